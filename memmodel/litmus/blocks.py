@@ -1,0 +1,102 @@
+"""The block layout: declarations, then `thread P0 @ cta 0, gpu 0 { … }` with instructions as PTX spells them.
+
+In: Reader behind the header. Out: declarations, threads, and the registers that each thread's `.reg` lines name; the
+reader stands at the question. `.reg` lines themselves are dropped: a register needs no declaration.
+"""
+
+from __future__ import annotations
+
+from memmodel.errors import InputError
+from memmodel.litmus.columns import read_labels
+from memmodel.litmus.condition import begins_question
+from memmodel.litmus.declarations import TYPES, Declarations, read_statement
+from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
+from memmodel.litmus.lexer import Reader, Token
+from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
+
+Registers = dict[str, set[str]]
+"""Thread name -> registers that its `.reg` lines declare."""
+
+
+def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
+    """Declarations and threads. Raises InputError."""
+    declarations = Declarations()
+    while reader.token.text != "thread" and not _over(reader):
+        read_statement(reader, declarations)
+        reader.expect(";", "`;` after the declaration")
+    threads: dict[str, Thread] = {}
+    registers: Registers = {}
+    total = 0
+    while reader.accept_word("thread"):
+        token = reader.identifier("the name of a thread")
+        if token.text in threads:
+            raise InputError(f"two threads are called `{token.text}`", reader.span(token))
+        if len(threads) == MAX_THREADS:
+            raise InputError(f"more than {MAX_THREADS} threads", reader.span(token))
+        place = read_place(reader)
+        opened = reader.expect("{", "`{` and the thread's instructions")
+        registers[token.text] = set()
+        body = _body(reader, opened, declarations, registers[token.text], MAX_INSTRUCTIONS - total)
+        total += len(body)
+        threads[token.text] = Thread(token.text, place, tuple(body), reader.span(token))
+    if not threads or not _over(reader):
+        raise reader.wanted("`thread` or a question" if threads else "`thread`", "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
+    return declarations, list(threads.values()), registers
+
+
+def _over(reader: Reader) -> bool:
+    return reader.token.kind == "end" or begins_question(reader.token, reader.ahead())
+
+
+def _body(
+    reader: Reader, opened: Token, declarations: Declarations, registers: set[str], room: int
+) -> list[Instruction | Label]:
+    labels = read_labels(reader, range(reader.at, _closing(reader, opened)))
+    names = declarations.variables.keys() | labels.keys()
+    body: list[Instruction | Label] = []
+    while not reader.accept("}"):
+        if reader.token.kind == "name" and reader.ahead().kind == ":":
+            body.append(labels[reader.next().text])
+            reader.next()
+        elif reader.token.text == ".reg":
+            _registers(reader, declarations, registers)
+        else:
+            body.append(read_instruction(reader, names, Layout.BLOCKS))
+            reader.expect(";", "`;` after the instruction")
+        if len(body) > room:
+            where = body[-1].span
+            raise InputError(f"more than {MAX_INSTRUCTIONS:,} instructions", where, "a litmus test is a few threads")
+    return body
+
+
+def _closing(reader: Reader, opened: Token) -> int:
+    """The index of the token that closes the thread's `{`."""
+    depth = 1
+    for i in range(reader.at, len(reader.tokens)):
+        kind = reader.tokens[i].kind
+        if kind == "{":
+            depth += 1
+        elif kind == "}":
+            depth -= 1
+            if depth == 0:
+                return i
+    raise InputError("this `{` is never closed", reader.span(opened))
+
+
+def _registers(reader: Reader, declarations: Declarations, registers: set[str]) -> None:
+    """`.reg .u32 %r<4>, %x;`"""
+    reader.next()
+    kind = reader.expect("dot", "a register type such as .u32")
+    if kind.text[1:] not in TYPES and kind.text != ".pred":
+        raise InputError(f"`{kind.text}` is not a register type", reader.span(kind), "such as .u32, .s64, .b16, .f32 or .pred")
+    while True:
+        name, token = reader.register()
+        if token.text in declarations.variables:
+            raise InputError(f"`{name}` is a variable already", reader.span(token), f"write the register as %{name}")
+        if reader.accept("<"):
+            reader.count("a number of registers", 1 << 16)
+            reader.expect(">", "`>`")
+        registers.add(name)
+        if reader.accept(",") is None:
+            break
+    reader.expect(";", "`;` after the registers")

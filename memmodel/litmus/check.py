@@ -1,0 +1,300 @@
+"""Every name that a test uses is one that it declares.
+
+In: declarations, threads and question as read. Out: the same, with the location that a table may leave undeclared
+added, and warnings. Settled here: aliases end at a variable; every location, thread, label and instance exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from memmodel.errors import InputError, nearest
+from memmodel.litmus.condition import Question
+from memmodel.litmus.declarations import Declarations
+from memmodel.litmus.lexer import shorten
+from memmodel.litmus.syntax import (
+    And,
+    Compare,
+    Condition,
+    Group,
+    Instruction,
+    Label,
+    LocValue,
+    Mem,
+    Not,
+    Number,
+    Operand,
+    Or,
+    Reg,
+    RegValue,
+    Sym,
+    Term,
+    Thread,
+    Variable,
+)
+from memmodel.ptx import Space
+from memmodel.source import Span
+
+LOADS = frozenset({"ld", "ldu", "suld", "tld", "cold"})
+STORES = frozenset({"st", "sust", "red"})
+BRANCHES = frozenset({"bra", "goto", "beq", "bne", "blt", "ble", "bgt", "bge"})
+"""Instructions whose memory operand, or label, can be told before the instruction table is asked."""
+
+_REGISTER_LIKE = re.compile(r"[a-z]{1,3}\d+")
+
+
+@dataclass(slots=True)
+class Checked:
+    """What `check_names` leaves behind."""
+
+    variables: dict[str, Variable]
+    threads: list[Thread]
+    warnings: list[str]
+
+
+def check_names(
+    declarations: Declarations, threads: list[Thread], question: Question, declared: dict[str, set[str]], *, implicit: bool
+) -> Checked:
+    """Resolve every name. `implicit`: a location that is only ever loaded may stay undeclared (column layout).
+
+    `declared`: registers that a thread's own declarations name. Raises InputError with the nearest known name.
+    """
+    checked = Checked(dict(declarations.variables), threads, [])
+    _check_aliases(checked.variables)
+    names = [thread.name for thread in threads]
+    known = {name: set(declared.get(name, ())) for name in names}
+    for item in declarations.registers.values():
+        if item.thread not in known:
+            raise _unknown("thread", item.thread, names, item.span)
+        if isinstance(item.value, str) and item.value not in checked.variables:
+            raise _unknown("variable", item.value, checked.variables, item.span)
+        known[item.thread].add(item.register)
+    for thread in threads:
+        known[thread.name] |= assigned(thread.body)
+    _check_bodies(checked, known, implicit)
+    for term in (*question.shown, *_terms(question.condition)):
+        _check_term(term, checked, known)
+    return checked
+
+
+def assigned(body: Iterable[Instruction | Label]) -> set[str]:
+    """Registers that stand where an instruction puts its result: the first operand, unless that is memory or a label."""
+    found: set[str] = set()
+    for item in body:
+        if isinstance(item, Instruction) and item.operands and _opcode(item) not in STORES | BRANCHES:
+            first = item.operands[0]
+            items = first.items if isinstance(first, Group) and not first.bracketed else (first,)
+            found.update(operand.name for operand in items if isinstance(operand, Reg))
+    return found
+
+
+def memory_position(instruction: Instruction) -> int | None:
+    """Where a plain load, store or atomic has its memory operand; None for every other instruction."""
+    opcode = _opcode(instruction)
+    return 1 if opcode in LOADS or opcode == "atom" else 0 if opcode in STORES else None
+
+
+def _opcode(instruction: Instruction) -> str:
+    return instruction.mnemonic.partition(".")[0]
+
+
+# ---- variables -----------------------------------------------------------------------------------------------
+
+
+def _check_aliases(variables: dict[str, Variable]) -> None:
+    done: set[str] = set()
+    for variable in variables.values():
+        path: dict[str, None] = {}
+        here = variable
+        while here.alias_of is not None and here.name not in done:
+            if here.name in path:
+                cycle = " aliases ".join([*list(path)[list(path).index(here.name) :], here.name][:8])
+                raise InputError(f"these aliases go round in a circle: {cycle}", here.span, "one of them must be a variable")
+            path[here.name] = None
+            if here.alias_of not in variables:
+                raise _unknown("variable", here.alias_of, variables, here.span)
+            here = variables[here.alias_of]
+        done.update(path)
+        root = _root(variables, variable.name)
+        if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
+            where = "is" if root.space is Space.SHARED else "is not"
+            raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, f"`{root.name}` {where} .shared")
+
+
+def _root(variables: dict[str, Variable], name: str) -> Variable:
+    variable = variables[name]
+    while variable.alias_of is not None:
+        variable = variables[variable.alias_of]
+    return variable
+
+
+# ---- instructions --------------------------------------------------------------------------------------------
+
+
+def _check_bodies(checked: Checked, known: dict[str, set[str]], implicit: bool) -> None:
+    found = False
+    for thread in checked.threads:
+        registers = known[thread.name]
+        labels = [item.name for item in thread.body if isinstance(item, Label)]
+        for item in thread.body:
+            if isinstance(item, Label):
+                continue
+            memory = memory_position(item)
+            if _opcode(item) in BRANCHES:
+                _check_target(item, labels)
+            for position, operand in enumerate(item.operands):
+                if isinstance(operand, Reg) and position != memory:
+                    _check_spelling(operand, registers, checked)
+                    continue
+                for base in _bases(operand):
+                    if isinstance(base, Sym):
+                        _check_instance(base, checked)
+                    elif _bare(base) and base.name not in registers:
+                        if not (implicit and position == 1 and _opcode(item) in LOADS):
+                            raise _undeclared(base, checked, registers)
+                        found = True
+    if found:
+        _declare_loaded(checked, known)
+
+
+def _bases(operand: Operand) -> Iterator[Reg | Sym]:
+    """Names that are locations if they are not registers: of memory operands, and of an operand in a memory position."""
+    if isinstance(operand, Mem):
+        yield operand.base
+    elif isinstance(operand, (Reg, Sym)):
+        yield operand
+    elif isinstance(operand, Group):
+        for position, item in enumerate(operand.items):
+            if not isinstance(item, Reg) or (operand.bracketed and position == 0):
+                yield from _bases(item)
+
+
+def _check_target(item: Instruction, labels: list[str]) -> None:
+    target = item.operands[-1] if item.operands else None
+    if isinstance(target, (Reg, Sym)) and _bare(target) and target.name not in labels:
+        raise _unknown("label", target.name, labels, target.span, "a label is written `L0:` in the same thread")
+
+
+def _check_instance(symbol: Sym, checked: Checked) -> None:
+    if symbol.cta is None:
+        return
+    if symbol.name not in checked.variables or _root(checked.variables, symbol.name).space is not Space.SHARED:
+        raise InputError(f"`{symbol.name}` is not .shared: it has one instance only", symbol.span, f"write {symbol.name}")
+    if _instances(symbol.name, symbol.cta, checked) == 0:
+        raise InputError(f"`{symbol.name}` has no instance in CTA {symbol.cta}", symbol.span, _places(checked))
+
+
+def _check_spelling(register: Reg, registers: Collection[str], checked: Checked) -> None:
+    """A bare name that nothing declares or assigns and that does not look like a register is likely a slip."""
+    if register.name not in registers and _bare(register) and not _REGISTER_LIKE.fullmatch(register.name):
+        close = nearest(register.name, [*checked.variables, *registers])
+        hint = f"; did you mean {close}?" if close else ""
+        _warn(checked, register.span, f"`{shorten(register.name)}` is read as a register that is never assigned{hint}")
+
+
+def _declare_loaded(checked: Checked, known: dict[str, set[str]]) -> None:
+    """Turn names that stand in the memory position of loads only, and that no register has, into locations."""
+    for number, thread in enumerate(checked.threads):
+        registers = known[thread.name]
+        body: list[Instruction | Label] = []
+        for item in thread.body:
+            if isinstance(item, Instruction) and memory_position(item) is not None and len(item.operands) > 1:
+                operand = item.operands[1]
+                base = operand.base if isinstance(operand, Mem) else operand
+                if _opcode(item) in LOADS and isinstance(base, Reg) and _bare(base) and base.name not in registers:
+                    symbol = _implicit(base, checked)
+                    memory = replace(operand, base=symbol) if isinstance(operand, Mem) else symbol
+                    item = replace(item, operands=(item.operands[0], memory, *item.operands[2:]))
+            body.append(item)
+        checked.threads[number] = replace(thread, body=tuple(body))
+
+
+def _implicit(register: Reg, checked: Checked) -> Sym:
+    if register.name not in checked.variables:
+        close = nearest(register.name, checked.variables)
+        hint = f"; did you mean {close}?" if close else ""
+        _warn(checked, register.span, f"location `{register.name}` is not declared; it is taken to be 0 at the start{hint}")
+        checked.variables[register.name] = Variable(register.name, span=register.span)
+    return Sym(register.name, None, register.span)
+
+
+# ---- the question --------------------------------------------------------------------------------------------
+
+
+def _terms(condition: Condition) -> Iterator[Term]:
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Compare):
+            yield node.left
+            yield node.right
+        elif isinstance(node, (And, Or)):
+            pending.extend(reversed(node.items))
+        elif isinstance(node, Not):
+            pending.append(node.item)
+
+
+def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> None:
+    if isinstance(term, Number):
+        return
+    if isinstance(term, RegValue):
+        if term.thread not in known:
+            raise _unknown("thread", term.thread, known, term.span)
+        if term.register not in known[term.thread]:
+            close = nearest(term.register, known[term.thread])
+            hint = f"; did you mean {close}?" if close else ""
+            _warn(checked, term.span, f"`{term.span.text}` is never assigned and stays 0{hint}")
+        return
+    if term.name not in checked.variables:
+        owner = next((name for name, registers in known.items() if term.name.removeprefix("%") in registers), None)
+        hint = f"a register is written {owner}:{term.name.removeprefix('%')}" if owner else None
+        raise _unknown("location", term.name, checked.variables, term.span, hint)
+    root = _root(checked.variables, term.name)
+    if term.index >= len(root.init):
+        raise InputError(f"`{term.name}` has {len(root.init)} elements, counted from 0", term.span)
+    if root.space is not Space.SHARED:
+        if term.cta is not None:
+            raise InputError(f"`{term.name}` is not .shared: it has one instance only", term.span, f"write {term.name}")
+        return
+    count = _instances(term.name, term.cta, checked)
+    if count == 0:
+        raise InputError(f"`{term.name}` has no instance there", term.span, _places(checked))
+    if count > 1:
+        hint = f"name one, as in {term.name}@cta0" if term.cta is None else "give every CTA of the test a number of its own"
+        raise InputError(f"`{term.name}` has {count} instances", term.span, hint)
+
+
+def _instances(name: str, cta: int | None, checked: Checked) -> int:
+    """In how many CTAs of the test (or of those numbered `cta`) a .shared variable has an instance."""
+    own = _root(checked.variables, name).cta
+    places = {thread.place.cta_id: thread.place.cta for thread in checked.threads}
+    return sum(1 for number in places.values() if number in (own if own is not None else number,) and cta in (None, number))
+
+
+def _places(checked: Checked) -> str:
+    numbers = sorted({thread.place.cta for thread in checked.threads})
+    return f"the test's threads are in CTA {', '.join(map(str, numbers))}"
+
+
+# ---- messages ------------------------------------------------------------------------------------------------
+
+
+def _bare(name: Reg | Sym) -> bool:
+    return name.span.source.text[name.span.start] != "%"
+
+
+def _warn(checked: Checked, span: Span, message: str) -> None:
+    checked.warnings.append(f"{span}: warning: {message}")
+
+
+def _unknown(what: str, name: str, known: Iterable[str], span: Span, hint: str | None = None) -> InputError:
+    close = nearest(name, known)
+    return InputError(f"{what} `{shorten(name)}` is not declared", span, f"did you mean {close}?" if close else hint)
+
+
+def _undeclared(register: Reg, checked: Checked, registers: Collection[str]) -> InputError:
+    close = nearest(register.name, [*checked.variables, *registers])
+    hint = f"did you mean {close}?" if close else f"declare it, or write %{register.name} for a register that holds an address"
+    return InputError(f"location `{shorten(register.name)}` is not declared", register.span, hint)

@@ -1,0 +1,197 @@
+"""The question of a test: `locations [...]`, then `exists`, `~exists` or `forall` and a condition.
+
+In: Reader. Out: Question. Read with an explicit stack, so that nesting costs no Python frames; `/\\` binds tighter
+than `\\/`, and `not` tighter than both. Names are checked later, by `check`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memmodel.errors import InputError, nearest
+from memmodel.litmus.declarations import thread_name
+from memmodel.litmus.lexer import Reader, Token, shorten
+from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, Quantifier, RegValue, Term
+
+MAX_DEPTH = 200
+MAX_SHOWN_TERMS = 1_000
+
+_OPERATORS = {"=": "==", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_QUESTIONS = ("exists", "~exists", "forall")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The end of a file."""
+
+    quantifier: Quantifier
+    condition: Condition
+    shown: tuple[Term, ...]
+
+
+def begins_question(token: Token, after: Token) -> bool:
+    """Does the question begin at `token`?"""
+    return token.text in ("exists", "forall", "locations") or (token.kind == "~" and after.text == "exists")
+
+
+def read_question(reader: Reader) -> Question:
+    """Everything after the threads, to the end of the file. Raises InputError."""
+    shown = _locations(reader)
+    word = reader.token
+    if word.kind == "~" and reader.ahead().text == "exists":
+        reader.next()
+        quantifier = Quantifier.NOT_EXISTS
+    elif word.text == "exists":
+        quantifier = Quantifier.EXISTS
+    elif word.text == "forall":
+        quantifier = Quantifier.FORALL
+    else:
+        close = nearest(word.text, _QUESTIONS) if word.kind == "name" else None
+        hint = f"did you mean {close}?" if close else "a test ends with a question such as `exists (P1:r0 == 1)`"
+        raise reader.wanted("exists, ~exists or forall", hint)
+    reader.next()
+    condition = _condition(reader)
+    return Question(quantifier, condition, shown)
+
+
+def _locations(reader: Reader) -> tuple[Term, ...]:
+    if reader.accept_word("locations") is None:
+        return ()
+    reader.expect("[", "`[`", "for example `locations [x; P0:r1;]`")
+    shown: list[Term] = []
+    while not reader.accept("]"):
+        if reader.token.kind not in ("name", "number", "["):
+            raise reader.wanted("a location, a register or `]`")
+        shown.append(_value(reader))
+        if len(shown) > MAX_SHOWN_TERMS:
+            raise InputError(f"more than {MAX_SHOWN_TERMS:,} locations", reader.here())
+        if reader.accept(";") is None and reader.token.kind != "]":
+            raise reader.wanted("`;` or `]`")
+    reader.accept(";")
+    return tuple(shown)
+
+
+@dataclass(slots=True)
+class _Level:
+    """What is open between one `(` and its `)`: finished disjuncts, conjuncts so far, `not`s before the next operand."""
+
+    opened: Token | None
+    ors: list[tuple[Condition, int]] = field(default_factory=list)
+    ands: list[tuple[Condition, int]] = field(default_factory=list)
+    nots: int = 0
+
+    def close(self) -> tuple[Condition, int]:
+        return _join(Or, [*self.ors, _join(And, self.ands)])
+
+
+def _join(kind: type[And] | type[Or], items: list[tuple[Condition, int]]) -> tuple[Condition, int]:
+    if len(items) == 1:
+        return items[0]
+    return kind(tuple(item for item, _ in items)), 1 + max(depth for _, depth in items)
+
+
+def _condition(reader: Reader) -> Condition:
+    levels = [_Level(None)]
+    nested = 0  # parentheses and `not`s that are open
+    while True:
+        level = levels[-1]
+        token = reader.token
+        if token.kind in ("~", "!") or token.text == "not" or token.kind == "(":
+            nested += 1
+            if nested > MAX_DEPTH:
+                raise _too_deep(reader, token)
+            reader.next()
+            if token.kind == "(":
+                levels.append(_Level(token))
+            else:
+                level.nots += 1
+            continue
+        made, depth = _atom(reader), 1
+        while True:  # an operand is complete: what follows it?
+            level = levels[-1]
+            for _ in range(level.nots):
+                made, depth = Not(made), depth + 1
+            nested -= level.nots
+            level.nots = 0
+            if depth > MAX_DEPTH:
+                raise _too_deep(reader, token)
+            level.ands.append((made, depth))
+            token = reader.token
+            if token.kind == ")" and level.opened is not None:
+                reader.next()
+                made, depth = levels.pop().close()
+                nested -= 1
+                continue
+            break
+        if token.kind == "\\/":
+            level.ors.append(_join(And, level.ands))
+            level.ands = []
+        elif token.kind != "/\\":
+            break
+        reader.next()
+    return _finish(reader, level)
+
+
+def _finish(reader: Reader, level: _Level) -> Condition:
+    token = reader.token
+    if token.kind in ("end", ";") and level.opened is not None:
+        raise InputError("this `(` is never closed", reader.span(level.opened))
+    reader.accept(";")
+    if reader.token.kind != "end":
+        if token.text in ("|", "and", "or"):
+            raise reader.wanted("`/\\`, `\\/` or the end of the condition", "conjunction is `/\\`, disjunction is `\\/`")
+        raise reader.wanted("`/\\`, `\\/` or `)`" if level.opened else "`/\\`, `\\/` or the end of the file")
+    made, depth = level.close()
+    if depth > MAX_DEPTH:
+        raise _too_deep(reader, token)
+    return made
+
+
+def _too_deep(reader: Reader, token: Token) -> InputError:
+    return InputError(f"the condition nests deeper than {MAX_DEPTH}", reader.span(token), "a flat `/\\` or `\\/` needs no nesting")
+
+
+def _atom(reader: Reader) -> Condition:
+    if reader.accept_word("true"):
+        return Always()
+    first = reader.token
+    left = _term(reader)
+    operator = _OPERATORS.get(reader.token.kind)
+    if operator is None:
+        raise reader.wanted("a comparison (==, !=, <, <=, >, >=)", f"compare it with a value: `{shorten(_said(reader, first))} == 1`")
+    reader.next()
+    right = _term(reader)
+    return Compare(left, operator, right, reader.span(first, reader.tokens[reader.at - 1]))
+
+
+def _said(reader: Reader, first: Token) -> str:
+    return reader.source.text[first.start : reader.tokens[reader.at - 1].end]
+
+
+def _term(reader: Reader) -> Term:
+    if reader.token.kind == "number" and reader.ahead().kind != ":":
+        value, token = reader.number()
+        return Number(value, reader.span(token))
+    if reader.token.kind not in ("name", "number", "["):
+        raise reader.wanted("a register such as P0:r0, a location or a number")
+    return _value(reader)
+
+
+def _value(reader: Reader) -> RegValue | LocValue:
+    first = reader.token
+    if reader.ahead().kind == ":" and first.kind != "[":
+        thread, _ = thread_name(reader)
+        reader.next()
+        register, last = reader.register()
+        return RegValue(thread, register, reader.span(first, last))
+    bracket = reader.accept("[")
+    token = reader.expect("name", "a location")
+    cta, index = None, 0
+    if reader.accept("@"):
+        cta = reader.cta_number()[0]
+    if reader.accept("["):
+        index = reader.count("an index", 1 << 20)[0]
+        reader.expect("]", "`]`")
+    if bracket is not None:
+        reader.expect("]", "`]`")
+    return LocValue(token.text, index, cta, reader.span(first, reader.tokens[reader.at - 1]))

@@ -1,0 +1,192 @@
+"""One instruction as spelled, in either layout: guard, mnemonic, operands, and the place of a thread.
+
+In: Reader, the names that are variables or labels. Out: Instruction, Label, Place. Settled here: what a bare name is
+(declared: Sym; else a register), and one operand order for CTA barriers. Which operand is memory is not settled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from memmodel.errors import InputError, nearest
+from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
+from memmodel.litmus.syntax import (
+    Blank,
+    Group,
+    Guard,
+    Imm,
+    Instruction,
+    Layout,
+    Mem,
+    Negated,
+    Operand,
+    Reg,
+    Sym,
+)
+from memmodel.ptx import Place
+from memmodel.source import Span
+
+MAX_THREADS = 64
+MAX_INSTRUCTIONS = 2_000
+"""Instructions of all threads together."""
+
+MAX_GROUP_DEPTH = 8
+MAX_OPERANDS = 512
+
+_PLACE = ("gpu", "cluster", "cta", "warp")
+_ENDS = frozenset({";", "end"})
+
+
+def is_cta_barrier(mnemonic: str) -> bool:
+    """Is this bar/barrier[.cta].{sync,arrive,red}, whose operands are kept as (instance, resource, count)?"""
+    first, _, rest = mnemonic.partition(".")
+    return first in ("bar", "barrier") and rest.removeprefix("cta.").partition(".")[0] in ("sync", "arrive", "red")
+
+
+def is_reduction(mnemonic: str) -> bool:
+    """Of the CTA barriers: the one with a destination in front and a predicate at the end."""
+    return "red" in mnemonic.split(".")
+
+
+def read_place(reader: Reader) -> Place:
+    """`@ cta 0, cluster 0, gpu 0, warp 0` in any order, parts left out at their defaults; no `@`: the default place."""
+    if reader.accept("@") is None:
+        return Place()
+    found: dict[str, int] = {}
+    while True:
+        token = reader.expect("name", "cta, cluster, gpu or warp")
+        if token.text not in _PLACE:
+            close = nearest(token.text, _PLACE)
+            hint = f"did you mean {close}?" if close else f"known: {listed(_PLACE)}"
+            raise InputError(f"unknown level `{shorten(token.text)}` in a thread's place", reader.span(token), hint)
+        if token.text in found:
+            raise InputError(f"`{token.text}` is given twice", reader.span(token))
+        found[token.text] = reader.count(f"the number of a {token.text}", MAX_PLACE)[0]
+        if reader.accept(",") is None:
+            return Place(found.get("gpu", 0), found.get("cluster"), found.get("cta", 0), found.get("warp"))
+
+
+def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> Instruction:
+    """One instruction, up to its `;` or the end of its cell (left for the caller). Raises InputError."""
+    first = reader.token
+    guard = _guard(reader)
+    mnemonic = reader.expect("name", "an instruction")
+    if mnemonic.text[0] == "%":
+        hint = "an instruction comes first, as in `mov.u32 %r0, 1`"
+        raise InputError(f"`{shorten(mnemonic.text)}` is a register, not an instruction", reader.span(mnemonic), hint)
+    operands: list[Operand] = []
+    if reader.token.kind not in _ENDS and not _begins_line(reader, mnemonic):
+        operands.append(read_operand(reader, names))
+        while reader.accept(","):
+            operands.append(read_operand(reader, names))
+            if len(operands) > MAX_OPERANDS:
+                raise InputError(f"more than {MAX_OPERANDS} operands", reader.span(mnemonic))
+    last = reader.tokens[reader.at - 1]
+    if reader.token.kind not in _ENDS:
+        if "\n" in reader.source.text[last.end : reader.token.start]:
+            raise InputError("`;` is missing after this instruction", Span(reader.source, first.start, last.end))
+        raise reader.wanted("`,` or `;` after the operand" if operands else "an operand or `;`")
+    span = Span(reader.source, first.start, last.end)
+    if is_cta_barrier(mnemonic.text):
+        operands = _three(operands, is_reduction(mnemonic.text), layout, Span(reader.source, last.end, last.end))
+    return Instruction(mnemonic.text, tuple(operands), guard, span, reader.span(mnemonic))
+
+
+def _begins_line(reader: Reader, mnemonic: Token) -> bool:
+    """Does the next instruction or label follow at once? (Operands may stand on a line of their own, a bare name not.)"""
+    token = reader.token
+    bare = token.kind == "@" or (token.kind == "name" and token.text[0] not in "%_")
+    return bare and "\n" in reader.source.text[mnemonic.end : token.start]
+
+
+def _guard(reader: Reader) -> Guard | None:
+    at = reader.accept("@")
+    if at is None:
+        return None
+    negated = reader.accept("!") is not None
+    register, last = reader.register()
+    return Guard(register, negated, reader.span(at, last))
+
+
+def _three(operands: list[Operand], reduction: bool, layout: Layout, end: Span) -> list[Operand]:
+    """Barrier operands as (instance, resource, count), blanks for those left out; any other number stays for the table.
+
+    Two operands are the trap: the table dialect means (instance, resource), PTX means (barrier, thread count).
+    """
+    front, back = (operands[:1], operands[-1:]) if reduction else ([], [])
+    middle = operands[len(front) : len(operands) - len(back)]
+    blank = Blank(end)
+    if len(operands) < len(front) + len(back) or not 1 <= len(middle) <= 3:
+        return operands
+    if len(middle) == 2:
+        middle = [middle[0], middle[1], blank] if layout is Layout.COLUMNS else [middle[0], blank, middle[1]]
+    middle += [blank] * (3 - len(middle))
+    return [*front, *middle, *back]
+
+
+def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Operand:
+    """One operand. Raises InputError."""
+    token = reader.token
+    if token.kind == "name":
+        return _named(reader, names)
+    if token.kind == "number":
+        value, token = reader.number()
+        return Imm(value, reader.span(token))
+    if token.kind == "[":
+        return _bracketed(reader, names, depth)
+    if token.kind == "{":
+        reader.next()
+        items = _items(reader, names, depth)
+        last = reader.expect("}", "`,` or `}`")
+        return Group(tuple(items), False, reader.span(token, last))
+    if token.kind == "!":
+        reader.next()
+        name, last = reader.register()
+        return Negated(Reg(name, reader.span(last)), reader.span(token, last))
+    raise reader.wanted("an operand")
+
+
+def _items(reader: Reader, names: Container[str], depth: int) -> list[Operand]:
+    if depth >= MAX_GROUP_DEPTH:
+        raise InputError(f"operands nest deeper than {MAX_GROUP_DEPTH}", reader.here())
+    items = [read_operand(reader, names, depth + 1)]
+    while reader.accept(","):
+        items.append(read_operand(reader, names, depth + 1))
+        if len(items) > MAX_OPERANDS:
+            raise InputError(f"more than {MAX_OPERANDS} operands", reader.here())
+    return items
+
+
+def _named(reader: Reader, names: Container[str]) -> Reg | Sym | Blank:
+    token = reader.next()
+    text = token.text
+    if reader.token.kind == "@":
+        reader.next()
+        if text not in names:
+            raise InputError(f"`{shorten(text)}` is not a variable", reader.span(token), "only a .shared variable has instances")
+        cta, last = reader.cta_number()
+        return Sym(text, cta, reader.span(token, last))
+    span = reader.span(token)
+    if text == "_":
+        return Blank(span)
+    return Sym(text, None, span) if text in names else Reg(reader.register_name(token), span)
+
+
+def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group:
+    """`[base]`, `[base+offset]`, or a tensor operand `[map, {c0, c1}]`."""
+    first = reader.next()
+    if reader.token.kind != "name":
+        raise reader.wanted("a variable or a register that holds an address", "write [x], [x+4] or [%rd1]")
+    base = _named(reader, names)
+    if isinstance(base, Blank):
+        raise InputError("`_` is not an address", base.span)
+    if reader.accept(","):
+        items = [base, *_items(reader, names, depth)]
+        last = reader.expect("]", "`,` or `]`")
+        return Group(tuple(items), True, reader.span(first, last))
+    offset = 0
+    minus = reader.accept("-")
+    if minus or reader.accept("+") or (reader.token.kind == "number" and reader.token.text[0] == "-"):
+        offset = reader.number("an offset in bytes", bits=63)[0] * (-1 if minus else 1)
+    last = reader.expect("]", "`]`", "write [x], [x+4] or [%rd1]")
+    return Mem(base, offset, reader.span(first, last))

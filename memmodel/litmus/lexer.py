@@ -1,0 +1,222 @@
+"""Characters to tokens, with offsets into the text as the user wrote it.
+
+In: Source. Out: `Reader`, a cursor over tokens, and the small readers that every part of the language uses (numbers,
+names). Comments become blanks of the same length first, so that an offset never shifts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memmodel.errors import InputError
+from memmodel.source import Source, Span
+
+MAX_TOKENS = 200_000
+"""More words than any test has; reading stops there, so that a huge file fails fast."""
+
+RESERVED = frozenset({"exists", "forall", "locations", "thread", "aliases", "true", "not"})
+"""Words that name nothing but themselves."""
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)"
+    r"|(?P<number>-?\d[\w.]*)"
+    r"|(?P<dot>\.[A-Za-z]\w*(?:::\w+)*)"
+    r"|(?P<punct>/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-])"
+    r"|(?P<bad>\S))",
+    re.ASCII,
+)
+_COMMENT = re.compile(r'"[^"]*"|"|//[^\n]*|\(\*|/\*')
+_NOTE_EDGE = re.compile(r"\(\*|\*\)")
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_NUMBER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]{1,40})|(0|[1-9][0-9]{0,40}))U?")
+_IDENTIFIER = re.compile(r"(?!_$)[A-Za-z_$][\w$]*", re.ASCII)
+
+
+class Token(NamedTuple):
+    """`kind`: name, number, dot (`.u32`), end, or the punctuation itself. Characters start..end of the source."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def blank_comments(source: Source) -> str:
+    """The text with `// …`, `/* … */` and nesting `(* … *)` as blanks. Raises InputError if one is never closed."""
+    text = source.text
+    pieces: list[str] = []
+    done = at = 0
+    while found := _COMMENT.search(text, at):
+        start, mark, at = found.start(), found[0], found.end()
+        if mark == '"':
+            raise InputError("this sentence is never closed", source.span(start, start + 1), 'end it with `"`')
+        if mark[0] == '"':
+            continue
+        if mark == "(*":
+            at = _end_of_note(source, start)
+        elif mark == "/*":
+            at = text.find("*/", start + 2) + 2
+            if at == 1:
+                raise InputError("this comment is never closed", source.span(start, start + 2), "end it with `*/`")
+        pieces += (text[done:start], _NOT_NEWLINE.sub(" ", text[start:at]))
+        done = at
+    return "".join(pieces) + text[done:]
+
+
+def _end_of_note(source: Source, start: int) -> int:
+    depth = 0
+    for edge in _NOTE_EDGE.finditer(source.text, start):
+        depth += 1 if edge[0] == "(*" else -1
+        if depth == 0:
+            return edge.end()
+    raise InputError("this comment is never closed", source.span(start, start + 2), "end it with `*)`")
+
+
+def tokenize(source: Source, clean: str, start: int) -> list[Token]:
+    """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError on a stray character."""
+    tokens: list[Token] = []
+    append, make = tokens.append, Token._make
+    for found in _TOKEN.finditer(clean, start):
+        kind = found.lastgroup
+        text = found[kind]  # type: ignore[index]
+        last = found.end()
+        if kind == "punct":
+            kind = text
+        elif kind == "bad":
+            where = source.span(last - 1, last)
+            raise InputError(f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where)
+        append(make((kind, text, last - len(text), last)))
+        if len(tokens) > MAX_TOKENS:
+            raise InputError(f"more than {MAX_TOKENS:,} words", source.span(last - 1, last), "a litmus test is a few threads")
+    end = len(clean.rstrip())
+    append(Token("end", "the end of the file", end, end))
+    return tokens
+
+
+class Reader:
+    """A cursor over tokens. The last token has kind `end` and is never passed."""
+
+    __slots__ = ("source", "tokens", "at", "token")
+
+    def __init__(self, source: Source, tokens: list[Token]) -> None:
+        self.source = source
+        self.tokens = tokens
+        self.at = 0
+        self.token = tokens[0]
+
+    def next(self) -> Token:
+        """The current token; the cursor moves on."""
+        token = self.token
+        if token.kind != "end":
+            self.at += 1
+            self.token = self.tokens[self.at]
+        return token
+
+    def ahead(self, count: int = 1) -> Token:
+        """The token `count` after the current one."""
+        return self.tokens[min(self.at + count, len(self.tokens) - 1)]
+
+    def accept(self, kind: str) -> Token | None:
+        """The current token if it is of that kind, and moves on; else None."""
+        return self.next() if self.token.kind == kind else None
+
+    def accept_word(self, word: str) -> Token | None:
+        """The current token if it is that name, and moves on; else None."""
+        return self.next() if self.token.kind == "name" and self.token.text == word else None
+
+    def expect(self, kind: str, what: str, hint: str | None = None) -> Token:
+        """The current token, which must be of that kind; `what` says in words what is wanted."""
+        if self.token.kind != kind:
+            raise self.wanted(what, hint)
+        return self.next()
+
+    def wanted(self, what: str, hint: str | None = None) -> InputError:
+        """The error for a current token that is not `what`."""
+        found = self.token.text if self.token.kind == "end" else f"`{shorten(self.token.text)}`"
+        return InputError(f"expected {what}, found {found}", self.here(), hint)
+
+    def here(self) -> Span:
+        """The span of the current token."""
+        return Span(self.source, self.token.start, self.token.end)
+
+    def span(self, first: Token, last: Token | None = None) -> Span:
+        """From the first token to the last (to the same one if not given)."""
+        return Span(self.source, first.start, (last or first).end)
+
+    def part(self, first: int, last: int, name: str) -> Reader:
+        """A cursor over tokens first..last alone; `name` is what its end is called."""
+        end = self.tokens[last].start if first == last else self.tokens[last - 1].end
+        return Reader(self.source, [*self.tokens[first:last], Token("end", f"the end of the {name}", end, end)])
+
+    def number(self, what: str = "a number", *, bits: int = 64) -> tuple[int, Token]:
+        """An integer of at most `bits` bits (signed or unsigned), decimal or 0x. Raises InputError with the rule."""
+        token = self.expect("number", what)
+        found = _NUMBER.fullmatch(token.text)
+        if found is None:
+            hint = "decimal without leading zeros, or hexadecimal as 0x1f; no fractions"
+            if token.text.lstrip("-").isdigit() and len(token.text) > 40:
+                raise self._too_wide(token, bits)
+            raise InputError(f"`{shorten(token.text)}` is not a number", self.span(token), hint)
+        value = int(found[2], 16) if found[2] else int(found[3])
+        value = -value if found[1] else value
+        if not -(1 << (bits - 1)) <= value < 1 << bits:
+            raise self._too_wide(token, bits)
+        return value, token
+
+    def _too_wide(self, token: Token, bits: int) -> InputError:
+        return InputError(f"`{shorten(token.text)}` does not fit in {bits} bits", self.span(token))
+
+    def count(self, what: str, limit: int) -> tuple[int, Token]:
+        """An integer from 0 to `limit`."""
+        value, token = self.number(what)
+        if not 0 <= value <= limit:
+            raise InputError(f"{what} must be from 0 to {limit}, not {value}", self.span(token))
+        return value, token
+
+    def identifier(self, what: str) -> Token:
+        """A plain name: letters, digits, `_` and `$`, and no word of the language."""
+        token = self.expect("name", what)
+        if not _IDENTIFIER.fullmatch(token.text):
+            raise InputError(f"`{shorten(token.text)}` cannot be {what}", self.span(token), "letters, digits, `_` and `$` only")
+        if token.text in RESERVED:
+            raise InputError(f"`{token.text}` is a word of the language and cannot be {what}", self.span(token))
+        return token
+
+    def register(self) -> tuple[str, Token]:
+        """A register name without its `%`."""
+        token = self.expect("name", "a register")
+        return self.register_name(token), token
+
+    def register_name(self, token: Token) -> str:
+        """The name of the register that a name token spells."""
+        if "::" in token.text:
+            raise InputError(f"`{shorten(token.text)}` is not a register", self.span(token))
+        return token.text.removeprefix("%")
+
+    def cta_number(self) -> tuple[int, Token]:
+        """What follows the `@` of one CTA's instance: `cta1` or `cta 1`."""
+        token = self.expect("name", "`cta` and a number", "one CTA's instance of x is written x@cta1")
+        if token.text == "cta":
+            return self.count("a CTA number", MAX_PLACE)
+        digits = token.text[3:]
+        if not token.text.startswith("cta") or not digits.isdigit() or len(digits) > 5 or int(digits) > MAX_PLACE:
+            hint = "one CTA's instance of x is written x@cta1"
+            raise InputError(f"expected `cta` and a number, found `{shorten(token.text)}`", self.span(token), hint)
+        return int(digits), token
+
+
+MAX_PLACE = 65_535
+"""The largest number that a CTA, cluster, gpu or warp may have."""
+
+
+def shorten(text: str) -> str:
+    """The text, cut where a message would become unreadable."""
+    return text if len(text) <= 48 else text[:45] + "…"
+
+
+def listed(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *head, last = words
+    return f"{', '.join(head)} or {last}" if head else last

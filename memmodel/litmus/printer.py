@@ -1,0 +1,240 @@
+"""A LitmusTest as text, in either layout; what it prints reads back as the same test.
+
+In: LitmusTest, Layout. Out: text. A register is printed without `%` in a table where no reader can take it for
+anything else. Barrier operands take the shortest form that the layout has for them.
+"""
+
+from __future__ import annotations
+
+from memmodel.litmus.check import assigned, memory_position
+from memmodel.litmus.instructions import is_cta_barrier, is_reduction
+from memmodel.litmus.syntax import (
+    Always,
+    And,
+    Blank,
+    Compare,
+    Condition,
+    Group,
+    Imm,
+    Instruction,
+    Label,
+    Layout,
+    LitmusTest,
+    LocValue,
+    Mem,
+    Negated,
+    Number,
+    Operand,
+    Or,
+    Reg,
+    RegisterInit,
+    RegValue,
+    Sym,
+    Term,
+    Thread,
+    Variable,
+)
+from memmodel.ptx import Place, Proxy, Space
+
+
+def print_litmus(test: LitmusTest, layout: Layout | None = None) -> str:
+    """The test in the layout asked for (None: its own), ending with a newline."""
+    layout = layout or test.layout
+    lines = [f"PTX {test.name}", *(f'"{sentence}"' for sentence in test.description)]
+    if test.expectations:
+        lines.append("Expect=" + " ".join(f"{e.model}:{e.word}" for e in test.expectations))
+    lines += _columns(test) if layout is Layout.COLUMNS else _blocks(test)
+    if test.shown:
+        lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in test.shown) + "]")
+    question = _condition(test.condition, layout)
+    lines.append(f"{test.quantifier.value} {question if question == 'true' else f'({question})'}")
+    return "\n".join(lines) + "\n"
+
+
+def print_instruction(instruction: Instruction, layout: Layout = Layout.BLOCKS) -> str:
+    """One instruction without its `;`, registers with `%`."""
+    return _instruction(instruction, layout, frozenset())
+
+
+# ---- layouts -------------------------------------------------------------------------------------------------
+
+
+def _columns(test: LitmusTest) -> list[str]:
+    lines = ["{", *_declarations(test, Layout.COLUMNS), "}"]
+    columns = [[f"{thread.name}@{_place(thread.place, ',')}", *_cells(test, thread)] for thread in test.threads]
+    height = max(map(len, columns))
+    widths = [max(map(len, column)) for column in columns]
+    for row in range(height):
+        cells = [(column[row] if row < len(column) else "").ljust(width) for column, width in zip(columns, widths, strict=True)]
+        lines.append(f" {' | '.join(cells)} ;")
+    return lines
+
+
+def _cells(test: LitmusTest, thread: Thread) -> list[str]:
+    initial = {item.register for item in test.registers if item.thread == thread.name}
+    taken = {v.name for v in test.variables} | {item.name for item in thread.body if isinstance(item, Label)}
+    plain = frozenset((assigned(thread.body) | initial) - taken - {"_"})
+    return [
+        f"{item.name}:" if isinstance(item, Label) else _instruction(item, Layout.COLUMNS, plain) for item in thread.body
+    ]
+
+
+def _blocks(test: LitmusTest) -> list[str]:
+    lines = ["", *_declarations(test, Layout.BLOCKS)]
+    if len(lines) > 1:
+        lines.append("")
+    for thread in test.threads:
+        lines.append(f"thread {thread.name} @ {_place(thread.place, ', ')} {{")
+        for item in thread.body:
+            lines.append(
+                f"{item.name}:" if isinstance(item, Label) else f"    {_instruction(item, Layout.BLOCKS, frozenset())};"
+            )
+        lines.append("}")
+    return [*lines, ""]
+
+
+def _place(place: Place, comma: str) -> str:
+    parts = [f"cta {place.cta}"]
+    if place.cluster is not None:
+        parts.append(f"cluster {place.cluster}")
+    parts.append(f"gpu {place.gpu}")
+    if place.warp is not None:
+        parts.append(f"warp {place.warp}")
+    return comma.join(parts)
+
+
+# ---- declarations --------------------------------------------------------------------------------------------
+
+
+def _declarations(test: LitmusTest, layout: Layout) -> list[str]:
+    variables = [f"{_variable(variable, layout)};" for variable in test.variables]
+    return variables + [f"{_register_init(item, layout)};" for item in test.registers]
+
+
+def _variable(variable: Variable, layout: Layout) -> str:
+    words = []
+    if variable.space is not Space.GENERIC:
+        words.append(f".{variable.space.value}")
+    if variable.align is not None:
+        words.append(f".align {variable.align}")
+    if variable.type is not None:
+        words.append(f".{variable.type}")
+    words.append(f"{variable.name}[{len(variable.init)}]" if variable.array else variable.name)
+    if variable.alias_of is not None:
+        if variable.proxy is not Proxy.GENERIC or layout is Layout.COLUMNS:
+            words.append(f"@ {variable.proxy.value}")
+        words.append(f"aliases {variable.alias_of}")
+        return " ".join(words)
+    if variable.cta is not None:
+        words.append(f"@ cta {variable.cta}")
+    if not variable.array:
+        words.append(f"= {variable.init[0]}")
+    elif any(variable.init):
+        last = max(i for i, value in enumerate(variable.init) if value)
+        words.append("= {" + ", ".join(map(str, variable.init[: last + 1])) + "}")
+    return " ".join(words)
+
+
+def _register_init(item: RegisterInit, layout: Layout) -> str:
+    return f"{item.thread}:{'%' if layout is Layout.BLOCKS else ''}{item.register} = {item.value}"
+
+
+# ---- instructions --------------------------------------------------------------------------------------------
+
+
+def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]) -> str:
+    """`plain`: registers that are printed without `%`."""
+    guard = ""
+    if instruction.guard is not None:
+        guard = f"@{'!' if instruction.guard.negated else ''}{_register(instruction.guard.register, plain)} "
+    operands = instruction.operands
+    if is_cta_barrier(instruction.mnemonic):
+        operands = _barrier(operands, is_reduction(instruction.mnemonic), layout)
+    memory = memory_position(instruction)
+    printed = [_operand(o, plain if i != memory or not _unsure(o, plain) else frozenset()) for i, o in enumerate(operands)]
+    return f"{guard}{instruction.mnemonic}{' ' if printed else ''}{', '.join(printed)}"
+
+
+def _unsure(operand: Operand, plain: frozenset[str]) -> bool:
+    return isinstance(operand, Reg) and operand.name not in plain
+
+
+def _barrier(operands: tuple[Operand, ...], reduction: bool, layout: Layout) -> tuple[Operand, ...]:
+    """(instance, resource, count) without the blanks that the layout can leave out."""
+    front, back = (operands[:1], operands[-1:]) if reduction else ((), ())
+    middle = operands[len(front) : len(operands) - len(back)]
+    if len(middle) != 3:
+        return operands
+    instance, resource, count = middle
+    if isinstance(resource, Blank) and isinstance(count, Blank):
+        return (*front, instance, *back)
+    if layout is Layout.COLUMNS and isinstance(count, Blank):
+        return (*front, instance, resource, *back)
+    if layout is Layout.BLOCKS and isinstance(resource, Blank):
+        return (*front, instance, count, *back)
+    return operands
+
+
+def _register(name: str, plain: frozenset[str]) -> str:
+    return name if name in plain else f"%{name}"
+
+
+def _operand(operand: Operand, plain: frozenset[str]) -> str:
+    if isinstance(operand, Reg):
+        return _register(operand.name, plain)
+    if isinstance(operand, Imm):
+        return str(operand.value)
+    if isinstance(operand, Sym):
+        return _symbol(operand)
+    if isinstance(operand, Mem):
+        base = _symbol(operand.base) if isinstance(operand.base, Sym) else _register(operand.base.name, plain)
+        return f"[{base}{f'{operand.offset:+d}' if operand.offset else ''}]"
+    if isinstance(operand, Group):
+        items = ", ".join(_operand(item, plain) for item in operand.items)
+        return f"[{items}]" if operand.bracketed else f"{{{items}}}"
+    if isinstance(operand, Negated):
+        return f"!{_register(operand.operand.name, plain)}"
+    return "_"
+
+
+def _symbol(symbol: Sym) -> str:
+    return symbol.name if symbol.cta is None else f"{symbol.name}@cta{symbol.cta}"
+
+
+# ---- the question --------------------------------------------------------------------------------------------
+
+
+def _term(term: Term, layout: Layout) -> str:
+    if isinstance(term, Number):
+        return str(term.value)
+    if isinstance(term, RegValue):
+        return f"{term.thread}:{'%' if layout is Layout.BLOCKS else ''}{term.register}"
+    return _location(term)
+
+
+def _location(term: LocValue) -> str:
+    cta = "" if term.cta is None else f"@cta{term.cta}"
+    index = f"[{term.index}]" if term.index else ""
+    return f"{term.name}{cta}{index}"
+
+
+def print_condition(condition: Condition, layout: Layout = Layout.COLUMNS) -> str:
+    """A condition as the layout spells it, without the parentheses around all of it."""
+    return _condition(condition, layout)
+
+
+def _condition(condition: Condition, layout: Layout) -> str:
+    if isinstance(condition, Always):
+        return "true"
+    if isinstance(condition, Compare):
+        return f"{_term(condition.left, layout)} {condition.op} {_term(condition.right, layout)}"
+    if isinstance(condition, And):
+        return " /\\ ".join(_inner(item, layout, (And, Or)) for item in condition.items)
+    if isinstance(condition, Or):
+        return " \\/ ".join(_inner(item, layout, (Or,)) for item in condition.items)
+    return f"not {_inner(condition.item, layout, (And, Or, Compare))}"
+
+
+def _inner(condition: Condition, layout: Layout, wrapped: tuple[type, ...]) -> str:
+    text = _condition(condition, layout)
+    return f"({text})" if isinstance(condition, wrapped) else text

@@ -1,0 +1,271 @@
+"""A litmus test as read: what both layouts mean, with a span on everything that came from the file.
+
+In: nothing. Out: the frozen types that `litmus.parse` builds, `litmus.printer` prints, and every later stage reads.
+Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says what they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from memmodel.ptx import DataType, Place, Proxy, Space
+from memmodel.source import Source, Span
+
+
+def _span() -> Span:
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
+# ---- operands ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reg:
+    """A register, by its name without the percent sign: `r0`, `p`, `rd1`."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Imm:
+    """An integer written in place."""
+
+    value: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sym:
+    """A bare name that is a declared variable (its address) or a label; `cta` for `x@cta1` (an instance of x)."""
+
+    name: str
+    cta: int | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Mem:
+    """A memory operand `[base + offset]`; `base` is a variable or a register holding an address; offset in bytes."""
+
+    base: Reg | Sym
+    offset: int = 0
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Several operands as one: a vector `{%r0, %r1}` or a tensor operand `[map, {c0, c1}]` (bracketed)."""
+
+    items: tuple[Operand, ...]
+    bracketed: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """The bit bucket `_`, or an operand that is left out."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!%p` as a source operand."""
+
+    operand: Reg
+    span: Span = _span()
+
+
+Operand = Reg | Imm | Sym | Mem | Group | Blank | Negated
+
+
+# ---- threads -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`@%p` or `@!%p` in front of an instruction."""
+
+    register: str
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction as spelled: `mnemonic` with its dots (`ld.acquire.gpu.u32`), operands in order."""
+
+    mnemonic: str
+    operands: tuple[Operand, ...] = ()
+    guard: Guard | None = None
+    span: Span = _span()
+    mnemonic_span: Span = _span()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The mnemonic split at its dots: ("ld", "acquire", "gpu", "u32")."""
+        return tuple(self.mnemonic.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`name:` in a thread's body."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread: `name` as written (`P0`), its place, its body in order."""
+
+    name: str
+    place: Place
+    body: tuple[Instruction | Label, ...]
+    span: Span = _span()
+
+
+# ---- memory --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A declared location or array. `init` has one value per element; `type` None in the column layout.
+
+    A .shared variable has one instance in every CTA, as in PTX; `cta` restricts it to that one CTA.
+    `alias_of` makes it another virtual address of that variable, accessed through `proxy`.
+    """
+
+    name: str
+    space: Space = Space.GENERIC
+    type: DataType | None = None
+    init: tuple[int, ...] = (0,)
+    cta: int | None = None
+    alias_of: str | None = None
+    proxy: Proxy = Proxy.GENERIC
+    align: int | None = None
+    array: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterInit:
+    """`P0:r0 = 3` or `P0:r0 = x` (an address) in the init block."""
+
+    thread: str
+    register: str
+    value: int | str
+    span: Span = _span()
+
+
+# ---- the question --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RegValue:
+    """`P0:r0`: a register of a thread at the end."""
+
+    thread: str
+    register: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class LocValue:
+    """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements."""
+
+    name: str
+    index: int = 0
+    cta: int | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: int
+    span: Span = _span()
+
+
+Term = RegValue | LocValue | Number
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right` with op one of == != < <= > >= (values as signed integers)."""
+
+    left: Term
+    op: str
+    right: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    items: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    items: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    item: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """`true`: every execution that reaches the end."""
+
+
+Condition = Compare | And | Or | Not | Always
+
+
+class Quantifier(Enum):
+    """The question a file asks about its condition. Its spelling is the file's."""
+
+    EXISTS = "exists"
+    NOT_EXISTS = "~exists"
+    FORALL = "forall"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """`Expect=model:word`: what the file says happens to its condition under that model."""
+
+    model: str
+    word: str
+    span: Span = _span()
+
+
+class Layout(Enum):
+    COLUMNS = "columns"
+    BLOCKS = "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class LitmusTest:
+    """A whole test. `description` is its quoted sentences; `shown` its `locations` clause."""
+
+    name: str
+    description: tuple[str, ...]
+    expectations: tuple[Expectation, ...]
+    variables: tuple[Variable, ...]
+    registers: tuple[RegisterInit, ...]
+    threads: tuple[Thread, ...]
+    quantifier: Quantifier
+    condition: Condition
+    shown: tuple[Term, ...] = ()
+    layout: Layout = field(default=Layout.COLUMNS, compare=False)
+    source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def thread(self, name: str) -> Thread:
+        """The thread of that name; KeyError if there is none."""
+        for thread in self.threads:
+            if thread.name == name:
+                return thread
+        raise KeyError(name)
