@@ -1,0 +1,9 @@
+"""The cat language: text to Model.
+
+In: a shipped name, a path or a Source. Out: Model, every name resolved and every expression with its kind.
+"""
+
+from memmodel.cat.load import load_model, parse_model, shipped_models
+from memmodel.cat.names import BASE_NAMES, BaseName
+
+__all__ = ["BASE_NAMES", "BaseName", "load_model", "parse_model", "shipped_models"]

@@ -1,0 +1,130 @@
+"""Cut a cat text into tokens and comments.
+
+In: Source. Out: tokens, and comments by position (the parser turns those beside a statement into its `doc`).
+Settled here: nested `(* *)`, `//` and `#` comments, strings, what a name looks like. A name follows herd: letters,
+digits, `_`, `.` and `-`, beginning with a letter or with `_` and a letter, perhaps ending in a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from memmodel.errors import InputError
+from memmodel.source import Source, Span
+
+
+class Lexeme(Enum):
+    NAME = "name"
+    WORD = "keyword"
+    STRING = "string"
+    MARK = "operator"
+    END = "end of text"
+
+
+class Token(NamedTuple):
+    """One token; `text` of a string is without its quotes. `first`: nothing but comments precede it on its line."""
+
+    sort: Lexeme
+    text: str
+    start: int
+    end: int
+    first: bool
+
+
+class Comment(NamedTuple):
+    """One comment without its delimiters; `first` as for a token."""
+
+    text: str
+    start: int
+    end: int
+    first: bool
+
+
+CHECK_WORDS = ("acyclic", "irreflexive", "empty")
+STATEMENT_WORDS = ("let", "include", "show", "unshow", "flag", *CHECK_WORDS)
+UNSUPPORTED = {
+    "undefined_unless": "write `flag ~empty … as name` to report what the model calls undefined",
+    "procedure": "write a function: `let f(x) = …`",
+    "call": "write the body where it is called, or a function: `let f(x) = …`",
+    "with": '`rf` and `co` are given by the engine; `include "cos.cat"` and `with co from …` are not needed',
+    "forall": "write one check for each case",
+    "enum": "sets of events are listed by `memmodel names`",
+    "instructions": "sets of events are listed by `memmodel names`",
+    "match": "write one definition for each case",
+    "fun": "name the function: `let f(x) = …`",
+    "try": "write the expression that applies; every name is known when a model loads",
+    "if": "write one definition for each case",
+    "when": "a `let rec` is a least fixpoint; put the test in a check of its own",
+    "debug": "use `show name`",
+}
+WORDS = frozenset((*STATEMENT_WORDS, "rec", "and", "as", "in", "begin", "end", *UNSUPPORTED))
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\f]+) | (?P<line>\n) | (?P<comment>(?://|\#)[^\n]*) | (?P<open>\(\*)
+      | (?P<string>"[^"\n]*") | (?P<name>_?[A-Za-z][A-Za-z0-9_.\-]*'?)
+      | (?P<mark>_|0(?![0-9A-Za-z_])|-1|[()\[\]{}|&\\;*~+?^=,])""",
+    re.VERBOSE,
+)
+_NESTING = re.compile(r"\(\*|\*\)")
+
+
+def tokenize(source: Source) -> tuple[list[Token], list[Comment]]:
+    """Tokens in order, an END last, and comments in order. Raises InputError at a character that begins nothing."""
+    text, position, first = source.text, 0, True
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise _stray(source, position)
+        sort, end = found.lastgroup, found.end()
+        if sort == "line":
+            first = True
+        elif sort == "comment":
+            comments.append(Comment(found.group().lstrip("/#").strip(), position, end, first))
+        elif sort == "open":
+            end = _comment_end(source, position)
+            comments.append(Comment(_flat(text[position + 2 : end - 2]), position, end, first))
+            first = first and "\n" not in text[position:end]
+        elif sort != "space":
+            tokens.append(Token(*_classify(sort, found.group()), position, end, first))
+            first = False
+        position = end
+    tokens.append(Token(Lexeme.END, "", len(text), len(text), True))
+    return tokens, comments
+
+
+def _classify(sort: str | None, text: str) -> tuple[Lexeme, str]:
+    if sort == "string":
+        return Lexeme.STRING, text[1:-1]
+    if sort == "name":
+        return (Lexeme.WORD if text in WORDS else Lexeme.NAME), text
+    return (Lexeme.NAME if text == "_" else Lexeme.MARK), text
+
+
+def _comment_end(source: Source, start: int) -> int:
+    depth = 0
+    for found in _NESTING.finditer(source.text, start):
+        depth += 1 if found.group() == "(*" else -1
+        if depth == 0:
+            return found.end()
+    raise InputError("comment is never closed", source.span(start, start + 2), "close it with `*)`; comments nest")
+
+
+def _flat(text: str) -> str:
+    """A block comment as one paragraph: decoration of asterisks and line breaks removed."""
+    return " ".join(line.strip().strip("*").strip() for line in text.split("\n")).strip()
+
+
+def _stray(source: Source, position: int) -> InputError:
+    character = source.text[position]
+    span = Span(source, position, position + 1)
+    if character == '"':
+        return InputError("string is never closed", span, 'close it with `"` on the same line')
+    if character.isdigit():
+        return InputError("only `0`, the empty set or relation, is a number here", span)
+    if character == "'":
+        return InputError("tags ('name) are not supported", span, "sets of events are listed by `memmodel names`")
+    return InputError(f"{character!r} has no meaning in a model", span)

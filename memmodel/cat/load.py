@@ -1,0 +1,131 @@
+"""Find a model's files and load them into one Model.
+
+In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, what an `include` finds
+(beside the including file, then in the caller's directories, then among the shipped models), and that the prelude
+comes before every model. A file that is included again adds nothing; one that includes itself is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from memmodel.cat import tree
+from memmodel.cat.parser import parse
+from memmodel.cat.resolve import Resolver
+from memmodel.cat.syntax import Model
+from memmodel.errors import InputError, nearest
+from memmodel.source import Source
+
+PRELUDE = "prelude.cat"
+MAX_INCLUDES = 20
+"""Files that include one another, one inside the next."""
+
+
+@cache
+def axioms_directory() -> Path:
+    """Where shipped models lie: `memmodel/axioms` in an installed wheel, `axioms` beside the package in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "axioms"
+    return installed if installed.is_dir() else package.parent / "axioms"
+
+
+def shipped_models() -> list[str]:
+    """Names that `load_model` takes, in order. Files in folders below are parts and variants, loaded by their path."""
+    return sorted(path.stem for path in axioms_directory().glob("*.cat") if path.name != PRELUDE)
+
+
+def load_model(name_or_path: str | os.PathLike[str]) -> Model:
+    """The model of a shipped name (`ptx-7.5`) or of a `.cat` file. InputError if there is none or it is wrong."""
+    name = os.fspath(name_or_path)
+    if not name or "\0" in name:
+        raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
+    shipped = axioms_directory() / f"{name}.cat"
+    if not name.endswith(".cat") and _is_file(shipped):
+        return parse_model(_read_shipped(shipped))
+    if _is_file(Path(name)):
+        return parse_model(Source.read(name))
+    near = nearest(name, shipped_models())
+    meant = f"did you mean {near}? " if near else ""
+    hint = f"{meant}shipped models: {', '.join(shipped_models())}; or a path to a .cat file"
+    raise InputError(f"no model `{name}`", hint=hint)
+
+
+def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = ()) -> Model:
+    """The model that a text describes; `search`: more directories for its includes. Raises InputError."""
+    return _Loader(tuple(Path(directory) for directory in search)).load(source)
+
+
+class _Loader:
+    """Loads one model: the files already read, and those being read, each inside the one before."""
+
+    def __init__(self, search: tuple[Path, ...]) -> None:
+        self.search = search
+        self.sources: list[Source] = []
+        self.seen: set[Path] = set()
+        self.open: list[tuple[Path | None, Source]] = []
+        self.resolver = Resolver(self.include)
+
+    def load(self, source: Source) -> Model:
+        prelude = axioms_directory() / PRELUDE
+        self.take(prelude, _read_shipped(prelude))
+        path = Path(source.name)
+        text = self.take(path if _is_file(path) else None, source)
+        name = path.stem if source.name.endswith(".cat") else source.name
+        return self.resolver.model(name, text.title or name, tuple(self.sources))
+
+    def take(self, path: Path | None, source: Source) -> tree.Text:
+        """Read one file into the resolver."""
+        self.sources.append(source)
+        self.open.append((path, source))
+        if path is not None:
+            self.seen.add(path.resolve())
+        text = parse(source)
+        self.resolver.run(text)
+        self.open.pop()
+        return text
+
+    def include(self, include: tree.Include) -> None:
+        path = self.find(include)
+        inside = [file.resolve() for file, _ in self.open if file is not None]
+        if path.resolve() in inside:
+            around = " -> ".join([source.name for _, source in self.open[inside.index(path.resolve()) - len(inside) :]])
+            raise InputError(f'"{include.path}" includes itself', include.span, f"{around} -> {include.path}")
+        if len(self.open) > MAX_INCLUDES:
+            raise InputError(f"more than {MAX_INCLUDES} files include one another", include.span)
+        if path.resolve() in self.seen:
+            return
+        try:
+            source = _read_shipped(path) if path.parent == axioms_directory() else Source.read(path)
+        except InputError as error:
+            if error.span is not None:
+                raise
+            raise InputError(f"cannot include: {error.message}", include.span, error.hint) from error
+        self.take(path, source)
+
+    def find(self, include: tree.Include) -> Path:
+        """The file that an include names; InputError at the include if there is none."""
+        beside = self.open[-1][0]
+        places = [*([beside.parent] if beside is not None else []), *self.search, axioms_directory()]
+        if include.path and "\0" not in include.path:
+            for place in places:
+                if _is_file(place / include.path):
+                    return place / include.path
+        known = sorted({path.name for place in places for path in place.glob("*.cat")})
+        near = nearest(include.path, known)
+        looked = f"looked in {', '.join(dict.fromkeys(str(place) for place in places))}"
+        raise InputError(f'no file "{include.path}"', include.span, f'did you mean "{near}"?' if near else looked)
+
+
+def _read_shipped(path: Path) -> Source:
+    """A shipped file under a short name, the same wherever memmodel is installed."""
+    return Source(f"axioms/{path.relative_to(axioms_directory()).as_posix()}", Source.read(path).text)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

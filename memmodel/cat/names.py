@@ -1,0 +1,87 @@
+"""The base vocabulary of every model: each set and relation that an engine provides, with what it means.
+
+In: nothing. Out: BASE_NAMES. The resolver, `memmodel names` and the documentation read this one table, so adding a
+name is adding a line here (and events or pairs for it in `memmodel.events`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.cat.syntax import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class BaseName:
+    """A name that no model has to define. `source` is the title of the PTX section it renders, or `herd`."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    source: str
+
+
+_SETS: tuple[tuple[str, str, str], ...] = (
+    ("_", "all events", "herd"),
+    ("emptyset", "no event; another spelling of `0`", "herd"),
+    ("M", "memory events: reads and writes", "Memory Operations"),
+    ("R", "reads; an atomic operation has one", "Operation Types"),
+    ("W", "writes, initial writes included", "Operation Types"),
+    ("F", "fences of any kind, memory fences and proxy fences", "Operation Types"),
+    ("B", "halves of execution barriers", "Memory synchronization"),
+    ("IW", "initial writes, one for each location", "Initialization"),
+    ("WEAK", "weak reads and writes", "Operation Types"),
+    ("RLX", "strong accesses that are neither acquire nor release", "Operation Types"),
+    ("ACQ", "acquire reads and acquire fences", "Operation Types"),
+    ("REL", "release writes and release fences", "Operation Types"),
+    ("ACQ_REL", "fences that both acquire and release; fence.sc is one", "Operation Types"),
+    ("SC", "fence.sc", "Operation Types"),
+    ("CTA", "events that specify scope .cta", "Scope"),
+    ("CLUSTER", "events that specify scope .cluster", "Scope"),
+    ("GPU", "events that specify scope .gpu", "Scope"),
+    ("SYS", "events that specify scope .sys", "Scope"),
+    ("GEN", "events of the generic proxy: plain accesses, memory fences, initial writes", "Proxies"),
+    ("SUR", "surface accesses and fence.proxy.surface", "Proxies"),
+    ("TEX", "texture accesses and fence.proxy.texture", "Proxies"),
+    ("CON", "constant accesses and fence.proxy.constant", "Proxies"),
+    ("ALIAS", "fence.proxy.alias", "Proxies"),
+    ("ATOM", "both events of an atom", "Operation Types"),
+    ("RED", "both events of a red, whose read no one sees", "Reductions do not form Acquire Patterns"),
+    ("RMW", "both events of any atomic read-modify-write", "Operation Types"),
+    ("VOLATILE", "accesses spelt .volatile", "Volatile Operation"),
+    ("MMIO", "accesses spelt .mmio", "MMIO Operation"),
+    ("ARRIVE", "arrive halves of barriers", "Memory synchronization"),
+    ("WAIT", "wait halves of barriers", "Memory synchronization"),
+)
+
+_RELATIONS: tuple[tuple[str, str, str], ...] = (
+    ("id", "each event with itself", "herd"),
+    ("int", "events of one thread, an event with itself included", "herd"),
+    ("ext", "events of different threads", "herd"),
+    ("po", "program order: earlier to later event of one thread", "Program Order"),
+    ("loc", "memory events on one location", "Overlap"),
+    ("vloc", "memory events through one virtual address; a surface or texture name of x counts as x", "Aliases"),
+    ("rf", "reads-from: each read has exactly one write, of the same location and value", "Communication Order"),
+    ("co", "an acyclic relation on the writes to one location, the initial write first", "Coherence Order"),
+    ("rmw", "the read of an atomic operation to its write, if it writes", "Operation Types"),
+    ("addr", "address dependency: a read to a later event whose address uses its value", "No Thin Air"),
+    ("data", "data dependency: a read to a later event that uses its value as data", "No Thin Air"),
+    ("ctrl", "control dependency: a read to every later event that its value may skip", "No Thin Air"),
+    ("sr", "both events specify a scope, and each scope includes the thread of the other", "Morally strong operations"),
+    ("scta", "events of threads in one CTA", "Scope"),
+    ("scluster", "events of threads in one cluster", "Scope"),
+    ("sgpu", "events of threads on one GPU", "Scope"),
+    ("syncbar", "arrive half to wait half of one barrier generation, of any threads", "Memory synchronization"),
+    (
+        "sync_fence",
+        "Fence-SC order: a strict partial order on fence.sc that relates every pair whose scopes include each other",
+        "Fence-SC Order",
+    ),
+)
+
+BASE_NAMES: tuple[BaseName, ...] = tuple(
+    BaseName(name, kind, meaning, source)
+    for kind, rows in ((Kind.SET, _SETS), (Kind.RELATION, _RELATIONS))
+    for name, meaning, source in rows
+)
+"""Every base name, sets first."""

@@ -1,0 +1,123 @@
+"""A cat model as read: expressions with their kind, definitions in order, checks with their names.
+
+In: nothing. Out: frozen nodes. After `cat.load`, every name is resolved: `Name.ref` tells what it refers to, so that
+an engine never looks names up by spelling. `as`-names of checks are the axiom names that reports use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from memmodel.source import Source, Span
+
+
+class Kind(Enum):
+    """Every expression is a set of events or a relation between events."""
+
+    SET = "set"
+    RELATION = "relation"
+    EITHER = "set or relation"  # only `0`, the empty set or relation, before its context decides
+
+
+def _span() -> Span:
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A resolved name. `ref` is the index of a definition in `Model.definitions`, or None for a base name."""
+
+    name: str
+    kind: Kind
+    ref: int | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """`0`."""
+
+    kind: Kind
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """op is one of | & \\ ; * (`*` between two sets is the cartesian product)."""
+
+    op: str
+    left: Expr
+    right: Expr
+    kind: Kind
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """op is one of ~ (complement) ^-1 ? + * (closures) [] (identity on a set) domain range."""
+
+    op: str
+    operand: Expr
+    kind: Kind
+    span: Span = _span()
+
+
+Expr = Name | Empty | Binary | Unary
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One name of a `let`. Functions are expanded at their calls and leave no definition.
+
+    `group`: definitions of one `let rec … and …` share a number and are a simultaneous least fixpoint; None otherwise.
+    """
+
+    name: str
+    kind: Kind
+    body: Expr
+    group: int | None = None
+    doc: str = ""
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`acyclic|irreflexive|empty body as name`, perhaps negated (`~`), perhaps a `flag` that reports and forbids nothing."""
+
+    name: str
+    test: str  # "acyclic" | "irreflexive" | "empty"
+    body: Expr
+    negated: bool = False
+    flag: bool = False
+    doc: str = ""
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A loaded model. `definitions` in order of evaluation: a body refers only to earlier ones, or to its own group."""
+
+    name: str
+    title: str
+    definitions: tuple[Definition, ...]
+    checks: tuple[Check, ...]
+    shown: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def axioms(self) -> tuple[Check, ...]:
+        """The checks that forbid executions."""
+        return tuple(check for check in self.checks if not check.flag)
+
+    @property
+    def flags(self) -> tuple[Check, ...]:
+        """The checks that only report."""
+        return tuple(check for check in self.checks if check.flag)
+
+    def without(self, name: str) -> Model:
+        """The same model less the check of that name; KeyError if there is none."""
+        if all(check.name != name for check in self.checks):
+            raise KeyError(name)
+        kept = tuple(check for check in self.checks if check.name != name)
+        return Model(f"{self.name} without {name}", self.title, self.definitions, kept, self.shown, self.sources)
