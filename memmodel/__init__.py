@@ -1,0 +1,42 @@
+"""memmodel: what the NVIDIA PTX memory model lets a few threads observe.
+
+    >>> import memmodel
+    >>> print(memmodel.check("litmus/MP.litmus").explain())
+
+The names below are the library; they load on first use, so that importing memmodel costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memmodel.answer import Answer, Budget, Observation, Outcomes
+    from memmodel.api import check, outcomes
+    from memmodel.errors import InputError
+    from memmodel.report.report import Report
+
+__version__ = "0.1.0"
+
+__all__ = ["Answer", "Budget", "InputError", "Observation", "Outcomes", "Report", "__version__", "check", "outcomes"]
+
+_HOME = {
+    "Answer": "memmodel.answer",
+    "Budget": "memmodel.answer",
+    "InputError": "memmodel.errors",
+    "Observation": "memmodel.answer",
+    "Outcomes": "memmodel.answer",
+    "Report": "memmodel.report.report",
+    "check": "memmodel.api",
+    "outcomes": "memmodel.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'memmodel' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

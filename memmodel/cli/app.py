@@ -1,0 +1,237 @@
+"""The commands: read what was typed, call the library, print what it returns, choose the exit code.
+
+In: argv. Out: text and an exit code. Nothing is decided here; each command loads only the stages that it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from memmodel.cli.exits import Exit, complain, guarded, worst
+from memmodel.cli.options import (
+    Bound,
+    BudgetText,
+    Engine,
+    EngineName,
+    File,
+    Files,
+    JsonOut,
+    ModelName,
+    ModelNames,
+    parse_budget,
+)
+from memmodel.cli.terminal import style_for
+from memmodel.litmus.syntax import Layout
+
+app = typer.Typer(
+    name="memmodel",
+    help="What does the PTX memory model let these threads observe?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The program: run one command and exit with its code."""
+    app(args=list(argv) if argv is not None else None, prog_name="memmodel")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import memmodel
+
+        typer.echo(f"memmodel {memmodel.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@guarded
+def check(
+    files: Files,
+    model: ModelNames = None,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Say what happens to each test's condition, whether that is expected, and why.
+
+    Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided.
+    """
+    from memmodel import suite
+    from memmodel.api import DEFAULT_MODEL
+    from memmodel.cli.listing import code, entry_record
+    from memmodel.report.text import explain
+
+    settings = suite.Settings(engine.value, parse_budget(budget), bound)
+    models = tuple(model or (DEFAULT_MODEL,))
+    suite.preload(models)
+    entries = []
+    for path in files:
+        for entry in suite.run_job(suite.Job(path, models), settings):
+            entries.append(entry)
+            if entry.report is None:
+                complain(entry.message)
+            elif json_out != "-":
+                _print(explain(entry.report, style_for(sys.stdout)))
+    if json_out:
+        _write(json_out, _json([entry_record(entry) for entry in entries]))
+    return worst(code(entry) for entry in entries)
+
+
+@app.command()
+@guarded
+def outcomes(
+    file: File,
+    model: ModelName = "ptx-9.3",
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """List all final states, and which of them satisfy the condition."""
+    from memmodel import api
+    from memmodel.report.record import states
+    from memmodel.report.text import outcomes_lines
+
+    found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
+    if json_out != "-":
+        _print("\n".join(outcomes_lines(found, style_for(sys.stdout))))
+    if json_out:
+        _write(json_out, _json(states(found)))
+    return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
+
+
+@app.command()
+@guarded
+def suite(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH...]", help="Files and directories; none: the shipped suite.")
+    ] = None,
+    model: ModelNames = None,
+    expected: Annotated[
+        str | None, typer.Option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    json_out: JsonOut = None,
+    junit: Annotated[str | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every test.")] = False,
+) -> Exit:
+    """Run every test below the paths and compare with what is expected.
+
+    Without --model each test runs under the models that its Expect line names.
+    """
+    from memmodel import suite as runner
+    from memmodel.cli.listing import run_suite
+
+    settings = runner.Settings(engine.value, parse_budget(budget), bound)
+    work = runner.plan(paths or (), model or (), expected)
+    return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, write=_write)
+
+
+@app.command()
+@guarded
+def draw(
+    file: File,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .svg or .dot file; - prints SVG.")],
+    model: ModelName = "ptx-9.3",
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+) -> Exit:
+    """Draw the execution that settles the test's question."""
+    from memmodel import api
+    from memmodel.report.draw import draw as picture
+    from memmodel.report.draw import format_of
+    from memmodel.report.text import verdict
+
+    form = format_of(output)
+    report = api.check(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
+    text = picture(report, form)
+    if output != "-":
+        _print(verdict(report, style_for(sys.stdout)))
+    _write(output, text)
+    return Exit.AS_EXPECTED
+
+
+@app.command()
+@guarded
+def fmt(
+    file: File,
+    layout: Annotated[Layout | None, typer.Option("--layout", help="Default: the file's own.")] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", "-i", help="Rewrite the file.")] = False,
+) -> Exit:
+    """Print a test in its canonical form, in either layout."""
+    from memmodel.litmus import parse_litmus, print_litmus
+    from memmodel.source import Source
+
+    source = Source.read(file)
+    test = parse_litmus(source)
+    text = print_litmus(test, layout or test.layout)
+    if not in_place:
+        _print(text.rstrip("\n"))
+    elif text != source.text:
+        _write(file, text)
+    return Exit.AS_EXPECTED
+
+
+@app.command()
+@guarded
+def names(
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
+    ] = None,
+) -> Exit:
+    """List the sets and relations that a model may use, with their meaning."""
+    from memmodel.cli.listing import base_names, model_names
+
+    _print("\n".join(base_names()))
+    if model is not None:
+        _print("\n".join(["", *model_names(model)]))
+    return Exit.AS_EXPECTED
+
+
+@app.command()
+@guarded
+def models() -> Exit:
+    """List the shipped models."""
+    from memmodel.cli.listing import shipped
+
+    _print("\n".join(shipped()))
+    return Exit.AS_EXPECTED
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
+
+
+def _print(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def _write(path: str, text: str) -> None:
+    if path == "-":
+        _print(text.rstrip("\n"))
+        return
+    with open(path, "w", encoding="utf-8", newline="\n") as handle:
+        handle.write(text)

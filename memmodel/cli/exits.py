@@ -1,0 +1,85 @@
+"""Exit codes, and the one place where exceptions end.
+
+In: a command's body. Out: an exit code, with a message on stderr where there is something to say (docs/exit-codes.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from typing import ParamSpec
+
+from memmodel.errors import InputError, TooLarge
+
+P = ParamSpec("P")
+
+
+class Exit(IntEnum):
+    """What the exit code of a command says."""
+
+    AS_EXPECTED = 0
+    DIFFERS = 1
+    BAD_INPUT = 2
+    UNDECIDED = 3
+    INTERNAL = 70
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+_WORST_FIRST = (Exit.INTERNAL, Exit.BAD_INPUT, Exit.DIFFERS, Exit.UNDECIDED)
+
+
+def worst(codes: Iterable[Exit]) -> Exit:
+    """The code of several results: a bad file outranks a difference, which outranks an undecided test."""
+    seen = set(codes)
+    return next((code for code in _WORST_FIRST if code in seen), Exit.AS_EXPECTED)
+
+
+def guarded(command: Callable[P, Exit]) -> Callable[P, None]:
+    """Run a command's body and leave with its code; no exception of ours or the user's gets past this."""
+
+    @functools.wraps(command)
+    def body(*args: P.args, **kwargs: P.kwargs) -> None:
+        import typer
+
+        raise typer.Exit(int(_code(command, *args, **kwargs)))
+
+    return body
+
+
+def _code(command: Callable[P, Exit], *args: P.args, **kwargs: P.kwargs) -> Exit:
+    try:
+        code = command(*args, **kwargs)
+        sys.stdout.flush()
+        return code
+    except InputError as error:
+        complain(error.render())
+        return Exit.UNDECIDED if isinstance(error, TooLarge) else Exit.BAD_INPUT
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.PIPE_CLOSED
+    except OSError as error:
+        complain(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        return Exit.BAD_INPUT
+    except Exception as error:  # a bug of ours
+        what = f"{type(error).__name__}: {error}"
+        complain(f"internal error: {what}; please report it (MEMMODEL_TRACEBACK=1 shows where)")
+        if os.environ.get("MEMMODEL_TRACEBACK") == "1":
+            import traceback
+
+            traceback.print_exc()
+        return Exit.INTERNAL
+
+
+def complain(message: str) -> None:
+    """A message on stderr, whatever its characters."""
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(message.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,78 @@
+"""A picture in the language of Graphviz, for those who want to lay it out themselves.
+
+In: Witness and edges. Out: a `digraph` with nested clusters for GPU, cluster and CTA.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from memmodel.answer import ShownEvent, Witness
+from memmodel.ptx import Place
+from memmodel.report.graph import Edge
+from memmodel.report.layout import shorten
+from memmodel.report.svg import PO_COLOUR, Words, colours
+
+
+def dot(witness: Witness, edges: Sequence[Edge], po: Sequence[tuple[int, int]], words: Words) -> str:
+    """The whole graph as text."""
+    colour = colours(list(dict.fromkeys(edge.name for edge in edges)))
+    label = "\n".join((words.title, *words.subtitle, *words.foot))
+    lines = [
+        "digraph execution {",
+        f'  graph [label={_quoted(label)}, labelloc=t, fontname="Helvetica", newrank=true];',
+        '  node [shape=box, style=rounded, fontname="Courier"];',
+        '  edge [fontname="Courier"];',
+    ]
+    lines += (f"  {_node(event)}" for event in witness.events if event.thread is None)
+    lines += _boxes([event for event in witness.events if event.thread is not None], 0, "  ", "")
+    lines += (
+        f'  e{first} -> e{second} [color="{PO_COLOUR}", label="po", fontcolor="{PO_COLOUR}"];' for first, second in po
+    )
+    for edge in edges:
+        paint = colour[edge.name]
+        style = f'color="{paint}", fontcolor="{paint}", label={_quoted(edge.name)}, constraint=false'
+        lines.append(f"  e{edge.first} -> e{edge.second} [{style}];")
+    return "\n".join([*lines, "}", ""])
+
+
+_LEVELS = (
+    lambda event: ((event.place or Place()).gpu, f"GPU {(event.place or Place()).gpu}"),
+    lambda event: ((event.place or Place()).cluster_id, _cluster_title(event.place or Place())),
+    lambda event: ((event.place or Place()).cta_id, f"CTA {(event.place or Place()).cta}"),
+    lambda event: (event.thread, event.thread),
+)
+
+
+def _cluster_title(place: Place) -> str:
+    return "" if place.cluster is None else f"cluster {place.cluster}"
+
+
+def _boxes(events: Sequence[ShownEvent], level: int, indent: str, path: str) -> list[str]:
+    """Nested subgraphs, one for every value of the level among these events."""
+    if level == len(_LEVELS):
+        return [f"{indent}{_node(event)}" for event in events]
+    groups: dict[object, tuple[str, list[ShownEvent]]] = {}
+    for event in events:
+        key, title = _LEVELS[level](event)
+        groups.setdefault(key, (title, []))[1].append(event)
+    lines: list[str] = []
+    for index, (title, members) in enumerate(groups.values()):
+        name = f"{path}_{index}"
+        if not title:
+            lines += _boxes(members, level + 1, indent, name)
+            continue
+        lines.append(f"{indent}subgraph cluster{name} {{")
+        lines.append(f"{indent}  label={_quoted(title)};")
+        lines += _boxes(members, level + 1, indent + "  ", name)
+        lines.append(f"{indent}}}")
+    return lines
+
+
+def _node(event: ShownEvent) -> str:
+    return f"e{event.uid} [label={_quoted(f'{event.label}: {shorten(event.text, 60)}')}];"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

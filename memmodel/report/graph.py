@@ -1,0 +1,77 @@
+"""Which edges of a witness a reader wants to see.
+
+In: Witness. Out: `Edge` lists with everything that the reader infers by eye left out: what follows by transitivity,
+from-reads to any but the first later write, and coherence from the initial write, which comes before every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memmodel.answer import Witness
+
+Pair = tuple[int, int]
+
+BASIC = ("rf", "co", "fr", "rmw")
+"""The relations of every execution, in the order in which they are told; what a model shows comes after them."""
+
+UNSHOWN = frozenset(("po", "loc", "int", "ext", "id"))
+"""Told by the layout (program order) or by the locations in the events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One arrow: the relation's name and the uids of its ends."""
+
+    name: str
+    first: int
+    second: int
+
+
+def shown_edges(witness: Witness) -> tuple[Edge, ...]:
+    """The arrows worth showing, basic relations first, without program order."""
+    initial = {event.uid for event in witness.events if event.thread is None}
+    order = {event.uid: index for index, event in enumerate(witness.events)}
+    named = [name for name in BASIC if name in witness.edges]
+    named += sorted(name for name in witness.edges if name not in BASIC and name not in UNSHOWN)
+    edges: list[Edge] = []
+    for name in named:
+        pairs = reduced(name, witness)
+        if name == "co":
+            pairs = {pair for pair in pairs if pair[0] not in initial}
+        known = (pair for pair in pairs if pair[0] in order and pair[1] in order and pair[0] != pair[1])
+        edges += (Edge(name, *pair) for pair in sorted(known, key=lambda pair: (order[pair[0]], order[pair[1]])))
+    return tuple(edges)
+
+
+def reduced(name: str, witness: Witness) -> set[Pair]:
+    """The pairs of a relation that do not follow from its others (or, for fr, from fr and co)."""
+    pairs = set(witness.edges.get(name, ()))
+    if name == "fr":
+        later = set(witness.edges.get("co", ()))
+        return {(a, c) for a, c in pairs if not any(x == a and (b, c) in later for x, b in pairs)}
+    return transitive_reduction(pairs)
+
+
+def transitive_reduction(pairs: Iterable[Pair]) -> set[Pair]:
+    """The smallest relation with the same closure; a relation with a cycle comes back whole."""
+    edges = set(pairs)
+    after: dict[int, set[int]] = {}
+    for first, second in edges:
+        after.setdefault(first, set()).add(second)
+    reach = {first: _reach(first, after) for first in after}
+    if any(first in found for first, found in reach.items()):
+        return edges
+    return {(a, c) for a, c in edges if not any(c in reach.get(b, ()) for b in after[a])}
+
+
+def _reach(start: int, after: dict[int, set[int]]) -> set[int]:
+    seen: set[int] = set()
+    todo = list(after.get(start, ()))
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += after.get(node, ())
+    return seen

@@ -1,0 +1,60 @@
+"""A suite's result as JUnit XML, which build servers show as a test report.
+
+In: entries. Out: one XML document. Settled here: characters that XML cannot carry become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from memmodel.suite import Entry
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(entries: Sequence[Entry]) -> str:
+    """The entries as one test suite: differences are failures; bad input, undecided and internal errors are errors."""
+    kinds = [_kind(entry) for entry in entries]
+    counts = f'tests="{len(entries)}" failures="{kinds.count("failure")}" errors="{kinds.count("error")}"'
+    counts += f' skipped="{kinds.count("skipped")}"'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="memmodel" {counts}>']
+    lines += (_case(entry, kind) for entry, kind in zip(entries, kinds, strict=True))
+    return "\n".join([*lines, "</testsuite>", ""])
+
+
+def _kind(entry: Entry) -> str:
+    from memmodel.suite import Outcome
+
+    kinds = {Outcome.AS_EXPECTED: "passed", Outcome.DIFFERS: "failure", Outcome.NO_EXPECTATION: "skipped"}
+    return kinds.get(entry.outcome, "error")
+
+
+def _case(entry: Entry, kind: str) -> str:
+    times = entry.report.times if entry.report else None
+    seconds = (times.parse + times.encode + times.solve) / 1000 if times else 0.0
+    names = f"classname={_attribute(entry.model or 'memmodel')} name={_attribute(entry.path)}"
+    head = f'  <testcase {names} time="{seconds:.3f}"'
+    if kind == "passed":
+        return head + "/>"
+    report = entry.report
+    message = entry.message
+    if report is not None:
+        message = f"{report.answer.observation.value}, expected {report.expected or 'nothing'}"
+    if kind == "skipped":
+        return f"{head}><skipped message={_attribute(message)}/></testcase>"
+    detail = report.explain() if report else entry.message
+    first = message.split("\n", 1)[0]
+    tag = f"<{kind} type={_attribute(entry.outcome.value)} message={_attribute(first)}>"
+    return f"{head}>{tag}{_text(detail)}</{kind}></testcase>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text))
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))

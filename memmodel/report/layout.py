@@ -1,0 +1,257 @@
+"""Where everything in a picture stands: a column per thread inside the boxes of its CTA, cluster and GPU.
+
+In: Witness and the edges to draw. Out: `Layout`, in pixels. Settled here: which side of a box an arrow leaves from is
+`route`'s matter, but the room for it, the gutters between columns, is made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from memmodel.answer import ShownEvent, Witness
+from memmodel.ptx import Place
+from memmodel.report.graph import Edge
+
+CHAR = 7.3
+"""Width of a character of the 12 px monospace font; a little generous, fonts differ."""
+
+LINE = 15
+MARGIN = 26
+PITCH = 40  # free height between two rows, where arrows that cross columns pass
+PAD = 13  # between a frame and what is in it
+FRAME_TITLE = 19
+INIT_HEIGHT = 26
+MAX_TEXT = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An event: top left corner, size, its lines of text, and what it is (read, write, fence, init, other)."""
+
+    uid: int
+    x: float
+    y: float
+    width: float
+    height: float
+    lines: tuple[str, ...]
+    kind: str
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+    @property
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A GPU, cluster or CTA around its threads. `depth` 0 is the outermost."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A thread: its name, and where its boxes begin and end horizontally."""
+
+    thread: str
+    x: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The picture without its arrows.
+
+    `cell`: uid -> (column, row), column -1 for initial writes. `channels`: heights at which arrows may cross columns.
+    """
+
+    boxes: dict[int, Box]
+    cell: dict[int, tuple[int, int]]
+    columns: tuple[Column, ...]
+    frames: tuple[Frame, ...]
+    channels: tuple[float, ...]
+    rows_top: float
+    header: float
+    right: float
+    bottom: float
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """The text on one line, cut with an ellipsis when it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def kind_of(event: ShownEvent) -> str:
+    """What an event is, for its colour."""
+    if event.thread is None:
+        return "init"
+    for tag, kind in (("R", "read"), ("W", "write"), ("F", "fence")):
+        if tag in event.tags:
+            return kind
+    return "other"
+
+
+def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
+    """Place the events below `top`; the edges only decide how much room there is between columns."""
+    drawn = tuple(edges)
+    threads = _threads(witness)
+    rows = {name: [event for event in witness.events if event.thread == name] for name in threads}
+    cell = {event.uid: (c, r) for c, name in enumerate(threads) for r, event in enumerate(rows[name])}
+    initial = _initial(witness, drawn)
+    cell |= {event.uid: (-1, index) for index, event in enumerate(initial)}
+    texts = {event.uid: _lines(event) for event in witness.events}
+    widths = [max((len(t) for e in rows[name] for t in texts[e.uid]), default=8) * CHAR + 22 for name in threads]
+    gutters = _gutters(len(threads), cell, drawn)
+
+    columns: list[Column] = []
+    x = gutters[0]
+    for name, width, gutter in zip(threads, widths, gutters[1:], strict=True):
+        columns.append(Column(name, x, x + width))
+        x += width + gutter
+    right = x
+
+    places = [next(iter(rows[name])).place or Place() for name in threads]
+    groups = _groups(places)
+    depths = 1 + max((depth for depth, *_ in groups), default=0)
+    frames_top = top + (INIT_HEIGHT + 34 if initial else 0)
+    header = frames_top + depths * (FRAME_TITLE + 5) + 16
+    rows_top = header + 12
+    height = max((len(lines) for uid, lines in texts.items() if cell.get(uid, (-1,))[0] >= 0), default=1) * LINE + 12
+    pitch = height + PITCH
+    count = max((len(rows[name]) for name in threads), default=0)
+    rows_bottom = rows_top + count * pitch - PITCH
+
+    boxes: dict[int, Box] = {}
+    for c, name in enumerate(threads):
+        for r, event in enumerate(rows[name]):
+            y = rows_top + r * pitch
+            boxes[event.uid] = Box(event.uid, columns[c].x, y, widths[c], height, texts[event.uid], kind_of(event))
+    boxes |= _place_initial(initial, texts, boxes, drawn, top, right)
+    bottom = rows_bottom + depths * PAD
+    frames = tuple(
+        Frame(
+            columns[first].x - (depths - depth) * PAD,
+            frames_top + depth * (FRAME_TITLE + 5),
+            columns[last].right - columns[first].x + 2 * (depths - depth) * PAD,
+            rows_bottom + (depths - depth) * PAD - frames_top - depth * (FRAME_TITLE + 5),
+            title,
+            depth,
+        )
+        for depth, first, last, title in groups
+    )
+    right = max(
+        [right, *(frame.x + frame.width + MARGIN for frame in frames), *(b.right + MARGIN for b in boxes.values())]
+    )
+    channels = tuple(rows_top + r * pitch - PITCH / 2 for r in range(count + 1))
+    return Layout(boxes, cell, tuple(columns), frames, channels, rows_top, header, right, bottom)
+
+
+def _threads(witness: Witness) -> list[str]:
+    """Thread names, those of one CTA, cluster and GPU next to each other, otherwise as they come."""
+    place: dict[str, Place] = {}
+    for event in witness.events:
+        if event.thread is not None:
+            place.setdefault(event.thread, event.place or Place())
+    first: dict[Hashable, int] = {}
+    for index, where in enumerate(place.values()):
+        for key in (("gpu", where.gpu), ("cluster", where.cluster_id), ("cta", where.cta_id)):
+            first.setdefault(key, index)
+    return sorted(
+        place,
+        key=lambda name: (
+            first["gpu", place[name].gpu],
+            first["cluster", place[name].cluster_id],
+            first["cta", place[name].cta_id],
+        ),
+    )
+
+
+def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
+    """Runs of columns that share a GPU, cluster or CTA: depth, first and last column, title."""
+    levels = [([(p.gpu,) for p in places], [f"GPU {p.gpu}" for p in places])]
+    if any(p.cluster is not None for p in places):
+        titles = ["" if p.cluster is None else f"cluster {p.cluster}" for p in places]
+        levels.append(([p.cluster_id for p in places], titles))  # type: ignore[misc]
+    levels.append(([p.cta_id for p in places], [f"CTA {p.cta}" for p in places]))  # type: ignore[misc]
+    groups = []
+    for depth, (keys, titles) in enumerate(levels):
+        start = 0
+        for end in range(1, len(keys) + 1):
+            if end == len(keys) or keys[end] != keys[start]:
+                if titles[start]:
+                    groups.append((depth, start, end - 1, titles[start]))
+                start = end
+    return groups
+
+
+def _initial(witness: Witness, edges: tuple[Edge, ...]) -> list[ShownEvent]:
+    """The initial writes to show: all of a few, of many only those that an arrow touches."""
+    initial = [event for event in witness.events if event.thread is None]
+    touched = {uid for edge in edges for uid in (edge.first, edge.second)}
+    return initial if len(initial) <= 4 else [event for event in initial if event.uid in touched]
+
+
+def _lines(event: ShownEvent) -> tuple[str, ...]:
+    if event.thread is None:
+        return (shorten(f"init {event.location} = {event.value}" if event.location else f"init {event.text}"),)
+    if event.span is None:
+        return (f"{event.label}: {shorten(event.text)}",)
+    return (f"{event.label}: {shorten(event.span.text.strip().rstrip(';'))}", f"   {shorten(event.text)}")
+
+
+def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:
+    """Widths of the free strips left of, between and right of the columns, by the arrows and labels they may carry."""
+    load: list[list[str]] = [[] for _ in range(count + 1)]
+    for edge in edges:
+        first, second = cell.get(edge.first, (-1, 0))[0], cell.get(edge.second, (-1, 0))[0]
+        low, high = min(first, second), max(first, second)
+        if low < 0 or low == high:
+            load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(edge.name)
+        else:
+            for gutter in range(low + 1, high + 1):
+                load[gutter].append(edge.name)
+    widths = []
+    for index, names in enumerate(load):
+        room = (max(map(len, names)) * CHAR + 44 + 7 * len(names)) if names else 0.0
+        outer = index in (0, count)
+        least = 3 * PAD + MARGIN if outer else 6 * PAD + 22
+        widths.append(max(least, (3 * PAD + room) if outer else room + 4 * PAD))
+    return widths
+
+
+def _place_initial(
+    initial: list[ShownEvent],
+    texts: dict[int, tuple[str, ...]],
+    boxes: dict[int, Box],
+    edges: tuple[Edge, ...],
+    top: float,
+    right: float,
+) -> dict[int, Box]:
+    """Initial writes in a strip at the top, each as near as possible to the events that it is connected to."""
+    wanted = []
+    for index, event in enumerate(initial):
+        ends = [boxes[e.second] for e in edges if e.first == event.uid and e.second in boxes]
+        centre = sum(b.x + b.width / 2 for b in ends) / len(ends) if ends else right * (index + 1) / (len(initial) + 1)
+        wanted.append((centre, index, event))
+    placed: dict[int, Box] = {}
+    least = float(MARGIN)
+    for centre, _, event in sorted(wanted):
+        width = len(texts[event.uid][0]) * CHAR + 18
+        x = max(least, centre - width / 2)
+        placed[event.uid] = Box(event.uid, x, top, width, INIT_HEIGHT, texts[event.uid], "init")
+        least = x + width + 18
+    return placed

@@ -1,0 +1,87 @@
+"""What one test said under one model, next to what was expected of it.
+
+In: LitmusTest, Model, Answer, expected words. Out: Report, which explains itself in text and in JSON. Settled here:
+`status`, the one word that says whether a reader has something to look at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from memmodel.answer import Answer, Observation, Times, Witness
+from memmodel.cat.syntax import Model
+from memmodel.litmus.syntax import LitmusTest, Quantifier
+from memmodel.report.expect import meets
+
+
+class Status(Enum):
+    """How a result compares with its expectation. Its spelling is what suites print."""
+
+    AS_EXPECTED = "as expected"
+    DIFFERS = "differs"
+    UNDECIDED = "undecided"  # not expected to be
+    NO_EXPECTATION = "no expectation"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One test under one model. `question`: the file's, as text. `expected`: words, or None when nothing was."""
+
+    test: str
+    path: str
+    model: str
+    quantifier: Quantifier
+    question: str
+    answer: Answer
+    expected: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(test: LitmusTest, model: Model, answer: Answer, expected: str | None) -> Report:
+        """The report on an answer."""
+        from memmodel.report.question import question
+
+        path = test.source.name if test.source else ""
+        return Report(test.name, path, model.name, test.quantifier, question(test), answer, expected, test.warnings)
+
+    @property
+    def holds(self) -> bool | None:
+        """Does the file's question hold? None when undecided."""
+        return self.answer.observation.answers(self.quantifier)
+
+    @property
+    def ok(self) -> bool | None:
+        """Is this what was expected? None when nothing was; an undecided answer is not what anybody expects."""
+        return None if self.expected is None else meets(self.answer, self.quantifier, self.expected)
+
+    @property
+    def status(self) -> Status:
+        if self.ok:
+            return Status.AS_EXPECTED
+        if self.answer.observation is Observation.UNDECIDED:
+            return Status.UNDECIDED
+        return Status.NO_EXPECTATION if self.ok is None else Status.DIFFERS
+
+    @property
+    def times(self) -> Times:
+        return self.answer.times
+
+    @property
+    def execution(self) -> Witness | None:
+        """The execution that settles the question: for `forall` one that breaks it, otherwise one that shows it."""
+        if self.quantifier is Quantifier.FORALL and self.answer.counter is not None:
+            return self.answer.counter
+        return self.answer.witness
+
+    def explain(self) -> str:
+        """The report as text for a person."""
+        from memmodel.report.text import explain
+
+        return explain(self)
+
+    def to_json(self) -> dict[str, object]:
+        """The report as JSON values, keys in the order of docs/json.md."""
+        from memmodel.report.record import record
+
+        return record(self)

@@ -1,0 +1,223 @@
+"""The arrows of a picture: curves through the free strips between boxes, and labels where there is room.
+
+In: Layout and edges. Out: `Route` for each edge, a chain of cubic curves with the place of its label. Settled here: no
+curve crosses a box except where it starts and ends, and labels avoid boxes first, each other second, curves third.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memmodel.report.graph import Edge
+from memmodel.report.layout import CHAR, Box, Layout
+
+Point = tuple[float, float]
+Cubic = tuple[Point, Point, Point, Point]
+
+LABEL_HEIGHT = 15.0
+SAMPLES = 14
+"""Points of each cubic that label placement looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An edge with its curve and the centre of its label."""
+
+    edge: Edge
+    curve: tuple[Cubic, ...]
+    label: Point
+
+
+def routes(layout: Layout, edges: tuple[Edge, ...]) -> tuple[Route, ...]:
+    """Route all edges whose ends are in the picture."""
+    drawn = [edge for edge in edges if edge.first in layout.boxes and edge.second in layout.boxes]
+    router = _Router(layout, drawn)
+    curves = [router.curve(index) for index in range(len(drawn))]
+    return _label(layout, drawn, curves)
+
+
+def sample(curve: tuple[Cubic, ...]) -> list[Point]:
+    """Points along a curve, ends included."""
+    return [_at(cubic, step / SAMPLES) for cubic in curve for step in range(SAMPLES + 1)]
+
+
+class _Router:
+    """Decides for every edge which side of its boxes it uses, spreads the ends over that side, and draws the curve."""
+
+    def __init__(self, layout: Layout, edges: list[Edge]) -> None:
+        self.layout = layout
+        self.edges = edges
+        self.tracks: Counter[object] = Counter()
+        self.sides = self._sides()
+        self.ports = self._ports()
+
+    def _sides(self) -> list[tuple[str, str]]:
+        load: Counter[int] = Counter()
+        for edge in self.edges:
+            for gutter in self._between(edge):
+                load[gutter] += 1
+        sides = []
+        for edge in self.edges:
+            (first, _), (second, row) = self.layout.cell[edge.first], self.layout.cell[edge.second]
+            if first < 0:
+                sides.append(("bottom", "top" if row == 0 else self._outer_side(second, load)))
+            elif first == second:
+                side = self._outer_side(first, load)
+                sides.append((side, side))
+            else:
+                sides.append(("right", "left") if first < second else ("left", "right"))
+        return sides
+
+    def _between(self, edge: Edge) -> range:
+        first, second = self.layout.cell[edge.first][0], self.layout.cell[edge.second][0]
+        return range(min(first, second) + 1, max(first, second) + 1) if min(first, second) >= 0 else range(0)
+
+    def _outer_side(self, column: int, load: Counter[int]) -> str:
+        """The side of a column with less traffic; the outside of the picture in doubt."""
+        left, right = load[column], load[column + 1]
+        if left == right:
+            side = "left" if column == 0 and len(self.layout.columns) > 1 else "right"
+        else:
+            side = "left" if left < right else "right"
+        load[column + (side == "right")] += 1
+        return side
+
+    def _ports(self) -> list[tuple[Point, Point]]:
+        """Both ends of every edge, spread over the sides that they share, in the order that crosses least."""
+        users: dict[tuple[int, str], list[tuple[float, float, int, int]]] = {}
+        boxes = self.layout.boxes
+        for index, (edge, (leave, enter)) in enumerate(zip(self.edges, self.sides, strict=True)):
+            for end, uid, side, other in ((0, edge.first, leave, edge.second), (1, edge.second, enter, edge.first)):
+                far = boxes[other].x if side in ("top", "bottom") else boxes[other].middle
+                users.setdefault((uid, side), []).append((far, index if end == 0 else -index, index, end))
+        ends: dict[tuple[int, int], Point] = {}
+        for (uid, side), ports in users.items():
+            for rank, (_, _, index, end) in enumerate(sorted(ports)):
+                ends[index, end] = _port(boxes[uid], side, (rank + 1) / (len(ports) + 1))
+        return [(ends[index, 0], ends[index, 1]) for index in range(len(self.edges))]
+
+    def curve(self, index: int) -> tuple[Cubic, ...]:
+        edge, (start, end) = self.edges[index], self.ports[index]
+        leave, enter = self.sides[index]
+        (first, top_row), (second, bottom_row) = self.layout.cell[edge.first], self.layout.cell[edge.second]
+        if first < 0:
+            return self._from_initial(start, end, second, enter)
+        if first == second:
+            track = self._track(("arc", first, leave))
+            reach = (28 + 9 * min(4, abs(top_row - bottom_row)) + 15 * track) * 4 / 3
+            out = reach if leave == "right" else -reach
+            return ((start, (start[0] + out, start[1]), (end[0] + out, end[1]), end),)
+        direct = _swing(start, end)
+        if abs(first - second) == 1 or not self._hits((direct,)):
+            return (direct,)
+        return self._across(start, end, first, second)
+
+    def _from_initial(self, start: Point, end: Point, column: int, enter: str) -> tuple[Cubic, ...]:
+        if enter == "top":
+            half = (end[1] - start[1]) / 2
+            return ((start, (start[0], start[1] + half), (end[0], end[1] - half), end),)
+        outward = 1 if enter == "right" else -1
+        x = end[0] + outward * (18 + 10 * self._track(("drop", column, enter)))
+        top = self.layout.rows_top - 6
+        half = (top - start[1]) / 2
+        turn = (x, end[1] - 16)
+        return (
+            (start, (start[0], start[1] + half), (x, top - half), (x, top)),
+            _line((x, top), turn),
+            (turn, (x, end[1]), (x, end[1]), end),
+        )
+
+    def _across(self, start: Point, end: Point, first: int, second: int) -> tuple[Cubic, ...]:
+        """Over the columns between, through the free height between two rows that is nearest and least used."""
+        low, high = min(first, second), max(first, second)
+        left, right = self.layout.columns[low + 1].x - 8, self.layout.columns[high - 1].right + 8
+
+        def cost(height: float) -> float:
+            return abs(start[1] - height) + abs(end[1] - height) + 45 * self.tracks["across", height]
+
+        height = min(self.layout.channels, key=cost)
+        y = height + (-7, 7, 0)[self._track(("across", height)) % 3]
+        near, far = ((left, y), (right, y)) if first < second else ((right, y), (left, y))
+        return (_swing(start, near), _line(near, far), _swing(far, end))
+
+    def _track(self, key: object) -> int:
+        """How many curves already took this way."""
+        self.tracks[key] += 1
+        return self.tracks[key] - 1
+
+    def _hits(self, curve: tuple[Cubic, ...]) -> bool:
+        inner = sample(curve)[2:-2]
+        return any(_inside(point, box, 6) for point in inner for box in self.layout.boxes.values())
+
+
+def _label(layout: Layout, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
+    """Give every curve its label, the shortest curves first since they have the least choice."""
+    points = [sample(curve) for curve in curves]
+    boxes = list(layout.boxes.values())
+    taken: list[tuple[Point, float]] = []
+    found: dict[int, Point] = {}
+    for index in sorted(range(len(edges)), key=lambda i: _length(points[i])):
+        width = len(edges[index].name) * CHAR + 6
+        mine = points[index]
+
+        def cost(step: int, width: float = width, mine: list[Point] = mine, index: int = index) -> float:
+            at = mine[step]
+            on_boxes = sum(_overlap(at, width, (b.x + b.width / 2, b.middle), b.width + 4, b.height + 4) for b in boxes)
+            on_labels = sum(_overlap(at, width, other, size, LABEL_HEIGHT) for other, size in taken)
+            near = sum(
+                _within(at, width, point) for other, path in enumerate(points) if other != index for point in path
+            )
+            return 1e6 * on_boxes + 1e4 * on_labels + 25 * near + 60 * abs(step / len(mine) - 0.5)
+
+        best = min(range(len(mine)), key=cost)
+        found[index] = mine[best]
+        taken.append((mine[best], width))
+    return tuple(Route(edge, curves[index], found[index]) for index, edge in enumerate(edges))
+
+
+def _port(box: Box, side: str, share: float) -> Point:
+    if side in ("left", "right"):
+        return (box.x if side == "left" else box.right, box.y + box.height * share)
+    # The top keeps its left half free for the thread's name.
+    along = box.x + box.width * (0.5 + 0.5 * share if side == "top" else share)
+    return (along, box.y if side == "top" else box.bottom)
+
+
+def _swing(start: Point, end: Point) -> Cubic:
+    """A curve that leaves and arrives horizontally."""
+    half = (end[0] - start[0]) / 2
+    return (start, (start[0] + half, start[1]), (end[0] - half, end[1]), end)
+
+
+def _line(start: Point, end: Point) -> Cubic:
+    third = ((end[0] - start[0]) / 3, (end[1] - start[1]) / 3)
+    return (start, (start[0] + third[0], start[1] + third[1]), (end[0] - third[0], end[1] - third[1]), end)
+
+
+def _at(cubic: Cubic, t: float) -> Point:
+    a, b, c, d = cubic
+    s = 1 - t
+    weights = (s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t)
+    x, y = (sum(w * p[axis] for w, p in zip(weights, (a, b, c, d), strict=True)) for axis in (0, 1))
+    return (x, y)
+
+
+def _length(points: list[Point]) -> float:
+    return sum(abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(points))
+
+
+def _inside(point: Point, box: Box, room: float) -> bool:
+    return box.x - room < point[0] < box.right + room and box.y - room < point[1] < box.bottom + room
+
+
+def _overlap(at: Point, width: float, other: Point, other_width: float, other_height: float) -> float:
+    """By how many pixels two centred rectangles overlap in the direction in which they overlap less."""
+    across = (width + other_width) / 2 - abs(at[0] - other[0])
+    down = (LABEL_HEIGHT + other_height) / 2 - abs(at[1] - other[1])
+    return max(0.0, min(across, down))
+
+
+def _within(at: Point, width: float, point: Point) -> bool:
+    return abs(at[0] - point[0]) < width / 2 + 2 and abs(at[1] - point[1]) < LABEL_HEIGHT / 2 + 2

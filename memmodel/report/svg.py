@@ -1,0 +1,186 @@
+"""A picture as SVG text, with nothing but strings.
+
+In: Layout, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from memmodel.report.layout import CHAR, MARGIN, Box, Frame, Layout
+from memmodel.report.route import Cubic, Route
+
+PO_COLOUR = "#9aa3ad"
+COLOURS = {"rf": "#d0312d", "co": "#2b5fc7", "fr": "#e07b00", "rmw": "#7a3ea8", "sync": "#178a3a"}
+OTHERS = ("#0f7f8c", "#b0357f", "#6b5b00", "#4a5fa8", "#8a4b22")
+"""Colours for whatever else a model shows, in the order in which they appear."""
+
+MEANINGS = {
+    "rf": "reads from",
+    "co": "coherence",
+    "fr": "from-reads",
+    "rmw": "one atomic operation",
+    "sync": "synchronizes",
+}
+
+_FILL = {"read": "#fff6e9", "write": "#edf3fe", "fence": "#ecf8ef", "init": "#f1f2f4", "other": "#f6f0fa"}
+_STROKE = {"read": "#c99a4b", "write": "#6f93d6", "fence": "#74b487", "init": "#a9afb7", "other": "#a58abf"}
+_FRAMES = (("#f4f6f9", "#b9c3cf"), ("#eaf0f6", "#a8b8c8"), ("#ffffff", "#c3ccd6"))
+_MONO = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
+_SANS = "'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The text around a picture: title, lines below it, lines at the foot."""
+
+    title: str
+    subtitle: tuple[str, ...]
+    foot: tuple[str, ...] = ()
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for every relation name."""
+    extra = [name for name in names if name not in COLOURS]
+    return COLOURS | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(extra)}
+
+
+def subtitle_bottom(words: Words) -> float:
+    """Where the picture may begin below the title."""
+    return 46 + 18 * len(words.subtitle) + 12
+
+
+def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], words: Words) -> str:
+    """The whole document."""
+    names = list(dict.fromkeys(route.edge.name for route in drawn))
+    colour = colours(names)
+    widest = max((len(line) for line in (*words.subtitle, *words.foot)), default=0) * 6.9 + 2 * MARGIN
+    width = max(layout.right, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
+    legend, legend_bottom = _legend(names, colour, layout.bottom + 30, width, po=bool(po))
+    height = legend_bottom + 18 * len(words.foot) + 20
+    shift = (width - layout.right) / 2
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img">',
+        f"<title>{_text(words.title)}</title>",
+        f"<style>text{{font-family:{_MONO};font-size:12px;fill:#1f2733}} .s{{font-family:{_SANS}}} "
+        ".k{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}</style>",
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+        f'<text class="s" x="{MARGIN}" y="34" style="font-size:19px;font-weight:700">{_text(words.title)}</text>',
+    ]
+    for index, line in enumerate(words.subtitle):
+        parts.append(f'<text class="s" x="{MARGIN}" y="{58 + 18 * index}" style="font-size:13px">{_text(line)}</text>')
+    parts.append(f'<g transform="translate({shift:.1f} 0)">')
+    parts += (_frame(frame) for frame in sorted(layout.frames, key=lambda frame: frame.depth))
+    parts += (_po(layout.boxes[a], layout.boxes[b]) for a, b in po)
+    parts += (_curve(route.curve, colour[route.edge.name], sync=route.edge.name not in MEANINGS) for route in drawn)
+    parts += (_box(box) for box in layout.boxes.values())
+    parts += (_frame_title(frame) for frame in layout.frames)
+    for column in layout.columns:
+        parts.append(
+            f'<text class="s k" x="{column.x:.1f}" y="{layout.header:.1f}" '
+            f'style="font-size:14px;font-weight:700">{_text(column.thread)}</text>'
+        )
+    parts += (_label(route, colour[route.edge.name]) for route in drawn)
+    parts += ["</g>", *legend]
+    for index, line in enumerate(words.foot):
+        y = legend_bottom + 8 + 18 * index
+        parts.append(f'<text class="s" x="{MARGIN}" y="{y:.1f}" style="font-size:13px">{_text(line)}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _frame(frame: Frame) -> str:
+    fill, stroke = _FRAMES[-1 if frame.title.startswith("CTA") else min(frame.depth, 1)]
+    return (
+        f'<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" '
+        f'rx="9" fill="{fill}" stroke="{stroke}"/>'
+    )
+
+
+def _frame_title(frame: Frame) -> str:
+    return (
+        f'<text class="s k" x="{frame.x + 9:.1f}" y="{frame.y + 16:.1f}" '
+        f'style="font-size:11.5px;fill:#5b6774;font-weight:600">{_text(frame.title)}</text>'
+    )
+
+
+def _box(box: Box) -> str:
+    parts = [
+        f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
+        f'fill="{_FILL[box.kind]}" stroke="{_STROKE[box.kind]}" stroke-width="1.2"/>'
+    ]
+    first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
+    for index, line in enumerate(box.lines):
+        style = ' style="fill:#5b6774"' if index else ""
+        y = first + 15 * index
+        parts.append(f'<text xml:space="preserve" x="{box.x + 10:.1f}" y="{y:.1f}"{style}>{_text(line)}</text>')
+    return "".join(parts)
+
+
+def _po(first: Box, second: Box) -> str:
+    x = first.x + 26
+    top, bottom = (first.bottom, second.y) if first.y <= second.y else (first.y, second.bottom)
+    line = f'<path d="M{x:.1f} {top:.1f}V{bottom - 5:.1f}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'
+    return line + f'<path d="M{x - 3.5:.1f} {bottom - 7:.1f}h7l-3.5 7z" fill="{PO_COLOUR}"/>'
+
+
+def _curve(curve: tuple[Cubic, ...], colour: str, *, sync: bool) -> str:
+    (x, y), tip = curve[0][0], curve[-1]
+    path = f"M{x:.1f} {y:.1f}"
+    head, base = _head(tip)
+    for index, (_, c1, c2, end) in enumerate(curve):
+        stop = base if index == len(curve) - 1 else end
+        path += f"C{c1[0]:.1f} {c1[1]:.1f} {c2[0]:.1f} {c2[1]:.1f} {stop[0]:.1f} {stop[1]:.1f}"
+    dashes = ' stroke-dasharray="6 3"' if sync else ""
+    line = f'<path d="{path}" stroke="{colour}" stroke-width="1.8" fill="none"{dashes}/>'
+    return line + f'<path d="{head}" fill="{colour}"/>'
+
+
+def _head(cubic: Cubic) -> tuple[str, tuple[float, float]]:
+    """The arrow head at the end of a curve as a path, and where its base is."""
+    _, start, before, (x, y) = cubic
+    dx, dy = x - before[0], y - before[1]
+    if not (dx or dy):
+        dx, dy = x - start[0], y - start[1]
+    length = (dx * dx + dy * dy) ** 0.5 or 1.0
+    dx, dy = dx / length, dy / length
+    bx, by = x - 9 * dx, y - 9 * dy
+    left, right = (bx - 4 * dy, by + 4 * dx), (bx + 4 * dy, by - 4 * dx)
+    return f"M{x:.1f} {y:.1f}L{left[0]:.1f} {left[1]:.1f}L{right[0]:.1f} {right[1]:.1f}z", (bx + 2 * dx, by + 2 * dy)
+
+
+def _label(route: Route, colour: str) -> str:
+    x, y = route.label
+    width = len(route.edge.name) * CHAR + 4
+    return (
+        f'<rect x="{x - width / 2:.1f}" y="{y - 7.5:.1f}" width="{width:.1f}" height="15" rx="3" fill="#ffffff" '
+        f'fill-opacity="0.92"/><text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" '
+        f'style="fill:{colour};font-weight:700">{_text(route.edge.name)}</text>'
+    )
+
+
+def _legend(names: list[str], colour: dict[str, str], top: float, width: float, *, po: bool) -> tuple[list[str], float]:
+    """One entry for each kind of arrow, wrapped to the width; and where the legend ends."""
+    entries = [("po", PO_COLOUR, "program order")] if po else []
+    entries += [(name, colour[name], MEANINGS.get(name, "")) for name in names]
+    parts, x, y = [], float(MARGIN), top
+    for name, paint, meaning in entries:
+        text = f"{name}: {meaning}" if meaning else name
+        needed = 34 + 6.6 * len(text) + 20
+        if x + needed > width and x > MARGIN:
+            x, y = float(MARGIN), y + 19
+        dashes = "" if name in MEANINGS or name == "po" else ' stroke-dasharray="6 3"'
+        parts.append(
+            f'<path d="M{x:.1f} {y - 4:.1f}h26" stroke="{paint}" stroke-width="2"{dashes}/>'
+            f'<text class="s" x="{x + 32:.1f}" y="{y:.1f}">{_text(text)}</text>'
+        )
+        x += needed
+    return parts, y + 16
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))

@@ -1,0 +1,125 @@
+"""A report as text: the verdict, warnings, races, and the execution or the axioms that settle it.
+
+In: Report. Out: lines. Colour is the caller's: every word that may have one goes through `style(text, role)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from memmodel.answer import Observation, Outcomes, Race, ShownEvent, Witness
+from memmodel.litmus.syntax import Quantifier
+from memmodel.report.graph import BASIC, shown_edges
+
+if TYPE_CHECKING:
+    from memmodel.report.report import Report
+
+Style = Callable[[str, str], str]
+
+MAX_RACES = 8
+"""More races than this are counted, not listed."""
+
+
+def plain(text: str, role: str) -> str:
+    """The style without colour."""
+    return text
+
+
+def explain(report: Report, style: Style = plain) -> str:
+    """Verdict line first, then indented lines on why."""
+    lines = [verdict(report, style)]
+    lines += [f"  {style('warning', 'warning')}: {warning}" for warning in report.warnings]
+    answer = report.answer
+    if answer.bound is not None:
+        lines.append(f"  only for executions with at most {answer.bound} iterations of each loop (--bound)")
+    if answer.reason:
+        lines += [f"  {line}" for line in answer.reason.splitlines()]
+    if answer.axioms:
+        lines.append(f"  forbidden by {', '.join(style(axiom, 'name') for axiom in answer.axioms)}")
+    lines += _races(answer.races, style)
+    raced = {race.flag for race in answer.races}
+    lines += [f"  {style('flag', 'warning')} {flag}" for flag in answer.flags if flag not in raced]
+    shown = report.execution
+    if shown is not None:
+        breaks = report.quantifier is Quantifier.FORALL and shown is answer.counter
+        lines.append("  an execution that breaks it:" if breaks else "  an execution that shows it:")
+        lines += [f"    {line}" for line in execution_lines(shown, style)]
+    return "\n".join(lines)
+
+
+def verdict(report: Report, style: Style = plain) -> str:
+    """One line: test, model, what happens, whether the question holds, whether that was expected."""
+    observation = report.answer.observation
+    role = "undecided" if observation in (Observation.UNDECIDED, Observation.VACUOUS) else "name"
+    line = f"{style(report.test, 'title')} under {report.model}: {style(observation.value, role)}"
+    if report.holds is not None:
+        line += f"; {report.question} {'holds' if report.holds else 'does not hold'}"
+    if report.ok is None:
+        return line
+    return f"{line}; {style('as expected', 'good') if report.ok else style(f'expected {report.expected}', 'bad')}"
+
+
+def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
+    """Events by thread in program order with values and where reads read from; then coherence, other edges, the end."""
+    label = {event.uid: event.label for event in witness.events}
+    source = {read: label[write] for write, read in witness.edges.get("rf", ()) if write in label}
+    width = max((len(event.text) for event in witness.events), default=0)
+    names = {event.uid: "init" if event.thread is None else event.thread for event in witness.events}
+    margin = max((len(name) for name in names.values()), default=0)
+    lines, last = [], ""
+    for event in witness.events:
+        name = names[event.uid]
+        after = f"from {source[event.uid]}" if event.uid in source else ""
+        head = f"{name if name != last else '':<{margin}}  {event.label:>2}: {event.text:<{width}}"
+        lines.append(f"{head}  {after:<8} {_at(event)}".rstrip())
+        last = name
+    edges = shown_edges(witness)
+    for name in dict.fromkeys(edge.name for edge in edges if edge.name != "rf"):
+        pairs = ", ".join(f"{label[edge.first]} -> {label[edge.second]}" for edge in edges if edge.name == name)
+        lines.append(f"{style(name, 'name' if name in BASIC else 'good')}: {pairs}")
+    if end := final_state(witness):
+        lines.append(f"at the end: {end}")
+    return lines
+
+
+def final_state(witness: Witness) -> str:
+    """`P1:r0 = 1, P1:r1 = 0; x = 1, y = 1`."""
+    registers = ", ".join(f"{thread}:{name} = {value}" for (thread, name), value in witness.registers.items())
+    memory = ", ".join(f"{name} = {value}" for name, value in witness.memory.items())
+    return "; ".join(part for part in (registers, memory) if part)
+
+
+def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
+    """One line a final state, those that satisfy the condition marked with a star; a summary last."""
+    lines = []
+    for state in found.states:
+        values = "  ".join(f"{name} = {value}" for name, value in state.values) or "(no registers or locations to show)"
+        lines.append(f"{style('*', 'good') if state.satisfies else ' '} {values}")
+    count = len(found.states)
+    satisfying = sum(state.satisfies for state in found.states)
+    lines.append(f"{count} final state{'' if count == 1 else 's'}, {satisfying} satisfying the condition (marked *)")
+    if found.bound is not None:
+        lines.append(f"only for executions with at most {found.bound} iterations of each loop (--bound)")
+    if not found.complete:
+        lines.append(f"{style('undecided', 'undecided')}: there may be more: {found.reason or 'the budget ran out'}")
+    return lines
+
+
+def _races(races: tuple[Race, ...], style: Style) -> list[str]:
+    lines = []
+    for race in races[:MAX_RACES]:
+        ends = [f"{event.label}: {event.text} ({_where(event)})" for event in (race.first, race.second)]
+        word = "data race" if race.flag == "race" else f"flag {race.flag}"
+        lines.append(f"  {style(word, 'warning')} between {ends[0]} and {ends[1]}")
+    if len(races) > MAX_RACES:
+        lines.append(f"  … and {len(races) - MAX_RACES} more")
+    return lines
+
+
+def _where(event: ShownEvent) -> str:
+    return ", ".join(part for part in (event.thread or "initial write", _at(event)) if part)
+
+
+def _at(event: ShownEvent) -> str:
+    return f"{event.span.source.name}:{event.span.line}" if event.span else ""
