@@ -1,0 +1,263 @@
+"""Rows of the table: loads and stores, and the surface, texture and constant accesses of the column layout.
+
+In: a Call. Out: one Read or Write per element. Settled here: the tags of an access, and which qualifiers go together.
+"""
+
+from __future__ import annotations
+
+from memmodel.isa.call import Call
+from memmodel.isa.ops import Assign, Event, Get, Op, Read, Write
+from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Row, Rule, Slot, flag, scope_slot, type_slot
+from memmodel.litmus.syntax import Imm, Reg
+from memmodel.ptx import Proxy, Scope
+
+SEMANTICS = {"weak": "WEAK", "relaxed": "RLX", "acquire": "ACQ", "release": "REL"}
+SHARED = ("shared", "shared::cta", "shared::cluster")
+CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
+
+NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
+CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
+
+
+def _event(call: Call, side: str) -> Event:
+    word = call.word("sem") or "weak"
+    extra = ("MMIO",) if call.word("mmio") else ()
+    if word == "volatile":
+        return call.event(side, "M", "RLX", "VOLATILE", scope=Scope.SYS)
+    return call.event(side, "M", SEMANTICS[word], *extra, scope=call.scope)
+
+
+def check_policy(call: Call, index: int) -> None:
+    """A cache policy is the operand behind all others, and goes with .L2::cache_hint only."""
+    given, hinted = len(call.operands) > index, call.word("hint") is not None
+    if given and not hinted:
+        call.fail("a cache policy needs the qualifier .L2::cache_hint", call.operands[index])
+    if hinted and not given:
+        call.refuse(
+            ".L2::cache_hint needs a cache policy as last operand", "hint", "add the operand or drop the qualifier"
+        )
+
+
+def load(call: Call) -> tuple[Op, ...]:
+    """ld: a Read per element. Without any qualifier, the column layout also moves a number or a register."""
+    target, source = call.operands[:2]
+    if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
+        return (Assign(call.register(target), call.value(source)),)
+    check_policy(call, 2)
+    event = _event(call, "R")
+    targets = [call.destination(item, sink=True) for item in call.vector(target)]
+    addresses = call.addresses(source, len(targets))
+    if len(targets) == 1 and call.reduced(Get("$0")) == Get("$0"):
+        return (Read(targets[0], addresses[0], event, call.width),)
+    # Read everything before assigning anything: a target may be the register that holds the address.
+    reads = [Read(f"${i}", address, event, call.width) for i, address in enumerate(addresses)]
+    assigns = [Assign(name, call.reduced(Get(f"${i}"))) for i, name in enumerate(targets) if name is not None]
+    return (*reads, *assigns)
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """st: a Write per element."""
+    check_policy(call, 2)
+    values = [call.reduced(call.value(item)) for item in call.vector(call.operands[1])]
+    event = _event(call, "W")
+    addresses = call.addresses(call.operands[0], len(values))
+    return tuple(Write(value, address, event, call.width) for value, address in zip(values, addresses, strict=True))
+
+
+def _strength_rules(strong: str) -> tuple[Rule, ...]:
+    strong_words = ("relaxed", strong)
+    return (
+        Rule("{head}.mmio needs .relaxed.sys", "write {head}.mmio.relaxed.sys", {"mmio": ()}, ("sem",)),
+        Rule(
+            "{head}.mmio is not .{sem}",
+            "write {head}.mmio.relaxed.sys",
+            {"mmio": (), "sem": ("weak", "volatile")},
+            at="sem",
+        ),
+        Rule(
+            "{head}.mmio has .sys scope only",
+            "write .sys",
+            {"mmio": (), "scope": ("cta", "cluster", "gpu")},
+            at="scope",
+        ),
+        Rule(
+            "{head}.mmio is for .global memory",
+            "drop .{space}",
+            {"mmio": (), "space": (*SHARED, "local", "const", "param", "param::entry", "param::func")},
+            at="space",
+        ),
+        Rule(
+            "{head}.{sem} needs a scope",
+            "{head}.{sem}.cta, .cluster, .gpu or .sys; only {head}.weak takes none",
+            {"sem": strong_words},
+            ("scope",),
+        ),
+        Rule(
+            "{head}.weak takes no scope",
+            "drop .{scope}, or write {head}.relaxed.{scope}",
+            {"sem": ("weak",), "scope": ()},
+            at="scope",
+        ),
+        Rule(
+            "{head}.volatile takes no scope: it is relaxed at .sys scope",
+            "drop .{scope}, or write {head}.relaxed.{scope}",
+            {"sem": ("volatile",), "scope": ()},
+            at="scope",
+        ),
+        Rule(
+            "{head} without semantics is weak, and takes no scope",
+            f"write {{head}}.relaxed.{{scope}} or {{head}}.{strong}.{{scope}}, or drop .{{scope}}",
+            {"scope": ()},
+            ("sem",),
+            at="scope",
+        ),
+        Rule(
+            "{head}.{sem} is for .global and .shared memory",
+            "drop .{sem} (and the scope), or the state space",
+            {"sem": strong_words, "space": ("local", "const", "param", "param::entry", "param::func")},
+            at="space",
+        ),
+        Rule(
+            "{head}.volatile is for .global, .shared and .local memory",
+            "drop .volatile",
+            {"sem": ("volatile",), "space": ("const", "param", "param::entry", "param::func")},
+            at="space",
+        ),
+        Rule(
+            "{head}.{sem} takes no cache operator",
+            "drop .{cop}",
+            {"sem": (*strong_words, "volatile"), "cop": ()},
+            at="cop",
+        ),
+    )
+
+
+_L1 = Slot(
+    "L1",
+    tuple(f"L1::{w}" for w in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")),
+    "L1 eviction priority",
+)
+_L2 = Slot("L2", tuple(f"L2::{w}" for w in ("evict_normal", "evict_first", "evict_last")), "L2 eviction priority")
+_VEC = Slot("vec", ("v2", "v4", "v8"), "vector qualifier")
+_TYPE = type_slot((*BITS, *UNSIGNED, *SIGNED, *FLOATS))
+_PLAIN = {"weak": 70, "relaxed": 70, "acquire": 70, "release": 70, "mmio": 70, "b128": 70, "L2::cache_hint": 80}
+_EVICTION = {word: 70 for word in _L1.words} | {word: 100 for word in _L2.words}
+
+_LOAD_SEM = Slot(
+    "sem",
+    ("weak", "relaxed", "acquire", "volatile"),
+    "memory semantics",
+    refused={
+        "release": (
+            "a load cannot release",
+            "write ld.acquire here; release goes on the store (st.release) or a fence",
+        ),
+        "acq_rel": (".acq_rel is for atomics and fences", "write ld.acquire"),
+        "sc": NO_SC,
+    },
+)
+_STORE_SEM = Slot(
+    "sem",
+    ("weak", "relaxed", "release", "volatile"),
+    "memory semantics",
+    refused={
+        "acquire": (
+            "a store cannot acquire",
+            "write st.release here; acquire goes on the load (ld.acquire) or a fence",
+        ),
+        "acq_rel": (".acq_rel is for atomics and fences", "write st.release"),
+        "sc": NO_SC,
+    },
+)
+_READ_ONLY = {
+    word: ("{head} cannot write ." + word + " memory", "declare it .global") for word in ("const", "param::entry")
+}
+
+
+def _proxied(call: Call, proxy: Proxy) -> tuple[Op, ...]:
+    if call.head == "sust":
+        address = call.addresses(call.operands[0], proxy=proxy)[0]
+        return (Write(call.value(call.operands[1]), address, call.event("W", "M", "WEAK", proxy=proxy)),)
+    address = call.addresses(call.operands[1], proxy=proxy)[0]
+    return (Read(call.register(call.operands[0]), address, call.event("R", "M", "WEAK", proxy=proxy)),)
+
+
+def _proxied_row(head: str, proxy: Proxy, operands: tuple[str, str], what: str) -> Row:
+    refused = {
+        word: (
+            f"{head} is always weak",
+            f"write {head}.weak; order it with fence.proxy.{proxy.value} and other accesses",
+        )
+        for word in ("relaxed", "acquire", "release", "volatile", "sc")
+    }
+    return Row(
+        heads=(head,),
+        slots=(Slot("sem", ("weak",), "memory semantics", refused=refused),),
+        operands=operands,
+        lower=lambda call: _proxied(call, proxy),
+        events=f"one weak {what} through the {proxy.value} proxy",
+        source="Proxies",
+        columns=True,
+    )
+
+
+ROWS = (
+    Row(
+        heads=("ld",),
+        slots=(
+            flag("mmio"),
+            _LOAD_SEM,
+            scope_slot(),
+            Slot("space", ("global", *SHARED, "const", "local", "param", "param::entry", "param::func"), "state space"),
+            Slot("cop", ("ca", "cg", "cs", "lu", "cv"), "cache operator"),
+            flag("nc"),
+            _L1,
+            _L2,
+            CACHE_HINT,
+            Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"),
+            _VEC,
+            _TYPE,
+        ),
+        operands=("d", "[a]", "cache_policy?"),
+        lower=load,
+        events="one read per element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope)",
+        source="Data Movement and Conversion Instructions: ld; ld.global.nc",
+        rules=(
+            Rule("{head}.nc names its state space", "write {head}.global.nc", {"nc": ()}, ("space",)),
+            Rule(
+                "{head}.nc is for .global memory",
+                "write .global",
+                {"nc": (), "space": (*SHARED, "const", "local", "param")},
+                at="space",
+            ),
+            Rule("{head}.nc is weak and names no semantics", "drop .{sem}", {"nc": (), "sem": ()}, at="sem"),
+            *_strength_rules("acquire"),
+        ),
+        needs={**_PLAIN, **CLUSTER_SINCE, **_EVICTION, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
+    ),
+    Row(
+        heads=("st",),
+        slots=(
+            flag("mmio"),
+            _STORE_SEM,
+            scope_slot(),
+            Slot("space", ("global", *SHARED, "local", "param", "param::func"), "state space", refused=_READ_ONLY),
+            Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
+            _L1,
+            _L2,
+            CACHE_HINT,
+            _VEC,
+            _TYPE,
+        ),
+        operands=("[a]", "b", "cache_policy?"),
+        lower=store,
+        events="one write per element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
+        source="Data Movement and Conversion Instructions: st",
+        rules=_strength_rules("release"),
+        needs={**_PLAIN, **CLUSTER_SINCE, **_EVICTION},
+    ),
+    _proxied_row("sust", Proxy.SURFACE, ("a", "b"), "write"),
+    _proxied_row("suld", Proxy.SURFACE, ("d", "a"), "read"),
+    _proxied_row("tld", Proxy.TEXTURE, ("d", "a"), "read"),
+    _proxied_row("cold", Proxy.CONSTANT, ("d", "a"), "read"),
+)

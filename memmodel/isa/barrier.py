@@ -1,0 +1,180 @@
+"""Rows of the table: barriers of a CTA, a warp, a cluster.
+
+In: a Call. Out: the arrive half, the wait half, and for .red the reduction. Settled here: which resource, how many
+threads. The litmus reader gives every CTA barrier three operands: its number, the resource (only the column layout has
+one) and the thread count, `_` for what is left out.
+
+A litmus thread is a whole warp unless the test puts several into one, so a PTX thread count, which is a multiple of the
+warp size, is counted in warps here. In the column layout a count is a number of litmus threads, as in published files.
+"""
+
+from __future__ import annotations
+
+from memmodel.isa.call import Call
+from memmodel.isa.ops import Apply, Barrier, Const, Event, Expr, Op, Reduce
+from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.litmus.syntax import Imm, Operand
+from memmodel.ptx import DataType, Scope
+
+WARP_SIZE = 32
+FULL_MASK = 0xFFFFFFFF
+RESOURCES = 16
+
+_U32 = DataType("u", 32)
+_PAGE = "Parallel Synchronization and Communication Instructions: "
+
+
+def _named(call: Call, first: int, halves: tuple[str, ...]) -> tuple[Op, ...]:
+    """The halves of a CTA barrier whose number stands at operand `first`."""
+    number, resource, count = call.operands[first], call.optional(first + 1), call.optional(first + 2)
+    key = (call.integer(number), call.integer(resource) if resource else Const(0))
+    if not call.columns and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
+        call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
+    # The column layout's resources are named by those who use them: without a count, these are the ones that meet.
+    threads = _threads(call, count) if count else Const(-1) if resource else None
+    if threads is None and halves == ("arrive",) and not call.columns:
+        call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
+    tags = {"arrive": "ARRIVE", "wait": "WAIT"}
+    return tuple(Barrier(half, "cta", key, threads, call.event("B", tags[half])) for half in halves)
+
+
+def _threads(call: Call, count: Operand) -> Expr:
+    threads = call.integer(count)
+    if call.columns:
+        return threads
+    if not isinstance(count, Imm):
+        return Apply("div", (threads, Const(WARP_SIZE)), _U32)
+    if count.value < 0 or count.value % WARP_SIZE or (count.value == 0 and call.head.endswith("arrive")):
+        hint = f"{WARP_SIZE} for each warp that takes part; a litmus thread is a warp of its own"
+        call.fail(f"the thread count of {call.head} is a multiple of {WARP_SIZE}, not {count.value}", count, hint)
+    return Const(count.value // WARP_SIZE)
+
+
+def sync(call: Call) -> tuple[Op, ...]:
+    """bar.sync: arrive, then wait for the generation to be complete."""
+    return _named(call, 0, ("arrive", "wait"))
+
+
+def arrive(call: Call) -> tuple[Op, ...]:
+    """bar.arrive: arrive, and go on."""
+    return _named(call, 0, ("arrive",))
+
+
+def reduce(call: Call) -> tuple[Op, ...]:
+    """bar.red: as bar.sync, then the combined predicate of all threads."""
+    steps = _named(call, 1, ("arrive", "wait"))
+    value = call.predicate(call.operands[-1])
+    return (*steps, Reduce(call.register(call.operands[0]), call.word("op") or "", value))
+
+
+def warp(call: Call) -> tuple[Op, ...]:
+    """bar.warp.sync: equal masks meet. A constant mask that is not full says how many lanes take part."""
+    operand = call.operands[0]
+    mask = call.integer(operand)
+    count: Expr | None = None
+    if isinstance(mask, Const):
+        if not 0 < mask.value <= FULL_MASK:
+            call.fail(
+                "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
+            )
+        count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
+    return (
+        Barrier("arrive", "warp", (mask,), count, call.event("B", "ARRIVE")),
+        Barrier("wait", "warp", (mask,), count, call.event("B", "WAIT")),
+    )
+
+
+def cluster_arrive(call: Call) -> tuple[Op, ...]:
+    """barrier.cluster.arrive: releases unless .relaxed."""
+    sem = "RLX" if call.word("sem") == "relaxed" else "REL"
+    return (_cluster("arrive", call.event("B", "ARRIVE", sem, scope=Scope.CLUSTER)),)
+
+
+def cluster_wait(call: Call) -> tuple[Op, ...]:
+    """barrier.cluster.wait: acquires."""
+    return (_cluster("wait", call.event("B", "WAIT", "ACQ", scope=Scope.CLUSTER)),)
+
+
+def _cluster(half: str, event: Event) -> Barrier:
+    return Barrier(half, "cluster", (Const(0),), None, event)
+
+
+def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]:
+    def heads(action: str) -> tuple[str, str]:
+        return f"{word}.{action}", f"{word}.cta.{action}"
+
+    page = _PAGE + "bar, barrier"
+    return (
+        Row(heads("sync"), slots, ("a", "resource", "b"), sync, "an arrive and a wait", page, since=since),
+        Row(heads("arrive"), slots, ("a", "resource", "b"), arrive, "an arrive", page, since=since),
+        Row(
+            heads("red"),
+            (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
+            ("d", "a", "resource", "b", "c"),
+            reduce,
+            "an arrive and a wait; d combines c over the threads of the generation",
+            page,
+            rules=(
+                Rule("{head}.popc gives a .u32", "write .u32", {"op": ("popc",), "type": ("pred",)}, at="type"),
+                Rule("{head}.{op} gives a .pred", "write .pred", {"op": ("and", "or"), "type": ("u32",)}, at="type"),
+            ),
+            since=since,
+        ),
+    )
+
+
+_CLUSTER_ONLY = {
+    word: ("a cluster barrier has .cluster scope by itself", "drop it") for word in ("cta", "cluster", "gpu", "sys")
+}
+
+ROWS = (
+    *_cta_rows("bar", (), 20),
+    *_cta_rows("barrier", (flag("aligned"),), 30),
+    Row(
+        heads=("bar.warp.sync",),
+        slots=(),
+        operands=("membermask",),
+        lower=warp,
+        events="an arrive and a wait that order memory among the lanes of the mask",
+        source=_PAGE + "bar.warp.sync",
+        since=30,
+    ),
+    Row(
+        heads=("barrier.cluster.arrive",),
+        slots=(
+            Slot(
+                "sem",
+                ("release", "relaxed"),
+                "memory semantics",
+                refused={"acquire": ("an arrive cannot acquire", "barrier.cluster.wait acquires"), **_CLUSTER_ONLY},
+            ),
+            flag("aligned"),
+        ),
+        operands=(),
+        lower=cluster_arrive,
+        events="an arrive, which releases unless .relaxed",
+        source=_PAGE + "barrier.cluster",
+        since=90,
+    ),
+    Row(
+        heads=("barrier.cluster.wait",),
+        slots=(
+            Slot(
+                "sem",
+                ("acquire",),
+                "memory semantics",
+                refused={
+                    "release": ("a wait cannot release", "barrier.cluster.arrive releases"),
+                    "relaxed": ("barrier.cluster.wait always acquires", "drop .relaxed"),
+                    **_CLUSTER_ONLY,
+                },
+            ),
+            flag("aligned"),
+        ),
+        operands=(),
+        lower=cluster_wait,
+        events="a wait for every thread of the cluster, which acquires",
+        source=_PAGE + "barrier.cluster",
+        since=90,
+    ),
+)

@@ -1,0 +1,318 @@
+"""One instruction about to be lowered: its qualifiers in slots, its operands checked and turned into expressions.
+
+In: an Instruction with its Reading, and the test around it. Out: registers, addresses, values, events. Settled here:
+which operand is legal where, with an error that points at it. Every lowering function takes one `Call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from memmodel.errors import InputError, nearest
+from memmodel.isa.memory import DEFAULT_BYTES
+from memmodel.isa.ops import AddressOf, Apply, Const, Event, Expr, Get
+from memmodel.isa.row import SCOPES, Reading, data_type
+from memmodel.litmus.syntax import (
+    Blank,
+    Group,
+    Imm,
+    Instruction,
+    Label,
+    Layout,
+    LitmusTest,
+    Mem,
+    Negated,
+    Operand,
+    Reg,
+    Sym,
+    Thread,
+    Variable,
+)
+from memmodel.ptx import UNTYPED, DataType, Proxy, Scope, Space
+from memmodel.source import Span
+
+ADDRESS = DataType("u", 64)
+
+PROXY_TAGS = {Proxy.GENERIC: "GEN", Proxy.SURFACE: "SUR", Proxy.TEXTURE: "TEX", Proxy.CONSTANT: "CON"}
+PROXY_LOADS = {Proxy.SURFACE: "suld", Proxy.TEXTURE: "tld", Proxy.CONSTANT: "cold"}
+
+SPACE_OF = {"global": Space.GLOBAL, "const": Space.CONST, "param": Space.PARAM}
+SPACE_OF |= {"shared": Space.SHARED, "shared::cta": Space.SHARED, "shared::cluster": Space.SHARED}
+SPACE_OF |= {"param::entry": Space.PARAM, "param::func": Space.PARAM}
+
+_PLACES = ("tid", "ntid", "laneid", "warpid", "nwarpid", "ctaid", "nctaid", "clusterid", "nclusterid", "gridid")
+_CLUSTER = ("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank")
+SPECIAL = frozenset((*_PLACES, *_CLUSTER, "smid", "nsmid", "clock", "clock64", "globaltimer"))
+"""Special registers, by the name before the dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What lowering an instruction may ask about the rest of the test."""
+
+    test: LitmusTest
+    thread: Thread
+    variables: Mapping[str, Variable]
+    labels: frozenset[str]
+
+    @staticmethod
+    def of(test: LitmusTest, thread: Thread) -> Context:
+        variables = {variable.name: variable for variable in test.variables}
+        labels = frozenset(item.name for item in thread.body if isinstance(item, Label))
+        return Context(test, thread, variables, labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a lowering function sees of one instruction."""
+
+    reading: Reading
+    instruction: Instruction
+    context: Context
+
+    # ---- qualifiers ------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        return self.reading.head
+
+    @property
+    def columns(self) -> bool:
+        """Is this the column layout (no types, no state spaces, no brackets)?"""
+        return self.context.test.layout is Layout.COLUMNS
+
+    def word(self, slot: str) -> str | None:
+        """The qualifier in that slot, if any."""
+        return self.reading.words.get(slot)
+
+    @property
+    def scope(self) -> Scope | None:
+        return SCOPES.get(self.reading.words.get("scope", ""))
+
+    @property
+    def given_type(self) -> DataType | None:
+        """The type suffix; None in the column layout."""
+        return data_type(self.reading.words.get("type", ""))
+
+    @property
+    def type(self) -> DataType:
+        """The type that values are computed in."""
+        return self.given_type or UNTYPED
+
+    # ---- operands --------------------------------------------------------------------------------------------
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return self.instruction.operands
+
+    def optional(self, index: int) -> Operand | None:
+        """The operand, or None if it is left out (absent or `_`)."""
+        operand = self.operands[index] if index < len(self.operands) else None
+        return None if isinstance(operand, Blank) else operand
+
+    def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
+        """The register to write; None for `_` where that is allowed."""
+        if isinstance(operand, Reg):
+            return operand.name
+        if isinstance(operand, Blank) and sink:
+            return None
+        return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
+
+    def register(self, operand: Operand) -> str:
+        """The register to write, `_` excluded."""
+        return self.destination(operand) or "_"
+
+    def value(self, operand: Operand, type: DataType | None = None) -> Expr:
+        """A source operand as a value of `type`: register, immediate, predicate, or the address of a variable."""
+        if isinstance(operand, Reg):
+            if operand.name.split(".")[0] in SPECIAL:
+                place = "a litmus thread's place is fixed: write the number"
+                self.fail(f"the special register '%{operand.name}' has no value here", operand, place)
+            return Get(operand.name)
+        if isinstance(operand, Imm):
+            return Const((type or self.type).wrap(operand.value))
+        if isinstance(operand, Negated):
+            return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
+        if isinstance(operand, Sym):
+            return self._address_of(operand, 0)
+        hint = "load it into a register first" if isinstance(operand, Mem) else None
+        return self.fail(
+            f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
+        )
+
+    def integer(self, operand: Operand) -> Expr:
+        """A register or an immediate, as it stands."""
+        if isinstance(operand, Imm):
+            return Const(operand.value)
+        if isinstance(operand, Reg):
+            return self.value(operand)
+        return self.fail(f"{self.head} takes a number or a register here, and this is {describe(operand)}", operand)
+
+    def predicate(self, operand: Operand) -> Expr:
+        """A source predicate: %p or !%p."""
+        if isinstance(operand, Reg | Negated):
+            return self.value(operand)
+        return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
+
+    def label(self, operand: Operand) -> str:
+        """A label of this thread."""
+        if not isinstance(operand, Sym | Reg):
+            self.fail(f"{self.head} jumps to a label, and this is {describe(operand)}", operand)
+        labels = self.context.labels
+        if operand.name not in labels:
+            close = nearest(operand.name, labels)
+            repair = f"did you mean '{close}'?" if close else f"put '{operand.name}:' where it should go"
+            self.fail(f"no label '{operand.name}' in {self.context.thread.name}", operand, repair)
+        return operand.name
+
+    def vector(self, operand: Operand) -> tuple[Operand, ...]:
+        """The elements of a data operand: as many as .v2, .v4 or .v8 says, one without."""
+        count = int((self.word("vec") or "v1")[1:])
+        items = operand.items if isinstance(operand, Group) and not operand.bracketed else (operand,)
+        if len(items) != count:
+            hint = "a .v2 access names two registers in braces: {%r0, %r1}" if count > 1 else "add .v2 or .v4"
+            self.fail(
+                f"{self.instruction.mnemonic} moves {count} element(s), and {len(items)} are given", operand, hint
+            )
+        return items
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int | None:
+        """How many bits one access moves; None: the whole element (column layout)."""
+        return self.given_type.width if self.given_type else None
+
+    def addresses(self, operand: Operand, count: int = 1, proxy: Proxy = Proxy.GENERIC) -> tuple[Expr, ...]:
+        """The addresses of `count` consecutive elements at a memory operand, checked to be accessible so."""
+        size = (self.width or DEFAULT_BYTES * 8) // 8
+        if isinstance(operand, Mem) and isinstance(operand.base, Reg):
+            base = self.value(operand.base)
+            offsets = [operand.offset + i * size for i in range(count)]
+            return tuple(Apply("add", (base, Const(at)), ADDRESS) if at else base for at in offsets)
+        symbol: Operand = operand.base if isinstance(operand, Mem) else operand
+        offset = operand.offset if isinstance(operand, Mem) else 0
+        if not isinstance(symbol, Sym):
+            hint = (
+                f"write [{_name(operand)}] for the memory that a register points to"
+                if isinstance(symbol, Reg)
+                else None
+            )
+            if isinstance(symbol, Reg) and self.columns:
+                hint = (
+                    f"declare it in the init block: {symbol.name} = 0; or write [{symbol.name}] for memory it points to"
+                )
+            self.fail(f"{self.head} accesses memory, and this is {describe(operand)}", operand, hint)
+        if symbol is operand and not self.columns:
+            self.fail("PTX writes memory operands in brackets", operand, f"write [{symbol.name}]")
+        variable = self._variable(symbol)
+        self._check_access(variable, operand, proxy)
+        if symbol.cta not in (None, self.context.thread.place.cta) and self.word("space") in ("shared", "shared::cta"):
+            self.refuse(
+                f"'{symbol.name}@cta{symbol.cta}' is in another CTA's shared memory", "space", "write .shared::cluster"
+            )
+        self._check_bounds(variable, operand, offset, count)
+        return tuple(self._address_of(symbol, offset + i * size) for i in range(count))
+
+    def _variable(self, symbol: Sym) -> Variable:
+        variable = self.context.variables.get(symbol.name)
+        if variable is None:
+            close = nearest(symbol.name, self.context.variables)
+            what = "is a label, not a variable" if symbol.name in self.context.labels else "is not declared"
+            hint = f"did you mean '{close}'?" if close else "declare it before the threads"
+            self.fail(f"'{symbol.name}' {what}", symbol, hint)
+        return variable
+
+    def _address_of(self, symbol: Sym, offset: int) -> AddressOf:
+        variable = self._variable(symbol)
+        if symbol.cta is not None and self._root(variable).space is not Space.SHARED:
+            self.fail(
+                f"'{symbol.name}' is not .shared, so it has one instance for all CTAs", symbol, f"write {symbol.name}"
+            )
+        return AddressOf(symbol.name, offset, symbol.cta)
+
+    def _root(self, variable: Variable) -> Variable:
+        while variable.alias_of is not None:
+            variable = self.context.variables[variable.alias_of]
+        return variable
+
+    def _check_access(self, variable: Variable, operand: Operand, proxy: Proxy) -> None:
+        name, declared = variable.name, variable.proxy
+        if declared is not proxy:
+            if proxy is Proxy.GENERIC:
+                own = PROXY_LOADS.get(declared, "its own instruction")
+                hint = f"use {own}, or declare a generic alias of the location"
+                self.fail(f"{self.head} is a generic access, and '{name}' is a {declared.value}", operand, hint)
+            hint = f"declare one: s @ {proxy.value} aliases {name};"
+            self.fail(f"{self.head} accesses a {proxy.value}, and '{name}' is not declared as one", operand, hint)
+        space, word = self._root(variable).space, self.word("space")
+        wanted = SPACE_OF.get(word or "")
+        if wanted is not None and space not in (Space.GENERIC, wanted):
+            hint = f"write .{space.value} or leave the state space out"
+            self.fail(f"'{name}' is a .{space.value} variable, not .{word}", operand, hint)
+        if space in (Space.CONST, Space.PARAM) and self.head != "ld" and proxy is Proxy.GENERIC:
+            self.fail(
+                f"{self.head} cannot access '{name}': .{space.value} memory is read-only", operand, "declare it .global"
+            )
+
+    def _check_bounds(self, variable: Variable, operand: Operand, offset: int, count: int) -> None:
+        root = self._root(variable)
+        element = (root.type.width if root.type else DEFAULT_BYTES * 8) // 8 or 1
+        moved = (self.width // 8 if self.width else element) * count
+        size = element * len(root.init)
+        if offset < 0 or offset + moved > size:
+            message = (
+                f"{self.head} accesses bytes {offset} to {offset + moved - 1} of '{variable.name}', which has {size}"
+            )
+            self.fail(message, operand, "mind the type suffix and the offset, which counts bytes")
+
+    def event(self, *tags: str, scope: Scope | None = None, proxy: Proxy = Proxy.GENERIC) -> Event:
+        """An event with these cat sets, those of its scope and of its proxy."""
+        return Event(frozenset((*tags, PROXY_TAGS[proxy], *((scope.name,) if scope else ()))), scope, proxy)
+
+    def reduced(self, value: Expr) -> Expr:
+        """`value` as the instruction's type holds it."""
+        if self.given_type is None or isinstance(value, Const):
+            return value
+        return Apply("cvt", (value,), self.given_type)
+
+    # ---- errors ----------------------------------------------------------------------------------------------
+
+    def fail(self, message: str, operand: Operand | None = None, hint: str | None = None) -> NoReturn:
+        """Raise InputError at the operand, or at the mnemonic."""
+        span = operand.span if operand is not None else self.instruction.mnemonic_span
+        raise InputError(message, span or self.instruction.span, hint)
+
+    def refuse(self, message: str, slot: str, hint: str | None = None) -> NoReturn:
+        """Raise InputError at the qualifier in that slot."""
+        raise InputError(message, part_span(self.instruction, self.reading.where.get(slot)), hint)
+
+
+def part_span(instruction: Instruction, part: int | None) -> Span | None:
+    """Where a dotted part of the mnemonic stands (None: all of it)."""
+    whole: Span | None = instruction.mnemonic_span or instruction.span
+    if part is None or whole is None or whole.text != instruction.mnemonic:
+        return whole
+    start = whole.start + sum(len(text) + 1 for text in instruction.parts[:part])
+    return whole.source.span(start, start + len(instruction.parts[part]))
+
+
+def describe(operand: Operand) -> str:
+    """What an operand is, in words."""
+    if isinstance(operand, Reg):
+        return f"the register '{operand.name}'"
+    if isinstance(operand, Imm):
+        return f"the number {operand.value}"
+    if isinstance(operand, Sym):
+        return f"the name '{operand.name}'"
+    if isinstance(operand, Mem):
+        return "a memory operand"
+    if isinstance(operand, Group):
+        return "a tensor operand" if operand.bracketed else "a vector"
+    return "left out" if isinstance(operand, Blank) else f"the predicate '!{operand.operand.name}'"
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Reg) else "%rd0"

@@ -1,0 +1,164 @@
+"""Rows of the table: instructions that only compute. They make no events; registers carry values and dependencies.
+
+In: a Call. Out: one Assign. Settled here: the operation and type of each; `arith` says what it computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.isa.arith import double
+from memmodel.isa.call import Call
+from memmodel.isa.ops import Apply, Assign, Expr, Op
+from memmodel.isa.row import (
+    BITS,
+    FLOATS,
+    INTEGERS,
+    LOGICAL,
+    SIGNED,
+    UNSIGNED,
+    Need,
+    Row,
+    Rule,
+    Slot,
+    data_type,
+    flag,
+    type_slot,
+)
+from memmodel.ptx import UNTYPED
+
+_ARITH = "Integer Arithmetic Instructions: "
+_LOGIC = "Logic and Shift Instructions: "
+_MOVE = "Data Movement and Conversion Instructions: "
+_NO_FLOATS = {
+    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in ("f16", "bf16", *FLOATS)
+}
+_COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _sources(call: Call) -> tuple[Expr, ...]:
+    return tuple(call.value(operand) for operand in call.operands[1:])
+
+
+def _assign(call: Call, value: Expr) -> tuple[Op, ...]:
+    return (Assign(call.register(call.operands[0]), value),)
+
+
+def operate(call: Call) -> tuple[Op, ...]:
+    """d := head(sources), in the instruction's type."""
+    return _assign(call, Apply(call.head, _sources(call), call.type))
+
+
+def multiply(call: Call) -> tuple[Op, ...]:
+    """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
+    first, second, *rest = _sources(call)
+    mode = call.word("mode") or "lo"
+    product = Apply("mul" if mode == "lo" else f"mul.{mode}", (first, second), call.type)
+    result = double(call.type) if mode == "wide" else call.type
+    return _assign(call, Apply("add", (product, rest[0]), result) if rest else product)
+
+
+def compare(call: Call) -> tuple[Op, ...]:
+    """setp: 1 or 0."""
+    return _assign(call, Apply(call.word("cmp") or "", _sources(call), call.type))
+
+
+def select(call: Call) -> tuple[Op, ...]:
+    """selp: the first source if the predicate is true, the second otherwise."""
+    first, second = (call.value(operand) for operand in call.operands[1:3])
+    return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), call.type))
+
+
+def move(call: Call) -> tuple[Op, ...]:
+    """mov and cvta: a register, a number, or the address of a variable, in the one address space of a test."""
+    return _assign(call, call.value(call.operands[1]))
+
+
+def convert(call: Call) -> tuple[Op, ...]:
+    """cvt: read as the second type, kept as the first."""
+    source = data_type(call.word("source") or "") or UNTYPED
+    value = call.value(call.operands[1], source)
+    return _assign(call, Apply("cvt", (Apply("cvt", (value,), source),), call.type))
+
+
+def _row(
+    head: str,
+    types: tuple[str, ...],
+    operands: tuple[str, ...],
+    source: str,
+    lower: Callable[[Call], tuple[Op, ...]] = operate,
+    before: tuple[Slot, ...] = (),
+    rules: tuple[Rule, ...] = (),
+) -> Row:
+    slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=_NO_FLOATS))
+    return Row((head,), slots, operands, lower, "none", source + head, rules, ordered=True)
+
+
+_THREE = ("d", "a", "b")
+_MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
+_WIDE = (
+    Rule(
+        "{head}.wide has 16-bit and 32-bit sources only",
+        "use .lo or .hi",
+        {"mode": ("wide",), "type": ("u64", "s64")},
+        at="type",
+    ),
+)
+_EQUALITY = (
+    Rule(
+        "untyped bits are only compared with .eq and .ne",
+        "use a .u or .s type",
+        {"cmp": ("lt", "le", "gt", "ge"), "type": BITS},
+        at="type",
+    ),
+)
+
+ROWS = (
+    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("add", "sub", "div", "rem", "min", "max")),
+    _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _WIDE),
+    _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _WIDE),
+    *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),
+    *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
+    _row("not", LOGICAL, ("d", "a"), _LOGIC),
+    _row("shl", LOGICAL[:3], _THREE, _LOGIC),
+    _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC),
+    _row(
+        "setp",
+        (*LOGICAL[:3], *INTEGERS),
+        ("p", "a", "b"),
+        "Comparison and Selection Instructions: ",
+        compare,
+        (Slot("cmp", _COMPARE, "comparison", Need.ALWAYS),),
+        _EQUALITY,
+    ),
+    _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
+    _row("mov", (*LOGICAL, *INTEGERS), ("d", "a"), _MOVE, move),
+    Row(
+        ("cvt",),
+        (type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
+        ("d", "a"),
+        convert,
+        "none",
+        _MOVE + "cvt",
+        ordered=True,
+    ),
+    Row(
+        ("cvta",),
+        (
+            flag("to"),
+            Slot(
+                "space",
+                ("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"),
+                "state space",
+                Need.BLOCKS,
+            ),
+            type_slot(("u32", "u64")),
+        ),
+        ("d", "a"),
+        move,
+        "none",
+        _MOVE + "cvta",
+        ordered=True,
+        needs={"shared::cluster": 90},
+    ),
+)

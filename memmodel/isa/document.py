@@ -1,0 +1,102 @@
+"""The instruction table as a page for people: docs/instructions.md.
+
+In: the table. Out: Markdown. `python -m memmodel.isa.document > docs/instructions.md` renews the page.
+"""
+
+from __future__ import annotations
+
+from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot
+from memmodel.isa.table import FAMILIES
+
+HEADER = """\
+# Instructions
+
+This page is written by `python -m memmodel.isa.document` from the table that the checker itself uses.
+
+An instruction is spelled as PTX spells it. Braces mark what may be left out. The *column layout* leaves out types,
+state spaces and brackets, and has a few words of its own (marked "columns"). Qualifiers of `ld`, `st`, `atom`, `red`,
+`fence` and the barriers may stand in any order, as in the examples of the PTX ISA. Each entry says what events the
+instruction makes, from which target architecture on it exists, and the section of the PTX ISA that describes it.
+
+Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
+type it is a signed 64-bit number. Division by zero, which PTX leaves open, gives all ones, for `rem` as well.
+The scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and
+the compound `.cta::cluster`) are refused with the name that PTX uses.
+Cache operators, eviction priorities and other hints are accepted and have no effect.
+
+CTA barriers: a litmus thread is a warp of its own unless the test puts several into one warp, so the thread count `b`,
+a multiple of 32 in PTX, says how many warps take part. The column layout has `a, resource, b` instead of `a, b`, each
+but the first may be left out, and `b` counts litmus threads.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    parts = [HEADER]
+    for title, rows in FAMILIES:
+        parts.append(f"## {title}\n")
+        parts += [_entry(row) for row in rows]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _entry(row: Row) -> str:
+    heads = ", ".join(f"`{head}`" for head in row.heads)
+    lines = [f"### {heads}\n", "```", *(_syntax(row, head) for head in row.heads)]
+    lines += [
+        f"  .{slot.name} = {{ {', '.join(_word(slot, word) for word in slot.words)} }}"
+        for slot in row.slots
+        if _set(slot)
+    ]
+    lines += ["```\n", f"- Events: {row.events}.", f"- Source: {row.source}.", f"- {_since(row)}."]
+    lines += [f"- Illegal: {_text(rule.message, row, rule)} ({_text(rule.hint, row, rule)})." for rule in row.rules]
+    refused: dict[tuple[str, str], list[str]] = {}
+    for slot in row.slots:
+        for word, reason in slot.refused.items() if slot.refused is not NO_SUCH_SCOPE else ():
+            refused.setdefault(reason, []).append(f"`.{word}`")
+    lines += [
+        f"- Refused: {', '.join(w)}: {_text(why, row)} ({_text(cure, row)})." for (why, cure), w in refused.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _since(row: Row) -> str:
+    if row.columns:
+        return "Column layout only"
+    known = [word for slot in row.slots for word in slot.words]
+    later: dict[int, list[str]] = {}
+    for word in known:
+        if word in row.needs:
+            later.setdefault(row.needs[word], []).append(f"`.{word}`")
+    return "; ".join([f"Since sm_{row.since}", *(f"sm_{since}: {', '.join(later[since])}" for since in sorted(later))])
+
+
+def _syntax(row: Row, head: str) -> str:
+    words = []
+    for slot in row.slots:
+        text = f".{slot.name}" if _set(slot) else f".{slot.words[0]}"
+        words.append("{" + text + "}" if slot.need is Need.OPTIONAL else text)
+    operands = ""
+    for name in row.operands:
+        comma = ", " if operands else ""
+        operands += "{" + comma + name.removesuffix("?") + "}" if name.endswith("?") else comma + name
+    return f"{head}{''.join(words)} {operands}".rstrip() + ";"
+
+
+def _set(slot: Slot) -> bool:
+    return len(slot.words) > 1
+
+
+def _word(slot: Slot, word: str) -> str:
+    return f".{word} (columns)" if word in slot.columns else f".{word}"
+
+
+def _text(text: str, row: Row, rule: Rule | None = None) -> str:
+    """A message with its placeholders spelled out: the head, and the words that a rule is about."""
+    for slot in row.slots:
+        words = rule.has.get(slot.name, ()) if rule else ()
+        text = text.replace("{" + slot.name + "}", "|".join(words) or slot.name)
+    return text.replace("{head}", row.heads[0])
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,77 @@
+"""Lower instructions, threads and tests to steps.
+
+In: LitmusTest. Out: `Program` per thread: steps in order, and where each label points. Settled here: legality of every
+instruction (InputError with span, rule, repair), guards, labels, and the least target architecture of a test.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from memmodel.errors import InputError
+from memmodel.isa.call import Call, Context, part_span
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.ops import Op
+from memmodel.isa.program import Program, Step
+from memmodel.isa.row import Fault, Reading
+from memmodel.isa.table import HEADS
+from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread
+
+
+@lru_cache(maxsize=1024)
+def _read(mnemonic: str, layout: Layout) -> Reading | Fault:
+    return read_mnemonic(mnemonic, layout, HEADS)
+
+
+def read_instruction(instruction: Instruction, test: LitmusTest) -> Reading:
+    """The row and qualifiers of an instruction. Raises InputError if its mnemonic or operand count is illegal."""
+    reading = _read(instruction.mnemonic, test.layout)
+    if isinstance(reading, Fault):
+        raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
+    row, given = reading.row, len(instruction.operands)
+    if not row.least_operands <= given <= len(row.operands):
+        names = [name for name in row.operands if not name.endswith("?")]
+        takes = f"takes {', '.join(names)}" if row.operands else "takes no operands"
+        plural = "operand is" if given == 1 else "operands are"
+        raise InputError(
+            f"{reading.head} {takes}; {given} {plural} given", instruction.span or instruction.mnemonic_span
+        )
+    return reading
+
+
+def _lower(instruction: Instruction, context: Context) -> tuple[Op, ...]:
+    reading = read_instruction(instruction, context.test)
+    return reading.row.lower(Call(reading, instruction, context))
+
+
+def lower(instruction: Instruction, test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
+    """The steps of one instruction of `thread`. Raises InputError where it is illegal."""
+    return _lower(instruction, Context.of(test, thread))
+
+
+def program(test: LitmusTest, thread: Thread) -> Program:
+    """A whole thread as steps. Raises InputError at the first illegal instruction, or at a label that stands twice."""
+    context = Context.of(test, thread)
+    steps: list[Step] = []
+    labels: dict[str, int] = {}
+    number = 0
+    for item in thread.body:
+        if isinstance(item, Label):
+            if item.name in labels:
+                raise InputError(f"label '{item.name}' stands twice in {thread.name}", item.span, "rename one of them")
+            labels[item.name] = len(steps)
+            continue
+        steps += [Step(op, item.guard, item, number) for op in _lower(item, context)]
+        number += 1
+    return Program(tuple(steps), labels)
+
+
+def programs(test: LitmusTest) -> tuple[Program, ...]:
+    """Every thread of the test, in order. Raises InputError as `program` does."""
+    return tuple(program(test, thread) for thread in test.threads)
+
+
+def minimum_target(test: LitmusTest) -> int:
+    """The least sm number that has every instruction of the test, as the pages' "Target ISA Notes" give it."""
+    bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
+    return max((read_instruction(item, test).since for item in bodies), default=0)

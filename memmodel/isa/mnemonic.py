@@ -1,0 +1,106 @@
+"""Read a mnemonic against the rows of the table: which row, which word in which slot, and what is illegal about it.
+
+In: a mnemonic, the layout it stands in, and the rows by head. Out: a `Reading`, or a `Fault` that says what is wrong.
+Settled here: unknown, repeated, contradictory, missing and misplaced qualifiers. Operands are the business of `call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memmodel.errors import nearest
+from memmodel.isa.row import Fault, Need, Reading, Row, Slot
+from memmodel.litmus.syntax import Layout
+
+MAX_PARTS = 24
+"""More dots than any PTX mnemonic has; a longer one is not worth taking apart."""
+
+
+def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Reading | Fault:
+    """Sort the qualifiers of `mnemonic` into the slots of its row. `heads` finds a row by each of its heads."""
+    parts = mnemonic.split(".")
+    if len(parts) > MAX_PARTS:
+        return Fault(f"a mnemonic with {len(parts)} dotted parts", f"no PTX instruction has more than {MAX_PARTS}")
+    found = next(
+        ((row, length) for length in range(len(parts), 0, -1) if (row := heads.get(".".join(parts[:length])))), None
+    )
+    if found is None:
+        return _unknown_instruction(mnemonic, heads)
+    row, length = found
+    head = ".".join(parts[:length])
+    if row.columns and layout is Layout.BLOCKS:
+        return Fault(f"{head} is a word of the column layout; PTX has no such instruction", None, 0)
+    words: dict[str, str] = {}
+    where: dict[str, int] = {}
+    for position in range(length, len(parts)):
+        word = parts[position]
+        slot = _slot_for(word, row, words)
+        if isinstance(slot, Fault):
+            return Fault(slot.message.replace("{head}", head), slot.hint, position)
+        if word in slot.columns and layout is Layout.BLOCKS:
+            return Fault(f"PTX has no {head}.{word}", f"{_list(slot, layout)}", position)
+        words[slot.name], where[slot.name] = word, position
+    return _check(row, head, words, where, layout)
+
+
+def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
+    shown = mnemonic if len(mnemonic) <= 60 else mnemonic[:57] + "..."
+    first = mnemonic.split(".")[0]
+    family = sorted(head for head in heads if head.split(".")[0] == first)
+    close = nearest(mnemonic, family or heads) or nearest(first, heads)
+    if family and not close:
+        return Fault(f"unknown instruction '{shown}'", "those that begin like it: " + ", ".join(family))
+    return Fault(f"unknown instruction '{shown}'", f"did you mean '{close}'?" if close else None)
+
+
+def _slot_for(word: str, row: Row, taken: Mapping[str, str]) -> Slot | Fault:
+    """The slot that takes this word, or what is wrong with it."""
+    fitting = [slot for slot in row.slots if word in slot.words]
+    for slot in fitting:
+        if slot.name not in taken:
+            return slot
+    if fitting:
+        other = taken[fitting[0].name]
+        if other == word:
+            return Fault(f"'.{word}' is written twice", "once is enough")
+        return Fault(f"two {fitting[0].what}s: '.{other}' and '.{word}'", "keep the one that is meant")
+    for slot in row.slots:
+        if word in slot.refused:
+            return Fault(*slot.refused[word])
+    known = [name for slot in row.slots for name in slot.words]
+    close = nearest(word, known)
+    shown = word if len(word) <= 40 else word[:37] + "..."
+    if close:
+        return Fault(f"unknown qualifier '.{shown}' of {{head}}", f"did you mean '.{close}'?")
+    return Fault(f"unknown qualifier '.{shown}' of {{head}}", f"it takes {_few(known)}" if known else "it takes none")
+
+
+def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Reading | Fault:
+    """Everything about the words together: the row's own rules first, since they say why, then order and absence."""
+    for rule in row.rules:
+        if rule.broken_by(words):
+            part = where.get(rule.at) if rule.at else None
+            return Fault(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
+    for slot in row.slots:
+        if slot.name not in words and (
+            slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is Layout.BLOCKS)
+        ):
+            spelled = ".".join([head, *words.values()])
+            return Fault(f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
+    placed = [where[slot.name] for slot in row.slots if slot.name in where]
+    if row.ordered and placed != sorted(placed):
+        spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
+        return Fault(f"the qualifiers of {head} are out of order", f"write {spelled}")
+    return Reading(row, head, words, where)
+
+
+def _list(slot: Slot, layout: Layout) -> str:
+    return _few([word for word in slot.words if layout is Layout.COLUMNS or word not in slot.columns])
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+
+
+def _few(words: list[str]) -> str:
+    return " ".join(f".{word}" for word in words[:24]) + (" ..." if len(words) > 24 else "")

@@ -1,0 +1,158 @@
+"""What one row of the instruction table says, and how a mnemonic is read against the rows.
+
+In: nothing. Out: `Row`, `Slot`, `Rule`, and `Reading`, a mnemonic sorted into slots. Settled here: the shape of a row.
+A new instruction is one row, one lowering function, one test; `document` writes its line in docs/instructions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from memmodel.isa.ops import Op
+from memmodel.ptx import DataType, Scope
+
+if TYPE_CHECKING:
+    from memmodel.isa.call import Call
+
+
+class Need(Enum):
+    """When a slot has to be filled. BLOCKS: the column layout has no types and no state spaces to give."""
+
+    OPTIONAL = "optional"
+    BLOCKS = "in the block layout"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One kind of qualifier: an instruction carries at most one of `words`.
+
+    `refused`: words that people write here although PTX has none such, each with the rule and the repair.
+    `columns`: those of `words` that only the column layout knows. `what` names the kind in messages.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    what: str
+    need: Need = Need.OPTIONAL
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A combination of qualifiers that is illegal: all of `has` are present and all of `lacks` are absent.
+
+    `has` maps a slot to the words meant (empty: any word). `message` and `hint` may name the instruction as {head} and
+    the word of a slot as {slot}. The error points at the word of `at`, or at the whole mnemonic.
+    """
+
+    message: str
+    hint: str
+    has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+    at: str | None = None
+
+    def broken_by(self, words: Mapping[str, str]) -> bool:
+        """Does an instruction with these words (by slot) break the rule?"""
+        if any(slot in words for slot in self.lacks):
+            return False
+        return all(slot in words and (not meant or words[slot] in meant) for slot, meant in self.has.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One instruction of the table.
+
+    `heads`: the fixed beginnings of its mnemonic (the longest head of all rows that fits decides). `slots`: the
+    qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
+    examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` behind those that may be left
+    out. `events` and `source` are for people; `source` is a section title of the PTX ISA. `since`: the least sm
+    number; `needs`: qualifiers that need a later one. `columns`: the row exists in the column layout only.
+    """
+
+    heads: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    operands: tuple[str, ...]
+    lower: Callable[[Call], tuple[Op, ...]]
+    events: str
+    source: str
+    rules: tuple[Rule, ...] = ()
+    ordered: bool = False
+    since: int = 20
+    needs: Mapping[str, int] = field(default_factory=dict)
+    columns: bool = False
+
+    @property
+    def least_operands(self) -> int:
+        return sum(not name.endswith("?") for name in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A legal mnemonic: its row, the head it begins with, its words and their positions (dotted parts) by slot."""
+
+    row: Row
+    head: str
+    words: Mapping[str, str]
+    where: Mapping[str, int]
+
+    @property
+    def since(self) -> int:
+        """The least sm number that has this spelling."""
+        return max([self.row.since, *(self.row.needs.get(word, 0) for word in self.words.values())])
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An illegal mnemonic: what is wrong, how to repair it, and which dotted part to point at (None: all)."""
+
+    message: str
+    hint: str | None
+    part: int | None = None
+
+
+# ---- vocabulary that several rows share ----------------------------------------------------------------------
+
+
+def data_type(word: str) -> DataType | None:
+    """`u32` as a type, `pred` too; None if the word names no type."""
+    if word == "pred":
+        return DataType("pred", 1)
+    return DataType(word[0], int(word[1:])) if word in BITS + UNSIGNED + SIGNED + FLOATS else None
+
+
+BITS = ("b8", "b16", "b32", "b64", "b128")
+UNSIGNED = ("u8", "u16", "u32", "u64")
+SIGNED = ("s8", "s16", "s32", "s64")
+FLOATS = ("f32", "f64")
+INTEGERS = (*UNSIGNED[1:], *SIGNED[1:])
+LOGICAL = ("b16", "b32", "b64", "pred")
+
+SCOPES: Mapping[str, Scope] = {scope.name.lower(): scope for scope in Scope}
+
+NO_SUCH_SCOPE = {
+    "cta::cluster": ("PTX has no scope .cta::cluster", "write .cluster, which reaches the same threads"),
+    "gl": (".gl is a level of membar, not a scope", "write .gpu"),
+    "device": ("PTX calls this scope .gpu", "write .gpu"),
+    "system": ("PTX calls this scope .sys", "write .sys"),
+    "block": ("PTX calls this scope .cta", "write .cta"),
+}
+
+
+def scope_slot(need: Need = Need.OPTIONAL, words: tuple[str, ...] = tuple(SCOPES)) -> Slot:
+    """The scope of an access, a fence or an atomic."""
+    return Slot("scope", words, "scope", need, NO_SUCH_SCOPE)
+
+
+def type_slot(words: tuple[str, ...], name: str = "type") -> Slot:
+    """The type suffix, which the column layout leaves out."""
+    return Slot(name, words, "type", Need.BLOCKS)
+
+
+def flag(word: str) -> Slot:
+    """A qualifier that is there or not."""
+    return Slot(word, (word,), "qualifier")

@@ -1,0 +1,23 @@
+"""The instruction table: every row, and the row that each head belongs to.
+
+In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a further file, added here.
+"""
+
+from __future__ import annotations
+
+from memmodel.isa import access, atomic, barrier, compute, control, fence
+from memmodel.isa.row import Row
+
+FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    ("Loads and stores", access.ROWS),
+    ("Atomics", atomic.ROWS),
+    ("Fences", fence.ROWS),
+    ("Barriers", barrier.ROWS),
+    ("Arithmetic and moves", compute.ROWS),
+    ("Control flow", control.ROWS),
+)
+"""Headings of docs/instructions.md and what stands under each."""
+
+TABLE: tuple[Row, ...] = tuple(row for _, rows in FAMILIES for row in rows)
+
+HEADS: dict[str, Row] = {head: row for row in TABLE for head in row.heads}
