@@ -1,0 +1,160 @@
+"""What an execution decides, and the facts that every execution obeys: rf, co, sync_fence, barriers, final values.
+
+In: EventGraph. Out: `Choices`: matrices of variables; their well-formedness goes to `logic` as constraints, one named
+function per fact. No rule of a memory model is here (docs/executions.md is the definition).
+"""
+
+from __future__ import annotations
+
+from memmodel.encode.barriers import barriers
+from memmodel.encode.relations import Algebra, Rel
+from memmodel.events.graph import Event, EventGraph
+from memmodel.isa.memory import Location
+from memmodel.logic import FALSE, TRUE
+
+
+class Choices:
+    """rf, co, sync_fence, syncbar of one event graph (events × events), and the final write of each location.
+
+    `transitive_co`: the model uses co only under `+`, so co may be taken as transitive without changing it.
+    """
+
+    def __init__(self, graph: EventGraph, algebra: Algebra, *, transitive_co: bool) -> None:
+        self.graph = graph
+        self.logic = graph.logic
+        self.algebra = algebra
+        self.reads = [e for e in graph.events if e.is_read]
+        self.writes = [e for e in graph.events if e.is_write]
+        self.rf = algebra.empty()
+        self.co = algebra.empty()
+        self.sync_fence = algebra.empty()
+        self._final: dict[Location, dict[int, int]] = {}
+        for read in self.reads:
+            self._rf_has_one_source(read)
+        self._co_starts_with_the_initial_write()
+        if transitive_co:
+            self._is_strict_order(self.co)
+        else:
+            self.logic.require(-algebra.cyclic(self.co))
+        self._sync_fence_relates_fences_in_scope()
+        self.syncbar: Rel = barriers(graph, algebra)
+
+    # ---- where two events meet -----------------------------------------------------------------------------------
+
+    def same_location(self, a: Event, b: Event) -> int:
+        """The formula under which both access one location."""
+        if not a.where or not b.where:
+            return FALSE
+        if a.uid == b.uid:
+            return TRUE
+        logic = self.logic
+        there = b.at(logic)
+        return logic.disj(logic.both(formula, there[where]) for where, formula in a.at(logic).items() if where in there)
+
+    def scopes_include(self, a: Event, b: Event) -> bool:
+        """Do both events specify scopes that include the other's thread?"""
+        if a.scope is None or b.scope is None or a.place is None or b.place is None:
+            return False
+        return a.thread == b.thread or (a.place.shares(a.scope, b.place) and b.place.shares(b.scope, a.place))
+
+    # ---- rf ------------------------------------------------------------------------------------------------------
+
+    def _rf_has_one_source(self, read: Event) -> None:
+        """Each read that runs takes its value from exactly one write to its location."""
+        logic = self.logic
+        assert read.value is not None
+        sources: list[tuple[Event, int]] = []
+        for write in self.writes:
+            assert write.value is not None
+            if write.uid == read.uid or not (write.value.cases.keys() & read.value.cases.keys()):
+                continue
+            meet = self.same_location(write, read)
+            if meet != FALSE and logic.both(write.runs, read.runs) != FALSE:
+                sources.append((write, meet))
+        if len(sources) == 1:
+            chosen = [read.runs]
+        else:
+            chosen = [logic.var(f"rf(e{write.uid},e{read.uid})") for write, _ in sources]
+            logic.exactly_one(chosen, read.runs)
+        if not sources:
+            logic.require(-read.runs)
+        for edge, (write, meet) in zip(chosen, sources, strict=True):
+            assert write.value is not None
+            logic.require(-edge, write.runs)
+            logic.require(-edge, meet)
+            for number, formula in write.value.cases.items():
+                logic.require(-edge, -formula, read.value.cases.get(number, FALSE))
+            self.rf[write.uid][read.uid] = edge
+
+    # ---- co ------------------------------------------------------------------------------------------------------
+
+    def _co_starts_with_the_initial_write(self) -> None:
+        """Writes to one location may be related either way; its initial write comes before every other."""
+        logic = self.logic
+        for a in self.writes:
+            for b in self.writes:
+                if a.uid == b.uid or b.thread is None:
+                    continue
+                meet = self.same_location(a, b)
+                runs = logic.both(meet, logic.both(a.runs, b.runs))
+                if runs == FALSE:
+                    continue
+                if a.thread is None:
+                    self.co[a.uid][b.uid] = runs
+                else:
+                    edge = logic.var(f"co(e{a.uid},e{b.uid})")
+                    logic.require(-edge, a.runs)
+                    logic.require(-edge, b.runs)
+                    logic.require(-edge, meet)
+                    self.co[a.uid][b.uid] = edge
+
+    def _is_strict_order(self, rel: Rel) -> None:
+        """Transitive and asymmetric."""
+        require = self.logic.require
+        for a, row in enumerate(rel):
+            for b, first in row.items():
+                back = rel[b].get(a)
+                if back is not None and a < b:
+                    require(-first, -back)
+                if first == TRUE and all(rel[a].get(c) == TRUE for c in rel[b]):
+                    continue
+                for c, second in rel[b].items():
+                    if c != a:
+                        require(-first, -second, row.get(c, FALSE))
+
+    def final_writes(self, location: Location) -> dict[int, int]:
+        """Uid of a write -> formula: it is the (chosen) co-maximal write that gives the location its final value."""
+        if location not in self._final:
+            logic = self.logic
+            here = {e.uid: e for e in self.writes if location in e.at(logic)}
+            if len(here) == 1:
+                self._final[location] = dict.fromkeys(here, TRUE)
+            else:
+                chosen = {uid: logic.var(f"final({location},e{uid})") for uid in here}
+                logic.exactly_one(list(chosen.values()))
+                for uid, formula in chosen.items():
+                    logic.require(-formula, here[uid].runs)
+                    logic.require(-formula, here[uid].at(logic)[location])
+                    for later in self.co[uid].values():
+                        logic.require(-formula, -later)
+                self._final[location] = chosen
+        return self._final[location]
+
+    # ---- sync_fence ----------------------------------------------------------------------------------------------
+
+    def _sync_fence_relates_fences_in_scope(self) -> None:
+        """A strict partial order on fence.sc events that relates every pair whose scopes include each other."""
+        logic = self.logic
+        fences = [e for e in self.graph.events if "F" in e.tags and "SC" in e.tags]
+        for a in fences:
+            for b in fences:
+                if a.uid != b.uid and logic.both(a.runs, b.runs) != FALSE:
+                    edge = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
+                    logic.require(-edge, a.runs)
+                    logic.require(-edge, b.runs)
+                    self.sync_fence[a.uid][b.uid] = edge
+        self._is_strict_order(self.sync_fence)
+        for a in fences:
+            for b, edge in self.sync_fence[a.uid].items():
+                if a.uid < b and self.scopes_include(a, self.graph.events[b]):
+                    logic.require(-a.runs, -self.graph.events[b].runs, edge, self.sync_fence[b][a.uid])

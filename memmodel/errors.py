@@ -1,0 +1,72 @@
+"""Two kinds of failure that never share a handler: yours (InputError) and ours (InternalError)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from memmodel.source import Span
+
+MAX_SHOWN = 160
+"""A source line longer than this is cut around the caret, so that a 2 MB line does not fill a terminal."""
+
+
+class InputError(Exception):
+    """Something the user wrote cannot be used. Carries the place, the rule that it breaks, and a repair.
+
+    `span` may be None when there is no place to show (a missing file). Command line: exit code 2.
+    """
+
+    def __init__(self, message: str, span: Span | None = None, hint: str | None = None, *, show_line: bool = True) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.show_line = show_line
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self) -> str:
+        """`file:line:column: error: message`, the source line with a caret, and the hint."""
+        return render("error", self.message, self.span, self.hint, show_line=self.show_line)
+
+
+class TooLarge(InputError):
+    """The test is legal but beyond a stated limit (events, values, formula size). Command line: exit code 3."""
+
+
+class InternalError(Exception):
+    """memmodel contradicted itself: a bug of ours, never the user's."""
+
+
+def render(word: str, message: str, span: Span | None, hint: str | None, *, show_line: bool = True) -> str:
+    """One diagnostic as text: place, word (`error` or `warning`), message, source line, caret, hint."""
+    if span is None:
+        lines = [f"{word}: {message}"]
+    else:
+        lines = [f"{span}: {word}: {message}"]
+        if show_line:
+            lines += _excerpt(span)
+    if hint:
+        lines.append(f"  hint: {hint}")
+    return "\n".join(lines)
+
+
+def _excerpt(span: Span) -> list[str]:
+    text, column = span.line_text, span.column - 1
+    first = max(0, column - MAX_SHOWN // 2) if len(text) > MAX_SHOWN else 0
+    shown = text[first : first + MAX_SHOWN].expandtabs(1)
+    width = max(1, min(span.end - span.start, len(shown) - (column - first)))
+    number = str(span.line)
+    return [f"  {number} | {shown}", f"  {' ' * len(number)} | {' ' * (column - first)}{'^' * width}"]
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name most like `word`, or None when nothing is close."""
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return close[0]
+    folded = {name.lower(): name for name in names}
+    return folded.get(word.lower())

@@ -1,0 +1,164 @@
+"""Propositional formulas, shared and kept small: the alphabet in which events and relations are written for Z3.
+
+A formula is an integer: TRUE, FALSE, or a signed node number; `-f` is the negation of f. Nodes are hash-consed, so equal
+formulas are equal integers, and constants disappear as formulas are built. Out: clauses, for the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+TRUE = 1
+FALSE = -1
+
+MAX_NODES = 3_000_000
+"""A formula larger than this is reported as too large rather than built."""
+
+
+class Logic:
+    """A store of formulas. Variables carry the names that reports and dumps use."""
+
+    def __init__(self) -> None:
+        # _children[n] is None for a variable, else the sorted conjuncts of node n. Nodes 0 and 1 are unused and TRUE.
+        self._children: list[tuple[int, ...] | None] = [None, None]
+        self._names: dict[int, str] = {}
+        self._known: dict[tuple[int, ...], int] = {}
+        self._group: dict[int, int] = {}
+        self.constraints: list[tuple[int, ...]] = []
+
+    # ---- building ------------------------------------------------------------------------------------------------
+
+    def var(self, name: str) -> int:
+        """A fresh variable."""
+        self._children.append(None)
+        node = len(self._children) - 1
+        self._names[node] = name
+        return node
+
+    def name(self, variable: int) -> str:
+        return self._names[variable]
+
+    def conj(self, items: Iterable[int]) -> int:
+        """Conjunction; drops constants, repetitions and contradictions."""
+        kept: set[int] = set()
+        for item in items:
+            if item == FALSE or -item in kept:
+                return FALSE
+            if item != TRUE:
+                kept.add(item)
+        if not kept:
+            return TRUE
+        if len(kept) == 1:
+            return kept.pop()
+        if self._group and self._exclusive(kept):
+            return FALSE
+        key = tuple(sorted(kept))
+        node = self._known.get(key)
+        if node is None:
+            self._children.append(key)
+            node = self._known[key] = len(self._children) - 1
+            if node > MAX_NODES:
+                from memmodel.errors import TooLarge
+
+                raise TooLarge("the formula grows too large", hint="shorten the test, or lower the loop bound")
+        return node
+
+    def both(self, left: int, right: int) -> int:
+        """Conjunction of two: the common case, kept short."""
+        if left == TRUE:
+            return right
+        if right == TRUE or left == right:
+            return left
+        if left == FALSE or right == FALSE or left == -right:
+            return FALSE
+        return self.conj((left, right))
+
+    def disj(self, items: Iterable[int]) -> int:
+        """Disjunction."""
+        return -self.conj([-item for item in items])
+
+    def either(self, left: int, right: int) -> int:
+        """Disjunction of two."""
+        if left == FALSE or left == right:
+            return right
+        if right == FALSE:
+            return left
+        if left == TRUE or right == TRUE or left == -right:
+            return TRUE
+        return -self.conj((-left, -right))
+
+    def choose(self, condition: int, then: int, other: int) -> int:
+        """If condition then `then` else `other`."""
+        if then == other:
+            return then
+        return self.either(self.both(condition, then), self.both(-condition, other))
+
+    def _exclusive(self, items: set[int]) -> bool:
+        seen = set()
+        for item in items:
+            group = self._group.get(item)
+            if group is not None:
+                if group in seen:
+                    return True
+                seen.add(group)
+        return False
+
+    # ---- asserting -----------------------------------------------------------------------------------------------
+
+    def require(self, *clause: int) -> None:
+        """Assert the disjunction of these formulas."""
+        if TRUE not in clause:
+            self.constraints.append(tuple(item for item in clause if item != FALSE))
+
+    def exactly_one(self, variables: Sequence[int], when: int = TRUE) -> None:
+        """Exactly one of fresh variables holds if `when`, none otherwise; two of them conjoined simplify to FALSE."""
+        number = len(self._group)
+        for variable in variables:
+            self._group[variable] = number
+            self.require(-variable, when)
+        self.require(-when, *variables)
+        self.at_most_one(variables)
+
+    def at_most_one(self, variables: Sequence[int]) -> None:
+        """No two hold: pairwise for a few, a ladder of helper variables for many."""
+        if len(variables) <= 6:
+            for i, first in enumerate(variables):
+                for second in variables[i + 1 :]:
+                    self.require(-first, -second)
+            return
+        before = FALSE
+        for variable in variables:
+            so_far = self.var("ladder")
+            self.require(-variable, so_far)
+            if before != FALSE:
+                self.require(-before, so_far)
+                self.require(-before, -variable)
+            before = so_far
+
+    # ---- clauses -------------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self._children)
+
+    def clauses(self, roots: Iterable[int], done: set[int]) -> list[tuple[int, ...]]:
+        """Tseitin clauses that define every node below `roots` not yet in `done` (which grows)."""
+        out: list[tuple[int, ...]] = []
+        stack = [abs(root) for root in roots]
+        children = self._children
+        while stack:
+            node = stack.pop()
+            if node in done:
+                continue
+            done.add(node)
+            below = children[node]
+            if below is None:
+                if node == TRUE:
+                    out.append((TRUE,))
+                continue
+            for child in below:
+                out.append((-node, child))
+                stack.append(abs(child))
+            out.append((node, *(-child for child in below)))
+        return out

@@ -1,0 +1,101 @@
+"""The words of PTX that every stage shares: scopes, semantics, proxies, state spaces, types, places.
+
+Nothing here decides what is allowed; it only names. Source: PTX ISA chapter 8 (titles, since numbers move).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+
+class Scope(IntEnum):
+    """How far an operation reaches ("Scope"), ordered by reach."""
+
+    CTA = 1
+    CLUSTER = 2
+    GPU = 3
+    SYS = 4
+
+
+class Sem(Enum):
+    """Memory semantics of an access or a fence ("Operation Types")."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    SC = "sc"
+
+
+class Proxy(Enum):
+    """The method of an access ("Proxies")."""
+
+    GENERIC = "generic"
+    SURFACE = "surface"
+    TEXTURE = "texture"
+    CONSTANT = "constant"
+    ASYNC = "async"
+    TENSORMAP = "tensormap"
+
+
+class Space(Enum):
+    """State space of a variable ("State Spaces"). GENERIC: a litmus location of the column layout, global memory."""
+
+    GENERIC = "generic"
+    GLOBAL = "global"
+    SHARED = "shared"
+    CONST = "const"
+    PARAM = "param"
+    TENSOR = "tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A fundamental type such as .u32: `kind` is one of u s b f pred, `width` is in bits."""
+
+    kind: str
+    width: int
+
+    def __str__(self) -> str:
+        return "pred" if self.kind == "pred" else f"{self.kind}{self.width}"
+
+    def wrap(self, value: int) -> int:
+        """Reduce an integer to the value that a register of this type holds (two's complement for .s types)."""
+        masked = value & ((1 << self.width) - 1)
+        return masked - (1 << self.width) if self.kind == "s" and masked >> (self.width - 1) else masked
+
+
+UNTYPED = DataType("s", 64)
+"""What an instruction without a type suffix works on (column layout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a thread runs. `cluster` None: the CTA is a cluster of its own. `warp` None: a warp of its own."""
+
+    gpu: int = 0
+    cluster: int | None = None
+    cta: int = 0
+    warp: int | None = None
+
+    @property
+    def cta_id(self) -> tuple[object, ...]:
+        """Identity of the thread's CTA among all CTAs of the test."""
+        return (self.gpu, self.cluster_id, self.cta)
+
+    @property
+    def cluster_id(self) -> tuple[object, ...]:
+        """Identity of the thread's cluster."""
+        return (self.gpu, "cta", self.cta) if self.cluster is None else (self.gpu, self.cluster)
+
+    def shares(self, scope: Scope, other: Place) -> bool:
+        """Does `scope`, specified by a thread here, include a thread at `other`? (PTX "Scope")"""
+        if scope is Scope.SYS:
+            return True
+        if scope is Scope.GPU:
+            return self.gpu == other.gpu
+        if scope is Scope.CLUSTER:
+            return self.cluster_id == other.cluster_id
+        return self.cta_id == other.cta_id

@@ -1,0 +1,203 @@
+"""The Z3 engine: one query per question, and every execution found is run again by plain evaluation.
+
+In: LitmusTest, Model, Budget. Out: Answer, Outcomes. The order of questions: can a consistent execution satisfy the
+condition; can one violate it; if neither, does any execution reach the end; what can the flags relate.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from memmodel.answer import Answer, Budget, Observation, Outcome, Outcomes, Race, ShownEvent, Times, Witness
+from memmodel.cat.analysis import closed_only
+from memmodel.cat.syntax import Model
+from memmodel.encode.base import Base
+from memmodel.encode.choices import Choices
+from memmodel.encode.condition import Final
+from memmodel.encode.model import ModelFormulas
+from memmodel.encode.relations import Algebra
+from memmodel.enumeration import replay
+from memmodel.errors import InternalError
+from memmodel.events.elaborate import elaborate
+from memmodel.events.graph import EventGraph
+from memmodel.litmus.syntax import LitmusTest, Term
+from memmodel.solve.door import Door, Found
+from memmodel.solve.reading import read_choice, shown_terms
+
+MAX_STATES = 10_000
+"""More final states than this are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A test and a model as formulas: `axioms` by name, the condition, and the flags' cells."""
+
+    graph: EventGraph
+    choices: Choices
+    final: Final
+    condition: int
+    axioms: dict[str, int]
+    flags: dict[str, dict[tuple[int, int], int]]
+
+
+def encode(test: LitmusTest, model: Model, bound: int) -> Query:
+    """Formulas of a test under a model. Raises InputError, TooLarge."""
+    graph = elaborate(test, bound)
+    algebra = Algebra(graph.logic, len(graph.events))
+    choices = Choices(graph, algebra, transitive_co=closed_only(model, "co"))
+    formulas = ModelFormulas(model, Base(graph, algebra, choices))
+    final = Final(graph, choices)
+    axioms = {check.name: formulas.holds(check) for check in model.axioms}
+    flags = {check.name: formulas.cells(check.body) for check in model.flags}
+    return Query(graph, choices, final, final.formula(test.condition), axioms, flags)
+
+
+def solve_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: int, races: bool) -> Answer:
+    """What happens to the condition of a test, with a checked witness, or the axioms that forbid it."""
+    started = time.perf_counter()
+    query = encode(test, model, bound)
+    encoded = time.perf_counter()
+    door = Door(query.graph.logic, budget)
+    answer = _Questions(test, model, query, door, bound).answer(races)
+    times = Times(encode=(encoded - started) * 1000, solve=(time.perf_counter() - encoded) * 1000)
+    return Answer(
+        observation=answer.observation,
+        engine="z3",
+        witness=answer.witness,
+        counter=answer.counter,
+        axioms=answer.axioms,
+        races=answer.races,
+        flags=answer.flags,
+        bound=bound if query.graph.bounded else None,
+        reason=answer.reason,
+        times=times,
+        events=len(query.graph.events),
+    )
+
+
+class _Questions:
+    """The questions asked about one query."""
+
+    def __init__(self, test: LitmusTest, model: Model, query: Query, door: Door, bound: int) -> None:
+        self.test = test
+        self.model = model
+        self.query = query
+        self.door = door
+        self.bound = bound
+        self.consistent = list(query.axioms.values())
+
+    def answer(self, races: bool) -> Answer:
+        query = self.query
+        yes = self.door.check([*self.consistent, query.condition])
+        witness = self._witness(True) if yes is Found.SAT else None
+        blamed = self._blame() if yes is Found.UNSAT else ()
+        no = self.door.check([*self.consistent, -query.condition])
+        counter = self._witness(False) if no is Found.SAT else None
+        reason = ""
+        if yes is Found.SAT and no is not Found.UNKNOWN:
+            observation = Observation.SOMETIMES if no is Found.SAT else Observation.ALWAYS
+        elif yes is Found.UNSAT and no is Found.SAT:
+            observation = Observation.NEVER
+        elif yes is Found.UNSAT and no is Found.UNSAT:
+            observation = Observation.VACUOUS
+            alone = self.door.check()
+            reason = (
+                "no execution reaches the end of every thread"
+                if alone is Found.UNSAT
+                else "every execution that reaches the end breaks an axiom"
+            )
+        else:
+            observation, reason = Observation.UNDECIDED, self.door.reason
+        found, raised, complete = self._races() if races and observation is not Observation.UNDECIDED else ((), (), True)
+        if not complete:
+            reason = "the list of flagged pairs is not complete: the budget ran out"
+        return Answer(observation, "z3", witness, counter, blamed, found, raised, reason=reason)
+
+    def _blame(self) -> tuple[str, ...]:
+        """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
+        query = self.query
+        core = set(self.door.core)
+        blamed = [name for name, formula in query.axioms.items() if formula in core]
+        for name in list(blamed):
+            rest = [query.axioms[other] for other in blamed if other != name]
+            if self.door.check([*rest, query.condition]) is Found.UNSAT:
+                blamed.remove(name)
+        return tuple(blamed)
+
+    def _witness(self, satisfies: bool) -> Witness:
+        """The execution just found, run again by plain evaluation. InternalError if the two disagree."""
+        replayed = replay(self.test, self.model, read_choice(self.query.graph, self.query.choices, self.door), self.bound)
+        if replayed.failed or replayed.satisfies is not satisfies:
+            raise InternalError(
+                f"{self.test.name}: the execution that Z3 found is not one under {self.model.name}"
+                f" (violates {', '.join(replayed.failed) or 'nothing'}; condition {replayed.satisfies})"
+            )
+        return replayed.witness
+
+    def _races(self) -> tuple[tuple[Race, ...], tuple[str, ...], bool]:
+        """Every pair that a flag relates in some consistent execution."""
+        races: dict[tuple[str, int, int], Race] = {}
+        raised: list[str] = []
+        for name, cells in self.query.flags.items():
+            open_cells = {pair: formula for pair, formula in cells.items() if not _seen(races, name, pair)}
+            while open_cells:
+                found = self.door.check([*self.consistent, self.query.graph.logic.disj(open_cells.values())])
+                if found is Found.UNKNOWN:
+                    return tuple(races.values()), tuple(raised), False
+                if found is Found.UNSAT:
+                    break
+                if name not in raised:
+                    raised.append(name)
+                true = [pair for pair, formula in open_cells.items() if self.door.holds(formula)]
+                choice = read_choice(self.query.graph, self.query.choices, self.door)
+                replayed = replay(self.test, self.model, choice, self.bound)
+                by_uid = {event.uid: event for event in replayed.witness.events}
+                numbers = choice.numbers
+                for a, b in true:
+                    first, second = sorted((numbers[a], numbers[b]))
+                    races.setdefault((name, a, b) if a <= b else (name, b, a), Race(name, by_uid[first], by_uid[second]))
+                open_cells = {pair: formula for pair, formula in open_cells.items() if not _seen(races, name, pair)}
+        return tuple(races.values()), tuple(raised), True
+
+
+def _seen(races: dict[tuple[str, int, int], Race], name: str, pair: tuple[int, int]) -> bool:
+    return (name, min(pair), max(pair)) in races
+
+
+def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
+    """All final states of a test under a model."""
+    query = encode(test, model, bound)
+    door = Door(query.graph.logic, budget)
+    logic = query.graph.logic
+    terms: list[tuple[str, Term]] = shown_terms(test)
+    values = [(name, query.final.term(term)) for name, term in terms]
+    consistent = list(query.axioms.values())
+    states: list[Outcome] = []
+    while len(states) < MAX_STATES:
+        found = door.check(consistent)
+        if found is not Found.SAT:
+            complete = found is Found.UNSAT
+            return Outcomes(
+                tuple(sorted(states, key=lambda s: s.values)),
+                "z3",
+                complete,
+                bound if query.graph.bounded else None,
+                "" if complete else door.reason,
+            )
+        picked = []
+        for name, value in values:
+            number, formula = next((n, f) for n, f in value.cases.items() if door.holds(f))
+            picked.append((name, number, formula))
+        satisfies = door.holds(query.condition)
+        here = logic.conj(formula for _, _, formula in picked)
+        both = door.check([*consistent, here, -query.condition if satisfies else query.condition])
+        state = tuple((name, number) for name, number, _ in picked)
+        states.append(Outcome(state, satisfies))
+        if both is Found.SAT:
+            states.append(Outcome(state, not satisfies))
+        logic.require(-here)
+    return Outcomes(tuple(states), "z3", False, None, f"more than {MAX_STATES} final states")
+
+
+__all__ = ["ShownEvent", "encode", "solve_answer", "solve_outcomes"]

@@ -1,0 +1,92 @@
+"""Text that came from a person, and places in it.
+
+In: a path, or text with a name. Out: `Source` and `Span`, which every later stage keeps so that an error can point.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MAX_BYTES = 1_000_000
+"""A litmus test or a model is a page of text; anything near a megabyte is a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named piece of text. `name` is a path as the user wrote it, or a label such as `<text>`."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Source:
+        """Read a file. Raises InputError if it is missing, not text, empty or larger than MAX_BYTES."""
+        from memmodel.errors import InputError
+
+        name = os.fspath(path)
+        try:
+            if Path(path).is_dir():
+                raise InputError(f"{name}: is a directory, not a file")
+            with open(path, "rb") as handle:
+                data = handle.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        if len(data) > MAX_BYTES:
+            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes", hint="a litmus test is a few threads; split it")
+        return Source.decode(name, data)
+
+    @staticmethod
+    def decode(name: str, data: bytes) -> Source:
+        """Bytes to Source. Raises InputError on NUL bytes or bytes that are not UTF-8."""
+        from memmodel.errors import InputError
+
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
+        source = Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
+        bad = next((i for i, c in enumerate(source.text) if c < " " and c not in "\n\t\f"), None)
+        if bad is not None:
+            where = Span(source, bad, bad + 1)
+            raise InputError("not a text file: control character", where, show_line=False)
+        return source
+
+    def span(self, start: int, end: int) -> Span:
+        """The characters start..end of this text (offsets into `text`)."""
+        return Span(self, start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters start..end (offsets) of a source. Shows itself as `file:line:column`, both counted from 1."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.source.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        return self.start - (self.source.text.rfind("\n", 0, self.start) + 1) + 1
+
+    @property
+    def line_text(self) -> str:
+        first = self.source.text.rfind("\n", 0, self.start) + 1
+        last = self.source.text.find("\n", self.start)
+        return self.source.text[first : last if last >= 0 else len(self.source.text)]
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of the other."""
+        return Span(self.source, self.start, other.end)
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
