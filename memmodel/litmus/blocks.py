@@ -11,7 +11,7 @@ from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import begins_question
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
-from memmodel.litmus.lexer import Reader, Token
+from memmodel.litmus.lexer import Reader, Token, shorten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
 
 Registers = dict[str, set[str]]
@@ -21,6 +21,8 @@ Registers = dict[str, set[str]]
 def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
     """Declarations and threads. Raises InputError."""
     declarations = Declarations()
+    if reader.token.kind == "name" and reader.ahead().kind in "@|" and reader.ahead(2).text in ("cta", "gpu", "P1"):
+        raise reader.wanted("`{` and the init block", "a table begins with its init block, empty or not: `{ x=0; }`")
     while reader.token.text != "thread" and not _over(reader):
         read_statement(reader, declarations)
         reader.expect(";", "`;` after the declaration")
@@ -40,7 +42,8 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
         total += len(body)
         threads[token.text] = Thread(token.text, place, tuple(body), reader.span(token))
     if not threads or not _over(reader):
-        raise reader.wanted("`thread` or a question" if threads else "`thread`", "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
+        what = "`thread` or a question" if threads else "`thread`"
+        raise reader.wanted(what, "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
     return declarations, list(threads.values()), registers
 
 
@@ -88,7 +91,8 @@ def _registers(reader: Reader, declarations: Declarations, registers: set[str]) 
     reader.next()
     kind = reader.expect("dot", "a register type such as .u32")
     if kind.text[1:] not in TYPES and kind.text != ".pred":
-        raise InputError(f"`{kind.text}` is not a register type", reader.span(kind), "such as .u32, .s64, .b16, .f32 or .pred")
+        hint = "such as .u32, .s64, .b16, .f32 or .pred"
+        raise InputError(f"`{shorten(kind.text)}` is not a register type", reader.span(kind), hint)
     while True:
         name, token = reader.register()
         if token.text in declarations.variables:

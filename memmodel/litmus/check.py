@@ -55,7 +55,12 @@ class Checked:
 
 
 def check_names(
-    declarations: Declarations, threads: list[Thread], question: Question, declared: dict[str, set[str]], *, implicit: bool
+    declarations: Declarations,
+    threads: list[Thread],
+    question: Question,
+    declared: dict[str, set[str]],
+    *,
+    implicit: bool,
 ) -> Checked:
     """Resolve every name. `implicit`: a location that is only ever loaded may stay undeclared (column layout).
 
@@ -80,7 +85,7 @@ def check_names(
 
 
 def assigned(body: Iterable[Instruction | Label]) -> set[str]:
-    """Registers that stand where an instruction puts its result: the first operand, unless that is memory or a label."""
+    """Registers that stand where a result goes: an instruction's first operand, unless that is memory or a label."""
     found: set[str] = set()
     for item in body:
         if isinstance(item, Instruction) and item.operands and _opcode(item) not in STORES | BRANCHES:
@@ -111,7 +116,8 @@ def _check_aliases(variables: dict[str, Variable]) -> None:
         while here.alias_of is not None and here.name not in done:
             if here.name in path:
                 cycle = " aliases ".join([*list(path)[list(path).index(here.name) :], here.name][:8])
-                raise InputError(f"these aliases go round in a circle: {cycle}", here.span, "one of them must be a variable")
+                hint = "one of them must be a variable"
+                raise InputError(f"these aliases go round in a circle: {cycle}", here.span, hint)
             path[here.name] = None
             if here.alias_of not in variables:
                 raise _unknown("variable", here.alias_of, variables, here.span)
@@ -119,8 +125,8 @@ def _check_aliases(variables: dict[str, Variable]) -> None:
         done.update(path)
         root = _root(variables, variable.name)
         if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
-            where = "is" if root.space is Space.SHARED else "is not"
-            raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, f"`{root.name}` {where} .shared")
+            hint = f"`{root.name}` {'is' if root.space is Space.SHARED else 'is not'} .shared"
+            raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, hint)
 
 
 def _root(variables: dict[str, Variable], name: str) -> Variable:
@@ -160,7 +166,7 @@ def _check_bodies(checked: Checked, known: dict[str, set[str]], implicit: bool) 
 
 
 def _bases(operand: Operand) -> Iterator[Reg | Sym]:
-    """Names that are locations if they are not registers: of memory operands, and of an operand in a memory position."""
+    """Names that are locations unless they are registers: of a memory operand, or a bare one in its position."""
     if isinstance(operand, Mem):
         yield operand.base
     elif isinstance(operand, (Reg, Sym)):
@@ -181,7 +187,7 @@ def _check_instance(symbol: Sym, checked: Checked) -> None:
     if symbol.cta is None:
         return
     if symbol.name not in checked.variables or _root(checked.variables, symbol.name).space is not Space.SHARED:
-        raise InputError(f"`{symbol.name}` is not .shared: it has one instance only", symbol.span, f"write {symbol.name}")
+        raise _one_instance(symbol)
     if _instances(symbol.name, symbol.cta, checked) == 0:
         raise InputError(f"`{symbol.name}` has no instance in CTA {symbol.cta}", symbol.span, _places(checked))
 
@@ -215,7 +221,9 @@ def _implicit(register: Reg, checked: Checked) -> Sym:
     if register.name not in checked.variables:
         close = nearest(register.name, checked.variables)
         hint = f"; did you mean {close}?" if close else ""
-        _warn(checked, register.span, f"location `{register.name}` is not declared; it is taken to be 0 at the start{hint}")
+        _warn(
+            checked, register.span, f"location `{register.name}` is not declared and taken to be 0 at the start{hint}"
+        )
         checked.variables[register.name] = Variable(register.name, span=register.span)
     return Sym(register.name, None, register.span)
 
@@ -249,28 +257,31 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
         return
     if term.name not in checked.variables:
         owner = next((name for name, registers in known.items() if term.name.removeprefix("%") in registers), None)
-        hint = f"a register is written {owner}:{term.name.removeprefix('%')}" if owner else None
-        raise _unknown("location", term.name, checked.variables, term.span, hint)
+        if owner is not None:
+            written = f"{owner}:{term.name.removeprefix('%')}"
+            raise InputError(f"`{shorten(term.name)}` is a register of a thread", term.span, f"write {written}")
+        raise _unknown("location", term.name, checked.variables, term.span)
     root = _root(checked.variables, term.name)
     if term.index >= len(root.init):
         raise InputError(f"`{term.name}` has {len(root.init)} elements, counted from 0", term.span)
     if root.space is not Space.SHARED:
         if term.cta is not None:
-            raise InputError(f"`{term.name}` is not .shared: it has one instance only", term.span, f"write {term.name}")
+            raise _one_instance(term)
         return
     count = _instances(term.name, term.cta, checked)
     if count == 0:
         raise InputError(f"`{term.name}` has no instance there", term.span, _places(checked))
     if count > 1:
-        hint = f"name one, as in {term.name}@cta0" if term.cta is None else "give every CTA of the test a number of its own"
+        one = f"name one, as in {term.name}@cta0"
+        hint = one if term.cta is None else "give every CTA of the test a number of its own"
         raise InputError(f"`{term.name}` has {count} instances", term.span, hint)
 
 
 def _instances(name: str, cta: int | None, checked: Checked) -> int:
     """In how many CTAs of the test (or of those numbered `cta`) a .shared variable has an instance."""
     own = _root(checked.variables, name).cta
-    places = {thread.place.cta_id: thread.place.cta for thread in checked.threads}
-    return sum(1 for number in places.values() if number in (own if own is not None else number,) and cta in (None, number))
+    numbers = {thread.place.cta_id: thread.place.cta for thread in checked.threads}.values()
+    return sum(1 for number in numbers if own in (None, number) and cta in (None, number))
 
 
 def _places(checked: Checked) -> str:
@@ -294,7 +305,12 @@ def _unknown(what: str, name: str, known: Iterable[str], span: Span, hint: str |
     return InputError(f"{what} `{shorten(name)}` is not declared", span, f"did you mean {close}?" if close else hint)
 
 
+def _one_instance(name: Sym | LocValue) -> InputError:
+    return InputError(f"`{name.name}` is not .shared: it has one instance only", name.span, f"write {name.name}")
+
+
 def _undeclared(register: Reg, checked: Checked, registers: Collection[str]) -> InputError:
     close = nearest(register.name, [*checked.variables, *registers])
-    hint = f"did you mean {close}?" if close else f"declare it, or write %{register.name} for a register that holds an address"
+    declare = f"declare it, or write %{register.name} for a register that holds an address"
+    hint = f"did you mean {close}?" if close else declare
     return InputError(f"location `{shorten(register.name)}` is not declared", register.span, hint)

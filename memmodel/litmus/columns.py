@@ -99,8 +99,8 @@ def _head(cell: Reader) -> tuple[str, Place, Token]:
 def _wrong_row(reader: Reader, row: list[_Cell], threads: int) -> InputError:
     first, last = row[0][0], row[-1][1]
     span = reader.span(reader.tokens[first], reader.tokens[max(first, last - 1)])
-    hint = "an idle thread has an empty cell; a row ends with `;`"
-    return InputError(f"this row has {_counted(len(row), 'cell')}, the header has {_counted(threads, 'thread')}", span, hint)
+    message = f"this row has {_counted(len(row), 'cell')}, the header has {_counted(threads, 'thread')}"
+    return InputError(message, span, "an idle thread has an empty cell; a row ends with `;`")
 
 
 def _counted(count: int, word: str) -> str:

@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.declarations import thread_name
 from memmodel.litmus.lexer import Reader, Token, shorten
-from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, Quantifier, RegValue, Term
+from memmodel.litmus.syntax import (
+    Always,
+    And,
+    Compare,
+    Condition,
+    LocValue,
+    Not,
+    Number,
+    Or,
+    Quantifier,
+    RegValue,
+    Term,
+)
 
 MAX_DEPTH = 200
 MAX_SHOWN_TERMS = 1_000
@@ -73,7 +85,7 @@ def _locations(reader: Reader) -> tuple[Term, ...]:
 
 @dataclass(slots=True)
 class _Level:
-    """What is open between one `(` and its `)`: finished disjuncts, conjuncts so far, `not`s before the next operand."""
+    """What is open since one `(`: finished disjuncts, conjuncts so far, `not`s before the next operand."""
 
     opened: Token | None
     ors: list[tuple[Condition, int]] = field(default_factory=list)
@@ -139,7 +151,8 @@ def _finish(reader: Reader, level: _Level) -> Condition:
     reader.accept(";")
     if reader.token.kind != "end":
         if token.text in ("|", "and", "or"):
-            raise reader.wanted("`/\\`, `\\/` or the end of the condition", "conjunction is `/\\`, disjunction is `\\/`")
+            hint = "conjunction is `/\\`, disjunction is `\\/`"
+            raise reader.wanted("`/\\`, `\\/` or the end of the condition", hint)
         raise reader.wanted("`/\\`, `\\/` or `)`" if level.opened else "`/\\`, `\\/` or the end of the file")
     made, depth = level.close()
     if depth > MAX_DEPTH:
@@ -148,7 +161,8 @@ def _finish(reader: Reader, level: _Level) -> Condition:
 
 
 def _too_deep(reader: Reader, token: Token) -> InputError:
-    return InputError(f"the condition nests deeper than {MAX_DEPTH}", reader.span(token), "a flat `/\\` or `\\/` needs no nesting")
+    hint = "a flat `/\\` or `\\/` needs no nesting"
+    return InputError(f"the condition nests deeper than {MAX_DEPTH}", reader.span(token), hint)
 
 
 def _atom(reader: Reader) -> Condition:
@@ -158,7 +172,8 @@ def _atom(reader: Reader) -> Condition:
     left = _term(reader)
     operator = _OPERATORS.get(reader.token.kind)
     if operator is None:
-        raise reader.wanted("a comparison (==, !=, <, <=, >, >=)", f"compare it with a value: `{shorten(_said(reader, first))} == 1`")
+        hint = f"compare it with a value: `{shorten(_said(reader, first))} == 1`"
+        raise reader.wanted("a comparison (==, !=, <, <=, >, >=)", hint)
     reader.next()
     right = _term(reader)
     return Compare(left, operator, right, reader.span(first, reader.tokens[reader.at - 1]))

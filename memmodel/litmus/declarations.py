@@ -19,11 +19,8 @@ MAX_ELEMENTS = 16_384
 """All elements of all arrays of a test together."""
 
 SPACES = {space.value: space for space in Space if space is not Space.GENERIC}
-TYPES = {
-    f"{kind}{width}": DataType(kind, width)
-    for kind, widths in (("u", (8, 16, 32, 64)), ("s", (8, 16, 32, 64)), ("b", (8, 16, 32, 64, 128)), ("f", (16, 32, 64)))
-    for width in widths
-}
+_WIDTHS = {"u": (8, 16, 32, 64), "s": (8, 16, 32, 64), "b": (8, 16, 32, 64, 128), "f": (16, 32, 64)}
+TYPES = {f"{kind}{width}": DataType(kind, width) for kind, widths in _WIDTHS.items() for width in widths}
 PROXIES = {proxy.value: proxy for proxy in Proxy}
 
 
@@ -107,7 +104,8 @@ def _variable(reader: Reader) -> Variable:
             raise InputError("an alias has no size, CTA or value of its own", span, hint)
         return Variable(token.text, space, kind, alias_of=alias_of, proxy=proxy, align=align, span=span)
     if cta is not None and space is not Space.SHARED:
-        raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, "leave out `@ cta`, or declare it .shared")
+        hint = "leave out `@ cta`, or declare it .shared"
+        raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
     init = _values(reader, size)
     array = size is not None
     return Variable(token.text, space, kind, init, cta, None, Proxy.GENERIC, align, array, span)
@@ -153,7 +151,8 @@ def _values(reader: Reader, size: int | None) -> tuple[int, ...]:
         return (0,) * (size or 1)
     if size is None:
         if reader.token.kind == "{":
-            raise InputError("a list of values initialises an array", reader.here(), "give the name a size: `a[2] = {1, 2}`")
+            hint = "give the name a size: `a[2] = {1, 2}`"
+            raise InputError("a list of values initialises an array", reader.here(), hint)
         return (reader.number("an initial value")[0],)
     reader.expect("{", "`{` and the values of the array")
     values = [reader.number("an initial value")[0]]

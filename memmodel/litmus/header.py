@@ -82,7 +82,9 @@ def _expect(source: Source, start: int, line: str, into: dict[str, Expectation])
         if word not in WORDS:
             close = nearest(word, WORDS)
             hint = f"did you mean {close}?" if close else f"known: {listed(WORDS)}"
-            raise InputError(f"unknown expectation `{shorten(word)}`", source.span(span.end - len(word), span.end), hint)
+            where = source.span(span.end - len(word), span.end)
+            raise InputError(f"unknown expectation `{shorten(word)}`", where, hint)
         if model in into:
-            raise InputError(f"two expectations for `{shorten(model)}`", span, f"the first is on line {into[model].span.line}")
+            hint = f"the first is on line {into[model].span.line}"
+            raise InputError(f"two expectations for `{shorten(model)}`", span, hint)
         into[model] = Expectation(model, word, span)

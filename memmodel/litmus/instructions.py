@@ -93,7 +93,7 @@ def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> I
 
 
 def _begins_line(reader: Reader, mnemonic: Token) -> bool:
-    """Does the next instruction or label follow at once? (Operands may stand on a line of their own, a bare name not.)"""
+    """Does another instruction follow at once? (Operands may stand on a line of their own, a bare name may not.)"""
     token = reader.token
     bare = token.kind == "@" or (token.kind == "name" and token.text[0] not in "%_")
     return bare and "\n" in reader.source.text[mnemonic.end : token.start]
@@ -163,7 +163,8 @@ def _named(reader: Reader, names: Container[str]) -> Reg | Sym | Blank:
     if reader.token.kind == "@":
         reader.next()
         if text not in names:
-            raise InputError(f"`{shorten(text)}` is not a variable", reader.span(token), "only a .shared variable has instances")
+            hint = "only a .shared variable has instances"
+            raise InputError(f"`{shorten(text)}` is not a variable", reader.span(token), hint)
         cta, last = reader.cta_number()
         return Sym(text, cta, reader.span(token, last))
     span = reader.span(token)

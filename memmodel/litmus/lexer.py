@@ -75,7 +75,7 @@ def _end_of_note(source: Source, start: int) -> int:
 
 
 def tokenize(source: Source, clean: str, start: int) -> list[Token]:
-    """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError on a stray character."""
+    """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError."""
     tokens: list[Token] = []
     append, make = tokens.append, Token._make
     for found in _TOKEN.finditer(clean, start):
@@ -89,7 +89,8 @@ def tokenize(source: Source, clean: str, start: int) -> list[Token]:
             raise InputError(f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where)
         append(make((kind, text, last - len(text), last)))
         if len(tokens) > MAX_TOKENS:
-            raise InputError(f"more than {MAX_TOKENS:,} words", source.span(last - 1, last), "a litmus test is a few threads")
+            where = source.span(last - 1, last)
+            raise InputError(f"more than {MAX_TOKENS:,} words", where, "a litmus test is a few threads")
     end = len(clean.rstrip())
     append(Token("end", "the end of the file", end, end))
     return tokens
@@ -98,7 +99,7 @@ def tokenize(source: Source, clean: str, start: int) -> list[Token]:
 class Reader:
     """A cursor over tokens. The last token has kind `end` and is never passed."""
 
-    __slots__ = ("source", "tokens", "at", "token")
+    __slots__ = ("at", "source", "token", "tokens")
 
     def __init__(self, source: Source, tokens: list[Token]) -> None:
         self.source = source
@@ -179,7 +180,8 @@ class Reader:
         """A plain name: letters, digits, `_` and `$`, and no word of the language."""
         token = self.expect("name", what)
         if not _IDENTIFIER.fullmatch(token.text):
-            raise InputError(f"`{shorten(token.text)}` cannot be {what}", self.span(token), "letters, digits, `_` and `$` only")
+            hint = "letters, digits, `_` and `$` only"
+            raise InputError(f"`{shorten(token.text)}` cannot be {what}", self.span(token), hint)
         if token.text in RESERVED:
             raise InputError(f"`{token.text}` is a word of the language and cannot be {what}", self.span(token))
         return token

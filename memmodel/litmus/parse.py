@@ -55,10 +55,11 @@ def parse_litmus(source: Source) -> LitmusTest:
 def _check_text(source: Source) -> None:
     text = source.text
     if not text.strip():
-        raise InputError("the file is empty", source.span(0, 0), "a litmus test begins with `PTX name`", show_line=False)
+        hint = "a litmus test begins with `PTX name`"
+        raise InputError("the file is empty", source.span(0, 0), hint, show_line=False)
     if len(text) > MAX_BYTES:
-        where = source.span(0, 1)
-        raise InputError(f"larger than {MAX_BYTES:,} characters", where, "a litmus test is a few threads", show_line=False)
+        hint = "a litmus test is a few threads"
+        raise InputError(f"larger than {MAX_BYTES:,} characters", source.span(0, 1), hint, show_line=False)
     found = _CONTROL.search(text)
     if found:
         raise InputError("not a text file: control character", source.span(*found.span()), show_line=False)

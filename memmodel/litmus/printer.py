@@ -6,7 +6,7 @@ anything else. Barrier operands take the shortest form that the layout has for t
 
 from __future__ import annotations
 
-from memmodel.litmus.check import assigned, memory_position
+from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.syntax import (
     Always,
@@ -65,8 +65,8 @@ def _columns(test: LitmusTest) -> list[str]:
     height = max(map(len, columns))
     widths = [max(map(len, column)) for column in columns]
     for row in range(height):
-        cells = [(column[row] if row < len(column) else "").ljust(width) for column, width in zip(columns, widths, strict=True)]
-        lines.append(f" {' | '.join(cells)} ;")
+        cells = [column[row] if row < len(column) else "" for column in columns]
+        lines.append(" " + " | ".join(map(str.ljust, cells, widths)) + " ;")
     return lines
 
 
@@ -74,9 +74,7 @@ def _cells(test: LitmusTest, thread: Thread) -> list[str]:
     initial = {item.register for item in test.registers if item.thread == thread.name}
     taken = {v.name for v in test.variables} | {item.name for item in thread.body if isinstance(item, Label)}
     plain = frozenset((assigned(thread.body) | initial) - taken - {"_"})
-    return [
-        f"{item.name}:" if isinstance(item, Label) else _instruction(item, Layout.COLUMNS, plain) for item in thread.body
-    ]
+    return [_item(item, Layout.COLUMNS, plain) for item in thread.body]
 
 
 def _blocks(test: LitmusTest) -> list[str]:
@@ -86,9 +84,8 @@ def _blocks(test: LitmusTest) -> list[str]:
     for thread in test.threads:
         lines.append(f"thread {thread.name} @ {_place(thread.place, ', ')} {{")
         for item in thread.body:
-            lines.append(
-                f"{item.name}:" if isinstance(item, Label) else f"    {_instruction(item, Layout.BLOCKS, frozenset())};"
-            )
+            text = _item(item, Layout.BLOCKS, frozenset())
+            lines.append(text if isinstance(item, Label) else f"    {text};")
         lines.append("}")
     return [*lines, ""]
 
@@ -142,6 +139,10 @@ def _register_init(item: RegisterInit, layout: Layout) -> str:
 # ---- instructions --------------------------------------------------------------------------------------------
 
 
+def _item(item: Instruction | Label, layout: Layout, plain: frozenset[str]) -> str:
+    return f"{item.name}:" if isinstance(item, Label) else _instruction(item, layout, plain)
+
+
 def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]) -> str:
     """`plain`: registers that are printed without `%`."""
     guard = ""
@@ -150,13 +151,8 @@ def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]
     operands = instruction.operands
     if is_cta_barrier(instruction.mnemonic):
         operands = _barrier(operands, is_reduction(instruction.mnemonic), layout)
-    memory = memory_position(instruction)
-    printed = [_operand(o, plain if i != memory or not _unsure(o, plain) else frozenset()) for i, o in enumerate(operands)]
-    return f"{guard}{instruction.mnemonic}{' ' if printed else ''}{', '.join(printed)}"
-
-
-def _unsure(operand: Operand, plain: frozenset[str]) -> bool:
-    return isinstance(operand, Reg) and operand.name not in plain
+    printed = ", ".join(_operand(operand, plain) for operand in operands)
+    return f"{guard}{instruction.mnemonic} {printed}" if printed else guard + instruction.mnemonic
 
 
 def _barrier(operands: tuple[Operand, ...], reduction: bool, layout: Layout) -> tuple[Operand, ...]:

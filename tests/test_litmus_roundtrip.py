@@ -1,0 +1,52 @@
+"""Print then parse is the identity, in both layouts and from one to the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies_litmus import litmus_tests
+
+from memmodel.litmus import parse_litmus, print_litmus
+from memmodel.litmus.syntax import Layout, LitmusTest
+from memmodel.source import Source
+
+CONFORMANCE = Path(__file__).parents[2] / "shared" / "conformance" / "dat3m-ptx"
+FILES = sorted(CONFORMANCE.rglob("*.litmus"))
+
+
+def read(text: str) -> LitmusTest:
+    return parse_litmus(Source("<text>", text))
+
+
+@pytest.mark.parametrize("layout", Layout)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(test=litmus_tests())
+def test_what_is_printed_reads_back_as_the_same_test(layout: Layout, test: LitmusTest) -> None:
+    again = read(print_litmus(test, layout))
+    assert again == test
+    assert again.layout is layout
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(test=litmus_tests())
+def test_printing_settles_at_once(test: LitmusTest) -> None:
+    for layout in Layout:
+        text = print_litmus(test, layout)
+        assert print_litmus(read(text)) == text
+
+
+@pytest.mark.skipif(not FILES, reason="the conformance files are not beside this checkout")
+def test_every_conformance_file_survives_both_layouts() -> None:
+    for path in FILES:
+        test = parse_litmus(Source.read(path))
+        blocks = read(print_litmus(test, Layout.BLOCKS))
+        columns = read(print_litmus(blocks, Layout.COLUMNS))
+        assert test == blocks == columns, path
+
+
+@pytest.mark.skipif(not FILES, reason="the conformance files are not beside this checkout")
+def test_only_the_file_with_an_undeclared_location_is_warned_about() -> None:
+    warned = [path.name for path in FILES if parse_litmus(Source.read(path)).warnings]
+    assert warned == ["IRIW1.litmus"]
