@@ -18,11 +18,23 @@ CHAR = 7.3
 
 LINE = 15
 MARGIN = 26
-PITCH = 40  # free height between two rows, where arrows that cross columns pass
+GAP = 40  # free height between two rows, where arrows that cross columns pass
 PAD = 13  # between a frame and what is in it
 FRAME_TITLE = 19
 INIT_HEIGHT = 26
-MAX_TEXT = 38
+MAX_TEXT = 30
+"""Characters of one line in a box; the operands of a longer instruction take a line of their own."""
+
+MAX_NAME = 36
+"""Characters of an instruction's name on one line; a longer one takes two lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line in a box; faint for what was observed rather than written."""
+
+    text: str
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,7 @@ class Box:
     y: float
     width: float
     height: float
-    lines: tuple[str, ...]
+    lines: tuple[Line, ...]
     kind: str
 
     @property
@@ -85,7 +97,6 @@ class Layout:
     channels: tuple[float, ...]
     rows_top: float
     header: float
-    right: float
     bottom: float
 
 
@@ -114,7 +125,9 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     initial = _initial(witness, drawn)
     cell |= {event.uid: (-1, index) for index, event in enumerate(initial)}
     texts = {event.uid: _lines(event) for event in witness.events}
-    widths = [max((len(t) for e in rows[name] for t in texts[e.uid]), default=8) * CHAR + 22 for name in threads]
+    widths = [
+        max((len(line.text) for e in rows[name] for line in texts[e.uid]), default=8) * CHAR + 22 for name in threads
+    ]
     gutters = _gutters(len(threads), cell, drawn)
 
     columns: list[Column] = []
@@ -130,16 +143,17 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     frames_top = top + (INIT_HEIGHT + 34 if initial else 0)
     header = frames_top + depths * (FRAME_TITLE + 5) + 16
     rows_top = header + 12
-    height = max((len(lines) for uid, lines in texts.items() if cell.get(uid, (-1,))[0] >= 0), default=1) * LINE + 12
-    pitch = height + PITCH
     count = max((len(rows[name]) for name in threads), default=0)
-    rows_bottom = rows_top + count * pitch - PITCH
+    depth_of = [max(len(texts[rows[n][r].uid]) for n in threads if r < len(rows[n])) for r in range(count)]
+    heights = [lines * LINE + 12 for lines in depth_of]
+    tops = [rows_top + sum(heights[:r]) + r * GAP for r in range(count + 1)]
+    rows_bottom = tops[-1] - GAP
 
     boxes: dict[int, Box] = {}
     for c, name in enumerate(threads):
         for r, event in enumerate(rows[name]):
-            y = rows_top + r * pitch
-            boxes[event.uid] = Box(event.uid, columns[c].x, y, widths[c], height, texts[event.uid], kind_of(event))
+            kind = kind_of(event)
+            boxes[event.uid] = Box(event.uid, columns[c].x, tops[r], widths[c], heights[r], texts[event.uid], kind)
     boxes |= _place_initial(initial, texts, boxes, drawn, top, right)
     bottom = rows_bottom + depths * PAD
     frames = tuple(
@@ -153,11 +167,8 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
         )
         for depth, first, last, title in groups
     )
-    right = max(
-        [right, *(frame.x + frame.width + MARGIN for frame in frames), *(b.right + MARGIN for b in boxes.values())]
-    )
-    channels = tuple(rows_top + r * pitch - PITCH / 2 for r in range(count + 1))
-    return Layout(boxes, cell, tuple(columns), frames, channels, rows_top, header, right, bottom)
+    channels = tuple(y - GAP / 2 for y in tops)
+    return Layout(boxes, cell, tuple(columns), frames, channels, rows_top, header, bottom)
 
 
 def _threads(witness: Witness) -> list[str]:
@@ -205,12 +216,34 @@ def _initial(witness: Witness, edges: tuple[Edge, ...]) -> list[ShownEvent]:
     return initial if len(initial) <= 4 else [event for event in initial if event.uid in touched]
 
 
-def _lines(event: ShownEvent) -> tuple[str, ...]:
+def _lines(event: ShownEvent) -> tuple[Line, ...]:
     if event.thread is None:
-        return (shorten(f"init {event.location} = {event.value}" if event.location else f"init {event.text}"),)
+        return (Line(shorten(f"init {event.location} = {event.value}" if event.location else f"init {event.text}")),)
     if event.span is None:
-        return (f"{event.label}: {shorten(event.text)}",)
-    return (f"{event.label}: {shorten(event.span.text.strip().rstrip(';'))}", f"   {shorten(event.text)}")
+        return (Line(f"{event.label}: {shorten(event.text)}"),)
+    spelled, effect = _spelled(event.span.text.strip().rstrip(";")), _effect(event)
+    lines = [Line(f"{event.label}: {spelled[0]}"), *(Line(f"   {line}") for line in spelled[1:])]
+    return (*lines, Line(f"   {effect}", faint=True)) if effect else tuple(lines)
+
+
+def _spelled(text: str) -> list[str]:
+    """An instruction on at most three lines: broken before its operands, and at a dot if its name is long."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_TEXT:
+        return [line]
+    name, _, operands = line.partition(" ")
+    lines = [name]
+    if len(name) > MAX_NAME:
+        cut = name.rfind(".", 1, MAX_NAME)
+        cut = cut if cut > 0 else MAX_NAME
+        lines = [name[:cut], shorten(name[cut:])]
+    return [*lines, shorten(operands)] if operands else lines
+
+
+def _effect(event: ShownEvent) -> str:
+    """`R x = 1`: what the instruction's own text does not say. Nothing for a fence."""
+    head, _, rest = event.text.partition(" ")
+    return shorten(f"{head.split('.')[0]} {rest}") if rest else ""
 
 
 def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:
@@ -235,7 +268,7 @@ def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ..
 
 def _place_initial(
     initial: list[ShownEvent],
-    texts: dict[int, tuple[str, ...]],
+    texts: dict[int, tuple[Line, ...]],
     boxes: dict[int, Box],
     edges: tuple[Edge, ...],
     top: float,
@@ -250,7 +283,7 @@ def _place_initial(
     placed: dict[int, Box] = {}
     least = float(MARGIN)
     for centre, _, event in sorted(wanted):
-        width = len(texts[event.uid][0]) * CHAR + 18
+        width = len(texts[event.uid][0].text) * CHAR + 18
         x = max(least, centre - width / 2)
         placed[event.uid] = Box(event.uid, x, top, width, INIT_HEIGHT, texts[event.uid], "init")
         least = x + width + 18

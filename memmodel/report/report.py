@@ -40,10 +40,11 @@ class Report:
     @staticmethod
     def of(test: LitmusTest, model: Model, answer: Answer, expected: str | None) -> Report:
         """The report on an answer."""
-        from memmodel.report.question import question
+        from memmodel.litmus.printer import print_condition
 
         path = test.source.name if test.source else ""
-        return Report(test.name, path, model.name, test.quantifier, question(test), answer, expected, test.warnings)
+        question = f"{test.quantifier.value} ({print_condition(test.condition)})"
+        return Report(test.name, path, model.name, test.quantifier, question, answer, expected, test.warnings)
 
     @property
     def holds(self) -> bool | None:

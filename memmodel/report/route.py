@@ -86,33 +86,53 @@ class _Router:
 
     def _ports(self) -> list[tuple[Point, Point]]:
         """Both ends of every edge, spread over the sides that they share, in the order that crosses least."""
-        users: dict[tuple[int, str], list[tuple[float, float, int, int]]] = {}
+        users: dict[tuple[int, str], list[tuple[int, float, int, int, int]]] = {}
         boxes = self.layout.boxes
         for index, (edge, (leave, enter)) in enumerate(zip(self.edges, self.sides, strict=True)):
             for end, uid, side, other in ((0, edge.first, leave, edge.second), (1, edge.second, enter, edge.first)):
                 far = boxes[other].x if side in ("top", "bottom") else boxes[other].middle
-                users.setdefault((uid, side), []).append((far, index if end == 0 else -index, index, end))
+                key = (0, far, index)
+                if leave == enter:  # arcs on one side of a column nest: upward ones on top, the longest innermost port
+                    key = (1 if far > boxes[uid].middle else -1, -far, -index if end else index)
+                users.setdefault((uid, side), []).append((*key, index, end))
         ends: dict[tuple[int, int], Point] = {}
         for (uid, side), ports in users.items():
-            for rank, (_, _, index, end) in enumerate(sorted(ports)):
+            for rank, (*_, index, end) in enumerate(sorted(ports)):
                 ends[index, end] = _port(boxes[uid], side, (rank + 1) / (len(ports) + 1))
         return [(ends[index, 0], ends[index, 1]) for index in range(len(self.edges))]
 
     def curve(self, index: int) -> tuple[Cubic, ...]:
         edge, (start, end) = self.edges[index], self.ports[index]
         leave, enter = self.sides[index]
-        (first, top_row), (second, bottom_row) = self.layout.cell[edge.first], self.layout.cell[edge.second]
+        first, second = self.layout.cell[edge.first][0], self.layout.cell[edge.second][0]
         if first < 0:
             return self._from_initial(start, end, second, enter)
         if first == second:
-            track = self._track(("arc", first, leave))
-            reach = (28 + 9 * min(4, abs(top_row - bottom_row)) + 15 * track) * 4 / 3
+            reach = (26 + 20 * self._inside_arcs(index)) * 4 / 3
             out = reach if leave == "right" else -reach
             return ((start, (start[0] + out, start[1]), (end[0] + out, end[1]), end),)
         direct = _swing(start, end)
         if abs(first - second) == 1 or not self._hits((direct,)):
             return (direct,)
         return self._across(start, end, first, second)
+
+    def _inside_arcs(self, index: int) -> int:
+        """How many arcs on the same side of the same column lie within this one, each of which it passes outside."""
+
+        def span(i: int) -> tuple[int, int]:
+            a, b = self.layout.cell[self.edges[i].first][1], self.layout.cell[self.edges[i].second][1]
+            return min(a, b), max(a, b)
+
+        def key(i: int) -> tuple[int, int]:
+            return span(i)[1] - span(i)[0], i
+
+        column, side = self.layout.cell[self.edges[index].first][0], self.sides[index]
+        low, high = span(index)
+        return sum(
+            key(other) < key(index) and span(other)[0] < high and low < span(other)[1]
+            for other, edge in enumerate(self.edges)
+            if self.sides[other] == side and side[0] == side[1] and self.layout.cell[edge.first][0] == column
+        )
 
     def _from_initial(self, start: Point, end: Point, column: int, enter: str) -> tuple[Cubic, ...]:
         if enter == "top":
@@ -169,7 +189,8 @@ def _label(layout: Layout, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -
             near = sum(
                 _within(at, width, point) for other, path in enumerate(points) if other != index for point in path
             )
-            return 1e6 * on_boxes + 1e4 * on_labels + 25 * near + 60 * abs(step / len(mine) - 0.5)
+            off_centre = abs(step / len(mine) - 0.5)
+            return 1e6 * on_boxes + 1e4 * on_labels + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
 
         best = min(range(len(mine)), key=cost)
         found[index] = mine[best]

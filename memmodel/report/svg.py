@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 from memmodel.report.layout import CHAR, MARGIN, Box, Frame, Layout
-from memmodel.report.route import Cubic, Route
+from memmodel.report.route import Cubic, Route, sample
 
 PO_COLOUR = "#9aa3ad"
 COLOURS = {"rf": "#d0312d", "co": "#2b5fc7", "fr": "#e07b00", "rmw": "#7a3ea8", "sync": "#178a3a"}
@@ -59,16 +59,17 @@ def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], w
     names = list(dict.fromkeys(route.edge.name for route in drawn))
     colour = colours(names)
     widest = max((len(line) for line in (*words.subtitle, *words.foot)), default=0) * 6.9 + 2 * MARGIN
-    width = max(layout.right, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
+    left, right = _extent(layout, drawn)
+    width = max(right - left + 2 * MARGIN, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
     legend, legend_bottom = _legend(names, colour, layout.bottom + 30, width, po=bool(po))
     height = legend_bottom + 18 * len(words.foot) + 20
-    shift = (width - layout.right) / 2
+    shift = (width - right - left) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img">',
         f"<title>{_text(words.title)}</title>",
         f"<style>text{{font-family:{_MONO};font-size:12px;fill:#1f2733}} .s{{font-family:{_SANS}}} "
-        ".k{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}</style>",
+        ".halo{stroke:#fff;stroke-width:4px;stroke-linejoin:round}</style>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         f'<text class="s" x="{MARGIN}" y="34" style="font-size:19px;font-weight:700">{_text(words.title)}</text>',
     ]
@@ -81,16 +82,23 @@ def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], w
     parts += (_box(box) for box in layout.boxes.values())
     parts += (_frame_title(frame) for frame in layout.frames)
     for column in layout.columns:
-        parts.append(
-            f'<text class="s k" x="{column.x:.1f}" y="{layout.header:.1f}" '
-            f'style="font-size:14px;font-weight:700">{_text(column.thread)}</text>'
-        )
+        parts.append(_halo(column.x, layout.header, "font-size:14px;font-weight:700", column.thread))
     parts += (_label(route, colour[route.edge.name]) for route in drawn)
     parts += ["</g>", *legend]
     for index, line in enumerate(words.foot):
         y = legend_bottom + 8 + 18 * index
         parts.append(f'<text class="s" x="{MARGIN}" y="{y:.1f}" style="font-size:13px">{_text(line)}</text>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _extent(layout: Layout, drawn: Sequence[Route]) -> tuple[float, float]:
+    """The leftmost and the rightmost x of the drawing."""
+    spans = [(frame.x, frame.x + frame.width) for frame in layout.frames]
+    spans += [(box.x, box.right) for box in layout.boxes.values()]
+    for route in drawn:
+        half = len(route.edge.name) * CHAR / 2 + 2
+        spans += [(x, x) for x, _ in sample(route.curve)] + [(route.label[0] - half, route.label[0] + half)]
+    return min((low for low, _ in spans), default=0.0), max((high for _, high in spans), default=0.0)
 
 
 def _frame(frame: Frame) -> str:
@@ -102,10 +110,14 @@ def _frame(frame: Frame) -> str:
 
 
 def _frame_title(frame: Frame) -> str:
-    return (
-        f'<text class="s k" x="{frame.x + 9:.1f}" y="{frame.y + 16:.1f}" '
-        f'style="font-size:11.5px;fill:#5b6774;font-weight:600">{_text(frame.title)}</text>'
-    )
+    return _halo(frame.x + 9, frame.y + 16, "font-size:11.5px;fill:#5b6774;font-weight:600", frame.title)
+
+
+def _halo(x: float, y: float, style: str, text: str) -> str:
+    """Text that stays readable where a curve passes below it: once as a white outline, once as itself."""
+    place = f'x="{x:.1f}" y="{y:.1f}" style="{style}"'
+    shown = _text(text)
+    return f'<text class="s halo" aria-hidden="true" {place}>{shown}</text><text class="s" {place}>{shown}</text>'
 
 
 def _box(box: Box) -> str:
@@ -115,9 +127,9 @@ def _box(box: Box) -> str:
     ]
     first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
     for index, line in enumerate(box.lines):
-        style = ' style="fill:#5b6774"' if index else ""
+        style = ' style="fill:#5b6774"' if line.faint else ""
         y = first + 15 * index
-        parts.append(f'<text xml:space="preserve" x="{box.x + 10:.1f}" y="{y:.1f}"{style}>{_text(line)}</text>')
+        parts.append(f'<text xml:space="preserve" x="{box.x + 10:.1f}" y="{y:.1f}"{style}>{_text(line.text)}</text>')
     return "".join(parts)
 
 
