@@ -16,8 +16,12 @@ Resource = tuple[str, tuple[object, ...], tuple[int, ...]]
 Halves = dict[tuple[Resource, int], list[tuple[Event, int]]]
 
 
-def barriers(graph: EventGraph, algebra: Algebra) -> Rel:
-    """syncbar of a test; empty when it has no barrier."""
+Groups = list[tuple[int, dict[int, int]]]
+"""Over-subscribed generations: when one is (a formula), and which arrive halves (uid -> formula) meet in it."""
+
+
+def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
+    """syncbar of a test; empty when it has no barrier. Fills `groups`."""
     rel = algebra.empty()
     halves = [e for e in graph.events if e.barrier is not None]
     if not halves:
@@ -27,7 +31,7 @@ def barriers(graph: EventGraph, algebra: Algebra) -> Rel:
     waits = _generations(logic, [e for e in halves if e.barrier and e.barrier.half == "wait"])
     for generation in {**arrives, **waits}:
         waiting = waits.get(generation, [])
-        inside = _members(logic, graph, generation[0], arrives.get(generation, []), waiting)
+        inside = _members(logic, graph, generation[0], arrives.get(generation, []), waiting, groups)
         for wait, formula in waiting:
             for arrive, _ in arrives.get(generation, []):
                 cell = logic.both(inside(arrive), logic.both(formula, inside(wait)))
@@ -80,6 +84,7 @@ def _members(
     resource: Resource,
     arriving: list[tuple[Event, int]],
     waiting: list[tuple[Event, int]],
+    groups: Groups,
 ) -> Callable[[Event], int]:
     """Require that a wait of this generation is released; say under which formula a half belongs to those that meet."""
     by_thread: dict[int, int] = {}
@@ -108,6 +113,7 @@ def _members(
         logic.require(-chosen[t], by_thread[t])
         logic.require(more, -by_thread[t], chosen[t])
     logic.require(-more, count(logic, [chosen[t] for t in threads])[needed])
+    groups.append((more, {e.uid: logic.both(f, chosen[e.thread]) for e, f in arriving if e.thread is not None}))
     return lambda event: chosen.get(event.thread if event.thread is not None else -1, FALSE)
 
 

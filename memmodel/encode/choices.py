@@ -37,7 +37,8 @@ class Choices:
         else:
             self.logic.require(-algebra.cyclic(self.co))
         self._sync_fence_relates_fences_in_scope()
-        self.syncbar: Rel = barriers(graph, algebra)
+        self.groups: list[tuple[int, dict[int, int]]] = []
+        self.syncbar: Rel = barriers(graph, algebra, self.groups)
 
     # ---- where two events meet -----------------------------------------------------------------------------------
 
@@ -139,6 +140,10 @@ class Choices:
                         logic.require(-formula, -later)
                 self._final[location] = chosen
         return self._final[location]
+
+    def chosen_finals(self) -> list[tuple[Location, dict[int, int]]]:
+        """The locations whose final write was asked for, with the formulas of their candidates."""
+        return list(self._final.items())
 
     # ---- sync_fence ----------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from memmodel.answer import Answer, Budget, Observation, Outcome, Outcomes, Race, ShownEvent, Times, Witness
+from memmodel.answer import Answer, Budget, Observation, Outcome, Outcomes, Race, Times, Witness
 from memmodel.cat.analysis import closed_only
 from memmodel.cat.syntax import Model
 from memmodel.encode.base import Base
@@ -17,13 +17,13 @@ from memmodel.encode.choices import Choices
 from memmodel.encode.condition import Final
 from memmodel.encode.model import ModelFormulas
 from memmodel.encode.relations import Algebra
-from memmodel.enumeration import replay
+from memmodel.enumeration import Replay, outcome_terms, replay, spell
 from memmodel.errors import InternalError
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph
-from memmodel.litmus.syntax import LitmusTest, Term
+from memmodel.litmus.syntax import LitmusTest
 from memmodel.solve.door import Door, Found
-from memmodel.solve.reading import read_choice, shown_terms
+from memmodel.solve.reading import Reading, read_execution
 
 MAX_STATES = 10_000
 """More final states than this are not listed."""
@@ -125,44 +125,44 @@ class _Questions:
                 blamed.remove(name)
         return tuple(blamed)
 
+    def _replayed(self) -> tuple[Reading, Replay]:
+        reading = read_execution(self.query.graph, self.query.choices, self.door)
+        return reading, replay(self.test, self.model, reading.choice)
+
     def _witness(self, satisfies: bool) -> Witness:
         """The execution just found, run again by plain evaluation. InternalError if the two disagree."""
-        replayed = replay(self.test, self.model, read_choice(self.query.graph, self.query.choices, self.door), self.bound)
-        if replayed.failed or replayed.satisfies is not satisfies:
+        _, again = self._replayed()
+        if again.failed or again.satisfies is not satisfies:
             raise InternalError(
                 f"{self.test.name}: the execution that Z3 found is not one under {self.model.name}"
-                f" (violates {', '.join(replayed.failed) or 'nothing'}; condition {replayed.satisfies})"
+                f" (violates {', '.join(again.failed) or 'nothing'}; condition {again.satisfies})"
             )
-        return replayed.witness
+        return again.witness
 
     def _races(self) -> tuple[tuple[Race, ...], tuple[str, ...], bool]:
         """Every pair that a flag relates in some consistent execution."""
         races: dict[tuple[str, int, int], Race] = {}
         raised: list[str] = []
-        for name, cells in self.query.flags.items():
-            open_cells = {pair: formula for pair, formula in cells.items() if not _seen(races, name, pair)}
-            while open_cells:
-                found = self.door.check([*self.consistent, self.query.graph.logic.disj(open_cells.values())])
+        for flag, cells in self.query.flags.items():
+            left = dict(cells)
+            while left:
+                found = self.door.check([*self.consistent, self.query.graph.logic.disj(left.values())])
                 if found is Found.UNKNOWN:
                     return tuple(races.values()), tuple(raised), False
                 if found is Found.UNSAT:
                     break
-                if name not in raised:
-                    raised.append(name)
-                true = [pair for pair, formula in open_cells.items() if self.door.holds(formula)]
-                choice = read_choice(self.query.graph, self.query.choices, self.door)
-                replayed = replay(self.test, self.model, choice, self.bound)
-                by_uid = {event.uid: event for event in replayed.witness.events}
-                numbers = choice.numbers
-                for a, b in true:
-                    first, second = sorted((numbers[a], numbers[b]))
-                    races.setdefault((name, a, b) if a <= b else (name, b, a), Race(name, by_uid[first], by_uid[second]))
-                open_cells = {pair: formula for pair, formula in open_cells.items() if not _seen(races, name, pair)}
+                if flag not in raised:
+                    raised.append(flag)
+                reading, again = self._replayed()
+                shown = dict(zip(again.order, again.witness.events, strict=True))
+                for pair, formula in list(left.items()):
+                    if self.door.holds(formula):
+                        a, b = sorted(pair)
+                        first, second = shown[reading.names[a]], shown[reading.names[b]]
+                        races.setdefault((flag, a, b), Race(flag, first, second))
+                        del left[pair]
+                left = {(a, b): f for (a, b), f in left.items() if (flag, min(a, b), max(a, b)) not in races}
         return tuple(races.values()), tuple(raised), True
-
-
-def _seen(races: dict[tuple[str, int, int], Race], name: str, pair: tuple[int, int]) -> bool:
-    return (name, min(pair), max(pair)) in races
 
 
 def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
@@ -170,8 +170,7 @@ def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int
     query = encode(test, model, bound)
     door = Door(query.graph.logic, budget)
     logic = query.graph.logic
-    terms: list[tuple[str, Term]] = shown_terms(test)
-    values = [(name, query.final.term(term)) for name, term in terms]
+    values = [(spell(term), query.final.term(term)) for term in outcome_terms(test)]
     consistent = list(query.axioms.values())
     states: list[Outcome] = []
     while len(states) < MAX_STATES:
@@ -185,19 +184,8 @@ def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int
                 bound if query.graph.bounded else None,
                 "" if complete else door.reason,
             )
-        picked = []
-        for name, value in values:
-            number, formula = next((n, f) for n, f in value.cases.items() if door.holds(f))
-            picked.append((name, number, formula))
-        satisfies = door.holds(query.condition)
-        here = logic.conj(formula for _, _, formula in picked)
-        both = door.check([*consistent, here, -query.condition if satisfies else query.condition])
-        state = tuple((name, number) for name, number, _ in picked)
-        states.append(Outcome(state, satisfies))
-        if both is Found.SAT:
-            states.append(Outcome(state, not satisfies))
-        logic.require(-here)
+        picked = [(name, *next(case for case in value.cases.items() if door.holds(case[1]))) for name, value in values]
+        states.append(Outcome(tuple((name, number) for name, number, _ in picked), door.holds(query.condition)))
+        logic.require(*(-formula for _, _, formula in picked))
     return Outcomes(tuple(states), "z3", False, None, f"more than {MAX_STATES} final states")
 
-
-__all__ = ["ShownEvent", "encode", "solve_answer", "solve_outcomes"]

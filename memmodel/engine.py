@@ -1,0 +1,73 @@
+"""Choose an engine and ask it. Both answer the same questions and share nothing below the parsed test and model.
+
+In: LitmusTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is undecided, never forbidden.
+"""
+
+from __future__ import annotations
+
+from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.cat.syntax import Model
+from memmodel.errors import InputError, TooLarge
+from memmodel.litmus.syntax import LitmusTest
+
+ENGINES = ("auto", "z3", "enumerate")
+
+FEW = 300
+"""Up to about this many candidate executions, trying them all is faster than starting the solver."""
+
+
+def answer(
+    test: LitmusTest,
+    model: Model,
+    *,
+    engine: str = "auto",
+    budget: Budget | None = None,
+    bound: int = 3,
+    races: bool = True,
+) -> Answer:
+    """What happens to the condition of a test under a model.
+
+    `bound`: how often a loop that is not a spin loop may go round. `races`: also list what the model's flags relate.
+    Raises InputError for a test that cannot be run; a test beyond a limit is answered as undecided.
+    """
+    budget = budget or Budget()
+    chosen = choose(test, engine, bound)
+    try:
+        if chosen == "enumerate":
+            from memmodel.enumeration import enumerate_answer
+
+            return enumerate_answer(test, model, budget=budget, bound=bound, races=races)
+        from memmodel.solve.z3_engine import solve_answer
+
+        return solve_answer(test, model, budget=budget, bound=bound, races=races)
+    except TooLarge as error:
+        return Answer(Observation.UNDECIDED, chosen, reason=error.message)
+
+
+def outcomes(
+    test: LitmusTest, model: Model, *, engine: str = "auto", budget: Budget | None = None, bound: int = 3
+) -> Outcomes:
+    """All final states of a test under a model."""
+    budget = budget or Budget()
+    chosen = choose(test, engine, bound)
+    try:
+        if chosen == "enumerate":
+            from memmodel.enumeration import enumerate_outcomes
+
+            return enumerate_outcomes(test, model, budget=budget, bound=bound)
+        from memmodel.solve.z3_engine import solve_outcomes
+
+        return solve_outcomes(test, model, budget=budget, bound=bound)
+    except TooLarge as error:
+        return Outcomes((), chosen, complete=False, reason=error.message)
+
+
+def choose(test: LitmusTest, engine: str, bound: int) -> str:
+    """The engine that is expected to be faster for `auto`; else the one asked for."""
+    if engine not in ENGINES:
+        raise InputError(f"unknown engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
+    if engine != "auto":
+        return engine
+    from memmodel.enumeration import estimate
+
+    return "enumerate" if estimate(test, bound) <= FEW else "z3"
