@@ -20,6 +20,9 @@ WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
 RESOURCES = 16
 
+HOWEVER_MANY = Const(-1)
+"""The column layout's resources are named by those who use them: without a count, whoever arrives meets."""
+
 _U32 = DataType("u", 32)
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 
@@ -30,8 +33,7 @@ def _named(call: Call, first: int, halves: tuple[str, ...]) -> tuple[Op, ...]:
     key = (call.integer(number), call.integer(resource) if resource else Const(0))
     if not call.columns and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
         call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
-    # The column layout's resources are named by those who use them: without a count, these are the ones that meet.
-    threads = _threads(call, count) if count else Const(-1) if resource else None
+    threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
     if threads is None and halves == ("arrive",) and not call.columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
     tags = {"arrive": "ARRIVE", "wait": "WAIT"}
@@ -103,14 +105,14 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]
     def heads(action: str) -> tuple[str, str]:
         return f"{word}.{action}", f"{word}.cta.{action}"
 
-    page = _PAGE + "bar, barrier"
+    page, operands = _PAGE + "bar, barrier", ("a", "resource", "b")
     return (
-        Row(heads("sync"), slots, ("a", "resource", "b"), sync, "an arrive and a wait", page, since=since),
-        Row(heads("arrive"), slots, ("a", "resource", "b"), arrive, "an arrive", page, since=since),
+        Row(heads("sync"), slots, operands, sync, "an arrive and a wait", page, since=since, written="a{, b}"),
+        Row(heads("arrive"), slots, operands, arrive, "an arrive", page, since=since, written="a, b"),
         Row(
             heads("red"),
             (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
-            ("d", "a", "resource", "b", "c"),
+            ("d", *operands, "c"),
             reduce,
             "an arrive and a wait; d combines c over the threads of the generation",
             page,
@@ -119,6 +121,7 @@ def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]
                 Rule("{head}.{op} gives a .pred", "write .pred", {"op": ("and", "or"), "type": ("u32",)}, at="type"),
             ),
             since=since,
+            written="d, a{, b}, {!}c",
         ),
     )
 

@@ -75,11 +75,7 @@ def _syntax(row: Row, head: str) -> str:
     for slot in row.slots:
         text = f".{slot.name}" if _set(slot) else f".{slot.words[0]}"
         words.append("{" + text + "}" if slot.need is Need.OPTIONAL else text)
-    operands = ""
-    for name in row.operands:
-        comma = ", " if operands else ""
-        operands += "{" + comma + name.removesuffix("?") + "}" if name.endswith("?") else comma + name
-    return f"{head}{''.join(words)} {operands}".rstrip() + ";"
+    return f"{head}{''.join(words)} {row.operand_text}".rstrip() + ";"
 
 
 def _set(slot: Slot) -> bool:

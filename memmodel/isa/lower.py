@@ -30,8 +30,7 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Reading:
         raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
     row, given = reading.row, len(instruction.operands)
     if not row.least_operands <= given <= len(row.operands):
-        names = [name for name in row.operands if not name.endswith("?")]
-        takes = f"takes {', '.join(names)}" if row.operands else "takes no operands"
+        takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
         plural = "operand is" if given == 1 else "operands are"
         raise InputError(
             f"{reading.head} {takes}; {given} {plural} given", instruction.span or instruction.mnemonic_span

@@ -38,18 +38,19 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Re
         if isinstance(slot, Fault):
             return Fault(slot.message.replace("{head}", head), slot.hint, position)
         if word in slot.columns and layout is Layout.BLOCKS:
-            return Fault(f"PTX has no {head}.{word}", f"{_list(slot, layout)}", position)
+            return Fault(f"PTX has no {head}.{word}", f"it has {_list(slot, layout)}", position)
         words[slot.name], where[slot.name] = word, position
     return _check(row, head, words, where, layout)
 
 
 def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
     shown = mnemonic if len(mnemonic) <= 60 else mnemonic[:57] + "..."
-    first = mnemonic.split(".")[0]
-    family = sorted(head for head in heads if head.split(".")[0] == first)
-    close = nearest(mnemonic, family or heads) or nearest(first, heads)
-    if family and not close:
-        return Fault(f"unknown instruction '{shown}'", "those that begin like it: " + ", ".join(family))
+    parts = mnemonic.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        family = [head for head in heads if head.split(".")[:length] == parts[:length]]
+        if family:
+            return Fault(f"unknown instruction '{shown}'", "there is " + ", ".join(family))
+    close = nearest(parts[0], heads)
     return Fault(f"unknown instruction '{shown}'", f"did you mean '{close}'?" if close else None)
 
 
@@ -63,7 +64,8 @@ def _slot_for(word: str, row: Row, taken: Mapping[str, str]) -> Slot | Fault:
         other = taken[fitting[0].name]
         if other == word:
             return Fault(f"'.{word}' is written twice", "once is enough")
-        return Fault(f"two {fitting[0].what}s: '.{other}' and '.{word}'", "keep the one that is meant")
+        hint = f"each is {_article(fitting[0].what)}; keep the one that is meant"
+        return Fault(f"'.{other}' and '.{word}' exclude each other", hint)
     for slot in row.slots:
         if word in slot.refused:
             return Fault(*slot.refused[word])

@@ -70,8 +70,9 @@ class Row:
     `heads`: the fixed beginnings of its mnemonic (the longest head of all rows that fits decides). `slots`: the
     qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
     examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` behind those that may be left
-    out. `events` and `source` are for people; `source` is a section title of the PTX ISA. `since`: the least sm
-    number; `needs`: qualifiers that need a later one. `columns`: the row exists in the column layout only.
+    out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
+    people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
+    later one. `columns`: the row exists in the column layout only.
     """
 
     heads: tuple[str, ...]
@@ -85,10 +86,22 @@ class Row:
     since: int = 20
     needs: Mapping[str, int] = field(default_factory=dict)
     columns: bool = False
+    written: str | None = None
 
     @property
     def least_operands(self) -> int:
         return sum(not name.endswith("?") for name in self.operands)
+
+    @property
+    def operand_text(self) -> str:
+        """The operands as the PTX ISA shows them: `d, [a]{, cache_policy}`."""
+        if self.written is not None:
+            return self.written
+        text = ""
+        for name in self.operands:
+            comma = ", " if text else ""
+            text += "{" + comma + name.removesuffix("?") + "}" if name.endswith("?") else comma + name
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,156 @@
+"""Small tests around one instruction, for the tests of the instruction table."""
+
+from __future__ import annotations
+
+from memmodel.isa import programs
+from memmodel.isa.ops import Op
+from memmodel.litmus.parse import parse_litmus
+from memmodel.litmus.syntax import LitmusTest
+from memmodel.source import Source
+
+BLOCKS = """PTX sample
+"one instruction"
+.global .u32 x = 0;
+.global .u32 a[4];
+.global .s32 n = 0;
+.shared .u64 s;
+.const .u32 k = 3;
+thread P0 @ cta 0, gpu 0 {{
+L0:
+  {}
+}}
+thread P1 @ cta 1, gpu 0 {{
+  st.weak.u32 [x], 0;
+}}
+exists (true)
+"""
+
+COLUMNS = """PTX sample
+"one instruction"
+{{
+x=0; y=0;
+s @ surface aliases x; t @ texture aliases x; c @ constant aliases x;
+P0:r0=0; P0:r1=0; P0:r2=0;
+}}
+ P0@cta 0,gpu 0 ;
+ LC00:          ;
+ {} ;
+exists (P0:r0 == 0)
+"""
+
+
+def blocks(line: str) -> LitmusTest:
+    """A test in the block layout whose first thread is that line."""
+    return parse_litmus(Source("t.litmus", BLOCKS.format(line)))
+
+
+def columns(cell: str) -> LitmusTest:
+    """A test in the column layout whose only thread is that cell."""
+    return parse_litmus(Source("t.litmus", COLUMNS.format(cell)))
+
+
+def ops(test: LitmusTest) -> list[Op]:
+    """The steps of the first thread."""
+    return [step.op for step in programs(test)[0].steps]
+
+
+BLOCK_SAMPLES = """
+ld.weak.global.u32 %r0, [x];
+ld.relaxed.cluster.global.u32 %r0, [x];
+ld.global.acquire.gpu.u32 %r0, [x];
+ld.volatile.u32 %r0, [x];
+ld.mmio.relaxed.sys.global.u32 %r0, [x];
+ld.global.nc.L1::no_allocate.L2::128B.u32 %r0, [x];
+ld.global.cg.u32 %r0, [x];
+ld.global.L2::cache_hint.u32 %r0, [x], %rd9;
+ld.v2.u32 {%r0, %r1}, [a+8];
+ld.const.u32 %r0, [k];
+ld.shared::cta.u64 %rd0, [s];
+ld.u32 %r0, [%rd0+4];
+st.release.sys.global.u32 [x], %r0;
+st.v4.u32 [a], {%r0, %r1, %r2, %r3};
+st.shared::cluster.u64 [s], 7;
+atom.add.relaxed.gpu.global.u32 %r0, [x], %r1;
+atom.acq_rel.cluster.global.cas.b32 %r0, [x], 0, 1;
+atom.exch.b32 _, [x], 1;
+atom.global.inc.u32 %r0, [x], 3;
+red.release.gpu.global.add.u32 [x], 1;
+fence.sc.gpu;
+fence.cluster;
+fence.acquire.cta;
+membar.gl;
+fence.proxy.alias;
+membar.proxy.alias;
+bar.sync 0;
+bar.cta.sync 1, 64;
+bar.arrive 1, 64;
+bar.cta.arrive 1, %r0;
+bar.red.popc.u32 %r0, 0, %p;
+bar.cta.red.and.pred %p, 0, 64, !%q;
+barrier.sync.aligned %r0;
+barrier.cta.sync 0;
+barrier.arrive 0, 32;
+barrier.cta.arrive.aligned 0, 32;
+barrier.red.or.pred %p, 0, %q;
+barrier.cta.red.popc.aligned.u32 %r0, 0, %q;
+bar.warp.sync 0xffffffff;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire;
+add.u32 %r0, %r1, 1;
+sub.s64 %rd0, %rd1, %rd2;
+div.u32 %r0, %r1, %r2;
+rem.s32 %r0, %r1, %r2;
+min.u32 %r0, %r1, %r2;
+max.s32 %r0, %r1, %r2;
+mul.wide.u32 %rd0, %r1, 4;
+mad.lo.u32 %r0, %r1, %r2, 3;
+abs.s32 %r0, %r1;
+neg.s32 %r0, %r1;
+and.b32 %r0, %r1, 255;
+or.pred %p, %p, %q;
+xor.b64 %rd0, %rd1, %rd2;
+not.b32 %r0, %r1;
+shl.b32 %r0, %r1, 2;
+shr.u32 %r0, %r1, 2;
+setp.eq.u32 %p, %r0, 1;
+selp.b32 %r0, 1, 2, %p;
+mov.u64 %rd0, x;
+cvt.u64.s32 %rd0, %r1;
+cvta.to.global.u64 %rd0, %rd1;
+bra.uni L0;
+ret;
+exit;
+nanosleep.u32 100;
+""".splitlines()[1:]
+
+COLUMN_SAMPLES = """
+ld r0, 1
+ld r0, r1
+ld r0, x
+ld.weak r0, x
+st x, r0
+st.release.gpu x, 1
+atom.acq_rel.gpu.add r1, x, 1
+atom.relaxed.gpu.cas r0, x, 0, 1
+atom.acq_rel.sys.sub r1, x, 1
+red.relaxed.gpu.add x, 1
+sust.weak s, 2
+suld.weak r0, s
+tld.weak r0, t
+cold.weak r0, c
+fence.proxy.surface
+fence.proxy.texture
+fence.proxy.constant
+bar.cta.sync 1
+bar.cta.sync 1, r2
+bar.cta.sync 1, 1, 2
+bar.cta.arrive 1
+add r2, r2, 1
+goto LC00
+beq r0, r1, LC00
+bne r0, 1, LC00
+blt r0, 1, LC00
+ble r0, 1, LC00
+bgt r0, 1, LC00
+bge r0, 1, LC00
+""".splitlines()[1:]

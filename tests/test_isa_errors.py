@@ -1,0 +1,243 @@
+"""What the table refuses, word for word: place, rule, caret, repair."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from isa_samples import blocks, columns
+
+from memmodel.errors import InputError
+from memmodel.isa import lower, program, programs
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Fault
+from memmodel.isa.table import HEADS
+from memmodel.litmus.syntax import Instruction, Label, Layout, Reg, Sym
+
+GOLDEN_BLOCKS = {
+    "ld.acquire.u32 %r0, [x];": """
+ld.acquire needs a scope
+    | ^^^^^^^^^^^^^^
+  hint: ld.acquire.cta, .cluster, .gpu or .sys; only ld.weak takes none""",
+    "ld.release.gpu.u32 %r0, [x];": """
+a load cannot release
+    |    ^^^^^^^
+  hint: write ld.acquire here; release goes on the store (st.release) or a fence""",
+    "ld.acq_rel.gpu.u32 %r0, [x];": """
+.acq_rel is for atomics and fences
+    |    ^^^^^^^
+  hint: write ld.acquire""",
+    "st.acquire.gpu.u32 [x], 1;": """
+a store cannot acquire
+    |    ^^^^^^^
+  hint: write st.release here; acquire goes on the load (ld.acquire) or a fence""",
+    "st.weak.gpu.u32 [x], 1;": """
+st.weak takes no scope
+    |         ^^^
+  hint: drop .gpu, or write st.relaxed.gpu""",
+    "ld.sys.u32 %r0, [x];": """
+ld without semantics is weak, and takes no scope
+    |    ^^^
+  hint: write ld.relaxed.sys or ld.acquire.sys, or drop .sys""",
+    "atom.sc.gpu.add.u32 %r0, [x], 1;": """
+PTX has no atom.sc
+    |      ^^
+  hint: write .relaxed with a scope, and fence.sc with that scope in front of it""",
+    "ld.relaxed.cta::cluster.u32 %r0, [x];": """
+PTX has no scope .cta::cluster
+    |            ^^^^^^^^^^^^
+  hint: write .cluster, which reaches the same threads""",
+    "ld.relaxd.gpu.u32 %r0, [x];": """
+unknown qualifier '.relaxd' of ld
+    |    ^^^^^^
+  hint: did you mean '.relaxed'?""",
+    "ld.acquire.relaxed.gpu.u32 %r0, [x];": """
+'.acquire' and '.relaxed' exclude each other
+    |            ^^^^^^^
+  hint: each is a memory semantics; keep the one that is meant""",
+    "ld.relaxed.gpu.gpu.u32 %r0, [x];": """
+'.gpu' is written twice
+    |                ^^^
+  hint: once is enough""",
+    "fence.sc;": """
+fence.sc needs a scope
+    | ^^^^^^^^
+  hint: one of .cta .cluster .gpu .sys""",
+    "ld.relaxed.gpu [%rd0], %r0;": """
+ld.relaxed.gpu needs a type
+    | ^^^^^^^^^^^^^^
+  hint: one of .b8 .b16 .b32 .b64 .b128 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64""",
+    "fence.gpu 1;": """
+fence takes no operands; 1 operand is given
+    | ^^^^^^^^^^^
+""",
+    "st.u32 [k], 1;": """
+st cannot access 'k': .const memory is read-only
+    |        ^^^
+  hint: declare it .global""",
+    "st.const.u32 [k], 1;": """
+st cannot write .const memory
+    |    ^^^^^
+  hint: declare it .global""",
+    "ld.shared.u32 %r0, [x];": """
+'x' is a .global variable, not .shared
+    |                    ^^^
+  hint: write .global or leave the state space out""",
+    "ld.u32 %r0, x;": """
+PTX writes memory operands in brackets
+    |             ^
+  hint: write [x]""",
+    "ld.u32 %r0, %r1;": """
+ld accesses memory, and this is the register 'r1'
+    |             ^^^
+  hint: write [r1] for the memory that a register points to""",
+    "ld.u32 [x], [x];": """
+ld writes to a register here, and this is a memory operand
+    |        ^^^
+""",
+    "add.u32 %r0, [x], 1;": """
+add reads a register or a number here, and this is a memory operand
+    |              ^^^
+  hint: load it into a register first""",
+    "ld.u64 %rd0, [x];": """
+ld accesses bytes 0 to 7 of 'x', which has 4
+    |              ^^^
+  hint: mind the type suffix and the offset, which counts bytes""",
+    "atom.add.s64 %rd0, [%rd1], 1;": """
+atom.add has no type .s64
+    |          ^^^
+  hint: it has .u32 .s32 .u64""",
+    "atom.cas.b32 %r0, [x], 1;": """
+atom.cas takes d, [a], b, c; 3 operands are given
+    | ^^^^^^^^^^^^
+""",
+    "red.exch.b32 [x], 1;": """
+red has no .exch
+    |     ^^^^
+  hint: write atom.exch, with _ as destination if its result is not used""",
+    "bar.sync 16;": """
+a CTA has barriers 0 to 15, not 16
+    |          ^^
+""",
+    "bar.sync 0, 2;": """
+the thread count of bar.sync is a multiple of 32, not 2
+    |             ^
+  hint: 32 for each warp that takes part; a litmus thread is a warp of its own""",
+    "bar.warp.sync 0;": """
+a member mask is a 32-bit number with a bit for each lane that takes part
+    |               ^
+  hint: write 0xffffffff""",
+    "barrier.cluster.sync;": """
+unknown instruction 'barrier.cluster.sync'
+    | ^^^^^^^^^^^^^^^^^^^^
+  hint: there is barrier.cluster.arrive, barrier.cluster.wait""",
+    "lod.u32 %r0, [x];": """
+unknown instruction 'lod.u32'
+    | ^^^^^^^
+  hint: did you mean 'ld'?""",
+    "setp.u32.eq %p, %r0, 1;": """
+the qualifiers of setp are out of order
+    | ^^^^^^^^^^^
+  hint: write setp.eq.u32""",
+    "fence.proxy.surface;": """
+PTX has no fence.proxy.surface
+    |             ^^^^^^^
+  hint: it has .alias""",
+    "beq %r0, %r1, L0;": """
+beq is a word of the column layout; PTX has no such instruction
+    | ^^^
+""",
+    "mov.u32 %r0, %tid.x;": """
+the special register '%tid.x' has no value here
+    |              ^^^^^^
+  hint: a litmus thread's place is fixed: write the number""",
+    "ld.mmio.u32 %r0, [x];": """
+ld.mmio needs .relaxed.sys
+    | ^^^^^^^^^^^
+  hint: write ld.mmio.relaxed.sys""",
+    "ld.relaxed.gpu.cg.u32 %r0, [x];": """
+ld.relaxed takes no cache operator
+    |                ^^
+  hint: drop .cg""",
+    "ld.v2.u32 %r0, [a];": """
+ld.v2.u32 moves 2 element(s), and 1 are given
+    |           ^^^
+  hint: a .v2 access names two registers in braces: {%r0, %r1}""",
+}
+
+GOLDEN_COLUMNS = {
+    "ld.weak r0, s": """
+ld is a generic access, and 's' is a surface
+    |             ^
+  hint: use suld, or declare a generic alias of the location""",
+    "sust.weak x, 1": """
+sust accesses a surface, and 'x' is not declared as one
+    |           ^
+  hint: declare one: s @ surface aliases x;""",
+    "tld.weak r0, s": """
+tld accesses a texture, and 's' is not declared as one
+    |              ^
+  hint: declare one: s @ texture aliases s;""",
+    "suld.relaxed.gpu r0, s": """
+suld is always weak
+    |      ^^^^^^^
+  hint: write suld.weak; order it with fence.proxy.surface and other accesses""",
+}
+
+
+def refusal(error: InputError, indent: int) -> str:
+    """The message, caret line and hint, less the indentation of the instruction and the line of source text."""
+    _, message = error.render().split(": error: ", 1)
+    lines = message.split("\n")
+    number = len(lines[1].split("|")[0])
+    caret = "    |" + lines[2][number + 1 :].replace(" " * indent, "", 1)
+    return "\n".join(["", lines[0], caret, *lines[3:]])
+
+
+@pytest.mark.parametrize(("line", "want"), GOLDEN_BLOCKS.items(), ids=GOLDEN_BLOCKS)
+def test_refusal_in_blocks(line: str, want: str) -> None:
+    with pytest.raises(InputError) as caught:
+        programs(blocks(line))
+    assert refusal(caught.value, 2) == want.rstrip("\n")
+
+
+@pytest.mark.parametrize(("cell", "want"), GOLDEN_COLUMNS.items(), ids=GOLDEN_COLUMNS)
+def test_refusal_in_columns(cell: str, want: str) -> None:
+    with pytest.raises(InputError) as caught:
+        programs(columns(cell))
+    assert refusal(caught.value, 1) == want.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("instruction", "message"),
+    [
+        (Instruction("ld.weak", (Reg("r0"), Sym("xx"))), "'xx' is not declared"),
+        (Instruction("ld.weak", (Reg("r0"), Sym("LC00"))), "'LC00' is a label, not a variable"),
+        (Instruction("goto", (Sym("LC01"),)), "no label 'LC01' in P0"),
+    ],
+)
+def test_names_are_checked_without_the_reader(instruction: Instruction, message: str) -> None:
+    test = columns("ld r0, x")
+    with pytest.raises(InputError) as caught:
+        lower(instruction, test, test.threads[0])
+    assert caught.value.message == message
+    assert caught.value.hint
+
+
+def test_a_label_stands_once() -> None:
+    test = columns("ld r0, x")
+    thread = test.threads[0]
+    doubled = type(thread)(thread.name, thread.place, (*thread.body, Label("LC00")))
+    with pytest.raises(InputError, match="stands twice"):
+        program(test, doubled)
+
+
+@pytest.mark.parametrize(
+    "mnemonic", ["x" * 1_000_000, "ld" + ".u32" * 300_000, "ld." + "y" * 1_000_000, ".", "", "ld.", "..ld", "ld..u32"]
+)
+def test_hostile_mnemonics_are_refused_at_once(mnemonic: str) -> None:
+    start = time.monotonic()
+    fault = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
+    assert isinstance(fault, Fault)
+    assert len(fault.message) < 200
+    assert time.monotonic() - start < 2
