@@ -23,6 +23,12 @@ PRELUDE = "prelude.cat"
 MAX_INCLUDES = 20
 """Files that include one another, one inside the next."""
 
+_HERD = {
+    "stdlib.cat": "what a model may use is in the prelude",
+    "cos.cat": "`co` and `fr` are given; that coherence is total is a check, as in the shipped model `sc`",
+}
+"""Includes of herd's own models that have no counterpart here, and why none is needed."""
+
 
 @cache
 def axioms_directory() -> Path:
@@ -113,10 +119,14 @@ class _Loader:
             for place in places:
                 if _is_file(place / include.path):
                     return place / include.path
-        known = sorted({path.name for place in places for path in place.glob("*.cat")})
-        near = nearest(include.path, known)
-        looked = f"looked in {', '.join(dict.fromkeys(str(place) for place in places))}"
-        raise InputError(f'no file "{include.path}"', include.span, f'did you mean "{near}"?' if near else looked)
+        known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
+        near = nearest(include.path, sorted(known))
+        hint = "it is looked for beside this file, then among the shipped models"
+        if include.path in _HERD:
+            hint = f"remove it: {_HERD[include.path]}"
+        elif near:
+            hint = f'did you mean "{near}"?'
+        raise InputError(f'no file "{include.path}"', include.span, hint)
 
 
 def _read_shipped(path: Path) -> Source:

@@ -5,7 +5,7 @@ In: cat.syntax.Expr. Out: str. Reports use it to name a check that has no `as`, 
 
 from __future__ import annotations
 
-from memmodel.cat.parser import INFIX
+from memmodel.cat.expressions import INFIX
 from memmodel.cat.syntax import Binary, Empty, Expr, Name, Unary
 
 _PREFIX = 1 + max(strength for strength, _ in INFIX.values())

@@ -24,6 +24,8 @@ MAX_SIZE = 10_000
 """Operators and names in one expression once functions are expanded."""
 MAX_WORK = 200_000
 """Steps of this module for one model."""
+MAX_NAMES = 5_000
+"""Names that one model may define."""
 MAX_CALLS = 200
 """Terms inside one another while functions are being expanded."""
 
@@ -162,7 +164,9 @@ class Resolver:
         return Value(kind, len(self.definitions) - 1, typed.height, binding.span)
 
     def once(self, let: tree.Let) -> None:
-        """No name twice in one `let`."""
+        """No name twice in one `let`, and not too many in all."""
+        if len(self.scope) > MAX_NAMES:
+            raise InputError(f"more than {MAX_NAMES:,} names", let.bindings[0].span)
         names = [binding.name for binding in let.bindings]
         for number, binding in enumerate(let.bindings):
             if binding.name in names[:number]:
@@ -281,7 +285,9 @@ class Resolver:
         if Kind.EITHER in (kind, typed.expr.kind):
             return typed._replace(expr=_as(typed.expr, kind))
         link = " " if op else "; "
-        hint = "write (r)* for a closure that is followed by something" if op == "*" else _repair(typed.expr.kind)
+        hint = _repair(typed.expr.kind)
+        if op == "*" and rule.endswith("left side"):
+            hint = "a closure that is followed by an operand is written (r*)"
         raise InputError(f"{rule}{link}{self.words(typed, term)}", term.span, hint)
 
     def words(self, typed: Typed, term: tree.Term) -> str:
@@ -301,7 +307,8 @@ class Resolver:
         parameters = entry.binding.parameters or () if isinstance(entry, Function) else ("r",)
         if given != len(parameters):
             wanted = f"{head.name}({', '.join(parameters)})"
-            raise InputError(f"`{head.name}` takes {len(parameters)} arguments, not {given}", call.span, wanted)
+            count = f"{len(parameters)} argument{'s' * (len(parameters) != 1)}"
+            raise InputError(f"`{head.name}` takes {count}, not {given}", call.span, wanted)
         arguments = [self.term(argument, scope) for argument in call.arguments]
         if not isinstance(entry, Function):
             inner = self.want(arguments[0], Kind.RELATION, f"`{head.name}` takes a relation", call.arguments[0])
