@@ -1,0 +1,133 @@
+"""Which barrier halves meet.
+
+In: the barrier halves that the threads executed. Out: every way they can meet, as pairs arrive -> wait (`syncbar`),
+and who meets in over-subscribed generations. Settled here: generations, arrival counts, who is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise, product
+
+from memmodel.enumeration.threads import Half, Reduction, Resource
+from memmodel.errors import InternalError
+
+Groups = dict[tuple[Resource, int], frozenset[int]]
+"""For each over-subscribed generation (resource, number): the threads that meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierEvent:
+    """A barrier half as an event of the execution."""
+
+    event: int
+    thread: int
+    half: Half
+
+
+@dataclass(slots=True)
+class _Generation:
+    """The halves of one generation by thread; each thread has at most one arrive and one wait in it."""
+
+    arrives: dict[int, int] = field(default_factory=dict)
+    waits: dict[int, int] = field(default_factory=dict)
+    asked: int = -1
+
+    @property
+    def count(self) -> int:
+        """How many arrivals complete it. If no member states a number, those that arrive are enough."""
+        return len(self.arrives) if self.asked < 0 else self.asked
+
+
+def generations(
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int]
+) -> dict[tuple[Resource, int], _Generation]:
+    """Sort halves into generations: the k-th arrive and the k-th wait of a thread on a resource belong to the k-th."""
+    seen: dict[tuple[int, str, Resource], int] = {}
+    found: dict[tuple[Resource, int], _Generation] = {}
+    for one in halves:
+        key = (one.thread, one.half.half, one.half.resource)
+        number = seen.get(key, 0)
+        seen[key] = number + 1
+        generation = found.setdefault((one.half.resource, number), _Generation())
+        if one.half.half == "arrive":
+            generation.arrives[one.thread] = one.event
+            generation.asked = max(generation.asked, one.half.count or sizes[one.half.resource])
+        else:
+            generation.waits[one.thread] = one.event
+    return found
+
+
+def meetings(
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int]
+) -> Iterator[tuple[Groups, list[tuple[int, int]]]]:
+    """Every way the barriers can complete: the groups chosen, and syncbar. Nothing if some wait can never end.
+
+    `sizes`: how many threads of the test share each resource's domain instance. `halves` are in order of event number.
+    """
+    found = generations(halves, sizes)
+    if any(len(one.arrives) < one.count for one in found.values() if one.waits):
+        return
+    if any(not one.arrives for one in found.values()):
+        return
+    crowded = [key for key, one in found.items() if len(one.arrives) > one.count]
+    options = [list(combinations(sorted(found[key].arrives), found[key].count)) for key in crowded]
+    for chosen in product(*options):
+        groups: Groups = {key: frozenset(members) for key, members in zip(crowded, chosen, strict=True)}
+        pairs: list[tuple[int, int]] = []
+        for key, one in found.items():
+            if len(one.arrives) < one.count:
+                continue
+            members = groups.get(key)
+            for arriver, arrive in one.arrives.items():
+                for waiter, wait in one.waits.items():
+                    if members is None or (arriver in members and waiter in members):
+                        pairs.append((arrive, wait))
+        if _can_end(halves, pairs):
+            yield groups, pairs
+
+
+def _can_end(halves: Sequence[BarrierEvent], pairs: Sequence[tuple[int, int]]) -> bool:
+    """No wait ends before an arrival that it waits for: program order and syncbar between threads form no cycle."""
+    thread = {one.event: one.thread for one in halves}
+    after: dict[int, set[int]] = {one.event: set() for one in halves}
+    for first, second in pairwise(halves):
+        if first.thread == second.thread:
+            after[first.event].add(second.event)
+    for arrive, wait in pairs:
+        if thread[arrive] != thread[wait]:
+            after[arrive].add(wait)
+    waiting = dict.fromkeys(after, 0)
+    for successors in after.values():
+        for event in successors:
+            waiting[event] += 1
+    ready = [event for event, count in waiting.items() if count == 0]
+    ended = 0
+    while ready:
+        ended += 1
+        for event in after[ready.pop()]:
+            waiting[event] -= 1
+            if waiting[event] == 0:
+                ready.append(event)
+    return ended == len(after)
+
+
+def reductions_agree(reductions: Sequence[Reduction]) -> bool:
+    """Is the result that each thread took from a barrier reduction the combination of what all members put in?"""
+    values: dict[tuple[Resource, int], list[int]] = {}
+    for one in reductions:
+        values.setdefault((one.resource, one.generation), []).append(one.value)
+    return all(one.result == combine(one.op, values[one.resource, one.generation]) for one in reductions)
+
+
+def combine(op: str, values: Sequence[int]) -> int:
+    """barrier.cta.red over predicates: how many are true (popc), whether all are (and), whether any is (or)."""
+    true = sum(1 for value in values if value)
+    if op == "popc":
+        return true
+    if op == "and":
+        return int(true == len(values))
+    if op == "or":
+        return int(true > 0)
+    raise InternalError(f"no barrier reduction '{op}'")

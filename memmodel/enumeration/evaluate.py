@@ -1,0 +1,206 @@
+"""What a model says of one concrete execution: the referee of every witness, whichever engine found it.
+
+In: Model, Execution. Out: Evaluation: axioms that fail, what flags report, the value of every definition.
+Settled here: the meaning of cat's operators, written as plainly as possible and with no regard to speed. A set is a bit
+mask, a relation a list of rows; closures are iterated to the fixpoint; `let rec` is Kleene iteration from empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Kind, Model, Name, Unary
+from memmodel.enumeration.execution import Execution, Rows, bits, pairs_of
+from memmodel.errors import InternalError
+
+Value = int | Rows
+"""A set as a mask or a relation as rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A model's verdict. `failed`: violated axioms. `flags`: each raised flag with the pairs that it reports."""
+
+    failed: tuple[str, ...]
+    flags: dict[str, list[tuple[int, int]]]
+    values: dict[str, Value]
+    execution: Execution
+
+    @property
+    def consistent(self) -> bool:
+        return not self.failed
+
+    def relation(self, name: str) -> Rows:
+        """The relation of that name: the model's last definition of it, else a base relation; KeyError if neither."""
+        value = self.values[name] if name in self.values else self.execution.relations[name]
+        if isinstance(value, int):
+            raise KeyError(name)
+        return value
+
+
+def evaluate(model: Model, execution: Execution) -> Evaluation:
+    """Judge one execution by a model."""
+    evaluator = _Evaluator(model, execution)
+    failed, flags = [], {}
+    for check in model.checks:
+        holds = evaluator.holds(check)
+        if check.flag and holds:
+            flags[check.name] = evaluator.reported(check)
+        elif not check.flag and not holds:
+            failed.append(check.name)
+    values = {definition.name: value for definition, value in zip(model.definitions, evaluator.values, strict=True)}
+    return Evaluation(tuple(failed), flags, values, execution)
+
+
+class _Evaluator:
+    """All definitions of a model on one execution, in order."""
+
+    def __init__(self, model: Model, execution: Execution) -> None:
+        self.execution = execution
+        self.count = len(execution.events)
+        self.all = (1 << self.count) - 1
+        self.values: list[Value] = []
+        definitions = model.definitions
+        start = 0
+        while start < len(definitions):
+            group = definitions[start].group
+            end = start + 1
+            if group is None:
+                self.values.append(self.value(definitions[start].body))
+            else:
+                while end < len(definitions) and definitions[end].group == group:
+                    end += 1
+                self._fixpoint(definitions[start:end])
+            start = end
+
+    def _fixpoint(self, group: tuple[Definition, ...]) -> None:
+        """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""
+        first = len(self.values)
+        empty: list[Value] = [0 if one.kind is Kind.SET else [0] * self.count for one in group]
+        self.values.extend(empty)
+        limit = len(group) * (self.count * self.count + 1)
+        for _ in range(limit + 1):
+            new = [self.value(one.body) for one in group]
+            if new == self.values[first:]:
+                return
+            self.values[first:] = new
+        raise InternalError(f"'let rec {group[0].name}' has no least fixpoint: its body is not monotone")
+
+    def holds(self, check: Check) -> bool:
+        """Is what the check says true of this execution?"""
+        value = self.value(check.body)
+        if check.test == "empty":
+            true = not value if isinstance(value, int) else not any(value)
+        else:
+            rows = self._closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
+            true = not any(rows[one] >> one & 1 for one in range(self.count))
+        return true is not check.negated
+
+    def reported(self, check: Check) -> list[tuple[int, int]]:
+        """The pairs that a raised flag speaks of: of a negated check those that break it, otherwise none.
+
+        An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
+        """
+        if not check.negated:
+            return []
+        value = self.value(check.body)
+        if isinstance(value, int):
+            return [(one, one) for one in bits(value)]
+        if check.test == "empty":
+            return pairs_of(value)
+        if check.test == "irreflexive":
+            return [(a, b) for a, b in pairs_of(value) if a == b]
+        reach = self._closure(value)
+        return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
+
+    # ---- expressions ---------------------------------------------------------------------------------------
+
+    def value(self, expr: Expr) -> Value:
+        """The set or relation that an expression denotes."""
+        if isinstance(expr, Name):
+            return self._name(expr)
+        if isinstance(expr, Empty):
+            return 0 if expr.kind is Kind.SET else [0] * self.count
+        if isinstance(expr, Unary):
+            return self._unary(expr.op, self.value(expr.operand))
+        left, right = self.value(expr.left), self.value(expr.right)
+        return self._binary(expr, left, right)
+
+    def _name(self, name: Name) -> Value:
+        if name.ref is not None:
+            return self.values[name.ref]
+        if name.kind is Kind.SET:
+            return self.execution.sets.get(name.name, 0)
+        return self.execution.relations[name.name]
+
+    def _unary(self, op: str, value: Value) -> Value:
+        if op == "~":
+            return self.all & ~value if isinstance(value, int) else [self.all & ~row for row in value]
+        if op == "[]":
+            return [1 << one if self._mask(value) >> one & 1 else 0 for one in range(self.count)]
+        rows = self._rows(value)
+        if op == "^-1":
+            return self._inverse(rows)
+        if op == "?":
+            return [row | 1 << one for one, row in enumerate(rows)]
+        if op == "+":
+            return self._closure(rows)
+        if op == "*":
+            return [row | 1 << one for one, row in enumerate(self._closure(rows))]
+        if op == "domain":
+            return sum(1 << one for one, row in enumerate(rows) if row)
+        if op == "range":
+            return sum(1 << one for one, row in enumerate(self._inverse(rows)) if row)
+        raise InternalError(f"unknown operator {op}")
+
+    def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
+        op = expr.op
+        if op == "*":
+            return [self._mask(right) if self._mask(left) >> one & 1 else 0 for one in range(self.count)]
+        if op == ";":
+            return self._compose(self._rows(left), self._rows(right))
+        if isinstance(left, int) or isinstance(right, int):
+            return self._pointwise(op, self._mask(left), self._mask(right))
+        return [self._pointwise(op, a, b) for a, b in zip(left, right, strict=True)]
+
+    @staticmethod
+    def _pointwise(op: str, left: int, right: int) -> int:
+        if op == "|":
+            return left | right
+        if op == "&":
+            return left & right
+        if op == "\\":
+            return left & ~right
+        raise InternalError(f"unknown operator {op}")
+
+    def _inverse(self, rows: Rows) -> Rows:
+        return [sum(1 << one for one in range(self.count) if rows[one] >> other & 1) for other in range(self.count)]
+
+    def _compose(self, left: Rows, right: Rows) -> Rows:
+        composed = []
+        for row in left:
+            reached = 0
+            for middle in bits(row):
+                reached |= right[middle]
+            composed.append(reached)
+        return composed
+
+    def _closure(self, rows: Rows) -> Rows:
+        """The least transitive relation containing `rows`: compose with itself until nothing is added."""
+        while True:
+            longer = [row | more for row, more in zip(rows, self._compose(rows, rows), strict=True)]
+            if longer == rows:
+                return rows
+            rows = longer
+
+    @staticmethod
+    def _mask(value: Value) -> int:
+        if isinstance(value, int):
+            return value
+        raise InternalError("a relation where a set is needed")
+
+    @staticmethod
+    def _rows(value: Value) -> Rows:
+        if isinstance(value, int):
+            raise InternalError("a set where a relation is needed")
+        return value

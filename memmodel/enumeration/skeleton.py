@@ -1,0 +1,171 @@
+"""One choice of paths through all threads, values left out: the events, and all that they decide about the model.
+
+In: Problem, Plan, the events of one trace per thread. Out: Skeleton: its static part evaluated once, however many
+values, rf, sync_fence and co are tried on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memmodel.enumeration.barriers import BarrierEvent, Groups, meetings
+from memmodel.enumeration.execution import (
+    INITIAL_TAGS,
+    ExecutionEvent,
+    Rows,
+    base_sets,
+    bits,
+    rows_of,
+    static_relations,
+)
+from memmodel.enumeration.matrix import Shape
+from memmodel.enumeration.orders import Order, least_orders, partial_orders, small_orders
+from memmodel.enumeration.plan import Plan, Test, Values
+from memmodel.enumeration.problem import Problem
+from memmodel.enumeration.threads import ThreadEvent
+from memmodel.isa.memory import Location
+from memmodel.isa.ops import Assign, Jump, Reduce
+
+Paths = Sequence[tuple[ThreadEvent, ...]]
+
+
+def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
+    """Initial writes, then the events of each thread in program order; without values."""
+    events = [
+        ExecutionEvent(INITIAL_TAGS, location=where, vaddr=(where.name, where.index)) for where in problem.locations
+    ]
+    for number, (runner, path) in enumerate(zip(problem.runners, paths, strict=True)):
+        for order, event in enumerate(path):
+            step = runner.program.steps[event.step]
+            assert not isinstance(step.op, Assign | Jump | Reduce)
+            events.append(
+                ExecutionEvent(
+                    step.op.event.tags,
+                    number,
+                    order,
+                    runner.thread.place,
+                    step.op.event.scope,
+                    event.cell.location if event.cell else None,
+                    event.cell.vaddr if event.cell else None,
+                    None,
+                    tuple(bits(event.addr)),
+                    tuple(bits(event.data)),
+                    tuple(bits(event.ctrl)),
+                    () if event.rmw is None else (event.rmw,),
+                    step.instruction,
+                    event.step,
+                )
+            )
+    return tuple(events)
+
+
+def barrier_events(problem: Problem, paths: Paths) -> list[BarrierEvent]:
+    """The barrier halves of an execution, in order of event number."""
+    halves = []
+    number = len(problem.locations)
+    for thread, path in enumerate(paths):
+        for event in path:
+            if event.half is not None:
+                halves.append(BarrierEvent(number, thread, event.half))
+            number += 1
+    return halves
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A skeleton with its barriers decided: syncbar, the plan's slots after the first stage, failed axioms, flags."""
+
+    groups: Groups
+    syncbar: Rows
+    values: Values
+    failed: frozenset[str]
+    raised: tuple[Test, ...]
+
+
+class Skeleton:
+    """Events of one combination of paths. `reads`, `writes` (by location, initial first), `fences`: their numbers."""
+
+    def __init__(self, problem: Problem, plan: Plan, paths: Paths) -> None:
+        self.events = build_events(problem, paths)
+        self.shape = Shape(len(self.events))
+        self.relations = static_relations(self.events)
+        self.sets = base_sets(self.events)
+        self.first = []
+        number = len(problem.locations)
+        for path in paths:
+            self.first.append(number)
+            number += len(path)
+        self._plan = plan
+        writes, reads = self.sets.get("W", 0), self.sets.get("R", 0)
+        self.reads = bits(reads)
+        self.writes: dict[Location, list[int]] = {}
+        for event in bits(writes):
+            location = self.events[event].location
+            assert location is not None
+            self.writes.setdefault(location, []).append(event)
+        self.fences = bits(self.sets.get("F", 0) & self.sets.get("SC", 0))
+        self.variants = tuple(self._variants(problem, barrier_events(problem, paths)))
+
+    def _variants(self, problem: Problem, halves: list[BarrierEvent]) -> Iterator[Variant]:
+        sizes = {one.half.resource: problem.size_of(one.half.resource) for one in halves}
+        plan, count = self._plan, len(self.events)
+        for groups, pairs in meetings(halves, sizes):
+            syncbar = rows_of(pairs, count)
+            values = [0] * plan.size
+            for name, slot in plan.slots.items():
+                if plan.is_set[name]:
+                    values[slot] = self.sets.get(name, 0)
+                elif name == "syncbar":
+                    values[slot] = self.shape.pack(syncbar)
+                elif name in self.relations:
+                    values[slot] = self.shape.pack(self.relations[name])
+            stage = plan.stages[0]
+            failed = frozenset(test.check.name for test in stage.axioms if not test.holds(values, self.shape))
+            raised = tuple(test for test in stage.flags if test.holds(values, self.shape))
+            for run in stage.prepare:
+                run(values, self.shape)
+            yield Variant(groups, syncbar, values, failed, raised)
+
+    # ---- choices -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fence_orders(self) -> tuple[int, ...]:
+        """Every sync_fence, as a matrix; only the least ones where the model cannot gain from more."""
+        return tuple(self.orders_of_fences())
+
+    def orders_of_fences(self) -> Iterator[int]:
+        related = self.relations["sr"]
+        comparable = [
+            sum(1 << b for b, right in enumerate(self.fences) if a != b and related[left] >> right & 1)
+            for a, left in enumerate(self.fences)
+        ]
+        make = least_orders if self._plan.least_fences else partial_orders
+        for order in make(len(self.fences), comparable):
+            yield self._matrix(order, self.fences)
+
+    def orders_of_writes(self, location: Location) -> Sequence[tuple[int, int]]:
+        """Every co of one location: its matrix and the mask of its maximal writes."""
+        initial, *others = self.writes[location]
+        if not others:
+            return ((0, 1 << initial),)
+        first = sum(1 << event for event in others) << initial * self.shape.count
+        found = []
+        for order in small_orders(len(others), self._plan.closed_co):
+            last = sum(1 << event for event, row in zip(others, order, strict=True) if not row)
+            found.append((first | self._matrix(order, others), last))
+        return found
+
+    @cached_property
+    def coherence(self) -> dict[Location, Sequence[tuple[int, int]]]:
+        """The choices of co for each location that has any."""
+        return {where: self.orders_of_writes(where) for where in self.writes}
+
+    def _matrix(self, order: Order, events: Sequence[int]) -> int:
+        count = self.shape.count
+        matrix = 0
+        for event, row in zip(events, order, strict=True):
+            for later in bits(row):
+                matrix |= 1 << event * count + events[later]
+        return matrix
