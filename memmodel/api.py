@@ -15,7 +15,7 @@ from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.errors import TooLarge
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.report.expect import expected_words
+from memmodel.report.expect import expected_word
 from memmodel.report.report import Report
 from memmodel.source import Source
 
@@ -44,7 +44,7 @@ def check(
     reading = 1000 * (perf_counter() - started)
     found = judge(parsed, loaded, engine=engine, budget=budget, bound=bound)
     found = replace(found, times=replace(found.times, parse=reading))
-    return Report.of(parsed, loaded, found, expected_words(parsed, loaded.name))
+    return Report.of(parsed, loaded, found, expected_word(parsed, loaded.name))
 
 
 def outcomes(

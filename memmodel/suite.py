@@ -21,7 +21,7 @@ from memmodel import api, litmus
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, TooLarge
-from memmodel.report.expect import FAILS, HOLDS, expected_words
+from memmodel.report.expect import FAILS, HOLDS, expected_word
 from memmodel.report.report import Report, Status
 from memmodel.resources import suite_dir
 from memmodel.source import Source, Span
@@ -180,7 +180,7 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
         model = _model(name)
         found = api.judge(test, model, engine=settings.engine, budget=settings.budget, bound=settings.bound)
         found = replace(found, times=replace(found.times, parse=reading))
-        report = Report.of(test, model, found, job.expected or expected_words(test, model.name))
+        report = Report.of(test, model, found, job.expected or expected_word(test, model.name))
         return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]
 
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]

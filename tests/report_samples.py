@@ -52,7 +52,7 @@ def mp_witness() -> Witness:
 
 def mp_race() -> Race:
     events = mp_witness().events
-    return Race("race", events[2], events[5])
+    return Race("data-race", events[2], events[5])
 
 
 def litmus_test(*expected: str, quantifier: Quantifier = Quantifier.EXISTS) -> LitmusTest:

@@ -1,7 +1,8 @@
 """Which edges of a witness a reader wants to see.
 
 In: Witness. Out: `Edge` lists with everything that the reader infers by eye left out: what follows by transitivity,
-from-reads to any but the first later write, and coherence from the initial write, which comes before every other.
+from-reads to any but the first later write, coherence from the initial write (it comes before every other), and the
+part of a model's own relations that is only program order.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ Pair = tuple[int, int]
 
 BASIC = ("rf", "co", "fr", "rmw")
 """The relations of every execution, in the order in which they are told; what a model shows comes after them."""
+
+DEPENDENCIES = ("addr", "data", "ctrl")
+"""Relations within program order that say more than it does."""
 
 UNSHOWN = frozenset(("po", "loc", "int", "ext", "id"))
 """Told by the layout (program order) or by the locations in the events."""
@@ -35,11 +39,14 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
     order = {event.uid: index for index, event in enumerate(witness.events)}
     named = [name for name in BASIC if name in witness.edges]
     named += sorted(name for name in witness.edges if name not in BASIC and name not in UNSHOWN)
+    program_order = set(witness.edges.get("po", ()))
     edges: list[Edge] = []
     for name in named:
         pairs = reduced(name, witness)
         if name == "co":
             pairs = {pair for pair in pairs if pair[0] not in initial}
+        elif name not in BASIC and name not in DEPENDENCIES:
+            pairs -= program_order
         known = (pair for pair in pairs if pair[0] in order and pair[1] in order and pair[0] != pair[1])
         edges += (Edge(name, *pair) for pair in sorted(known, key=lambda pair: (order[pair[0]], order[pair[1]])))
     return tuple(edges)

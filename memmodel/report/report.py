@@ -1,6 +1,6 @@
 """What one test said under one model, next to what was expected of it.
 
-In: LitmusTest, Model, Answer, expected words. Out: Report, which explains itself in text and in JSON. Settled here:
+In: LitmusTest, Model, Answer, the expected word. Out: Report, which explains itself in text and in JSON. Settled here:
 `status`, the one word that says whether a reader has something to look at.
 """
 
@@ -26,7 +26,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One test under one model. `question`: the file's, as text. `expected`: words, or None when nothing was."""
+    """One test under one model. `question`: the file's, as text. `expected`: a word, or None when nothing was."""
 
     test: str
     path: str

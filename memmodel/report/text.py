@@ -63,16 +63,17 @@ def verdict(report: Report, style: Style = plain) -> str:
 def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
     """Events by thread in program order with values and where reads read from; then coherence, other edges, the end."""
     label = {event.uid: event.label for event in witness.events}
-    source = {read: label[write] for write, read in witness.edges.get("rf", ()) if write in label}
+    source = {read: f"from {label[write]}" for write, read in witness.edges.get("rf", ()) if write in label}
+    sources = max((len(text) for text in source.values()), default=0)
+    tags = max((len(text) for text in label.values()), default=0)
     width = max((len(event.text) for event in witness.events), default=0)
-    names = {event.uid: "init" if event.thread is None else event.thread for event in witness.events}
+    names = {event.uid: event.thread or "" for event in witness.events}
     margin = max((len(name) for name in names.values()), default=0)
     lines, last = [], ""
     for event in witness.events:
         name = names[event.uid]
-        after = f"from {source[event.uid]}" if event.uid in source else ""
-        head = f"{name if name != last else '':<{margin}}  {event.label:>2}: {event.text:<{width}}"
-        lines.append(f"{head}  {after:<8} {_at(event)}".rstrip())
+        head = f"{name if name != last else '':<{margin}}  {event.label:>{tags}}: {event.text:<{width}}"
+        lines.append(f"{head}  {source.get(event.uid, ''):<{sources}}  {_at(event)}".rstrip())
         last = name
     edges = shown_edges(witness)
     for name in dict.fromkeys(edge.name for edge in edges if edge.name != "rf"):
@@ -110,7 +111,7 @@ def _races(races: tuple[Race, ...], style: Style) -> list[str]:
     lines = []
     for race in races[:MAX_RACES]:
         ends = [f"{event.label}: {event.text} ({_where(event)})" for event in (race.first, race.second)]
-        word = "data race" if race.flag == "race" else f"flag {race.flag}"
+        word = race.flag.replace("-", " ")
         lines.append(f"  {style(word, 'warning')} between {ends[0]} and {ends[1]}")
     if len(races) > MAX_RACES:
         lines.append(f"  … and {len(races) - MAX_RACES} more")

@@ -1,0 +1,190 @@
+"""Reports as text, JSON and JUnit, and the comparison with what was expected."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_samples import litmus_test, mp_race, mp_witness, never, report, sometimes
+
+from memmodel.answer import Answer, Observation, Outcome, Outcomes
+from memmodel.errors import InputError
+from memmodel.litmus.syntax import Quantifier
+from memmodel.report.expect import expected_word
+from memmodel.report.graph import shown_edges, transitive_reduction
+from memmodel.report.junit import junit
+from memmodel.report.record import states
+from memmodel.report.report import Status
+from memmodel.report.text import outcomes_lines
+from memmodel.suite import Entry
+from memmodel.suite import Outcome as Became
+
+DOCS = Path(__file__).parent.parent / "docs"
+UNDECIDED = Answer(Observation.UNDECIDED, "z3", reason="the budget ran out")
+
+
+# ---- text ----------------------------------------------------------------------------------------------------
+
+
+def test_a_reachable_outcome_is_told_with_its_execution_and_races():
+    text = report(sometimes(), "never").explain()
+    assert text.splitlines() == [
+        r"MP under ptx-9.3: sometimes; exists (P1:r0 == 1 /\ P1:r1 == 0) holds; expected never",
+        "  data race between a: W.weak x = 1 (P0, MP.litmus:5) and d: R.weak x = 0 (P1, MP.litmus:6)",
+        "  an execution that shows it:",
+        "        i0: W x = 0",
+        "        i1: W y = 0",
+        "    P0   a: W.weak x = 1                  MP.litmus:5",
+        "         b: W.release.gpu y = 1           MP.litmus:6",
+        "    P1   c: R.acquire.gpu y = 1  from b   MP.litmus:5",
+        "         d: R.weak x = 0         from i0  MP.litmus:6",
+        "    fr: d -> a",
+        "    sync: b -> c",
+        "    at the end: P1:r0 = 1, P1:r1 = 0; x = 1, y = 1",
+    ]
+
+
+def test_an_unreachable_outcome_is_told_with_the_axioms_that_forbid_it():
+    assert report(never(), "never").explain().splitlines() == [
+        r"MP under ptx-9.3: never; exists (P1:r0 == 1 /\ P1:r1 == 0) does not hold; as expected",
+        "  forbidden by Causality",
+    ]
+
+
+def test_a_broken_forall_shows_the_execution_that_breaks_it():
+    broken = replace(sometimes(), witness=None, counter=mp_witness())
+    text = report(broken, quantifier=Quantifier.FORALL).explain()
+    assert "an execution that breaks it:" in text
+    assert "does not hold" in text
+
+
+def test_a_bound_and_a_reason_are_said():
+    text = report(Answer(Observation.UNDECIDED, "z3", bound=3, reason="the budget ran out")).explain()
+    assert "at most 3 iterations" in text
+    assert "the budget ran out" in text
+
+
+def test_many_races_are_counted():
+    text = report(replace(sometimes(), races=(mp_race(),) * 11)).explain()
+    assert text.count("data race between") == 8
+    assert "and 3 more" in text
+
+
+def test_outcomes_mark_the_states_that_satisfy_the_condition():
+    found = Outcomes(
+        (Outcome((("P1:r0", 1), ("x", 0)), True), Outcome((("P1:r0", 0), ("x", 0)), False)), "enumerate", complete=False
+    )
+    lines = outcomes_lines(found)
+    assert lines[0] == "* P1:r0 = 1  x = 0"
+    assert lines[1] == "  P1:r0 = 0  x = 0"
+    assert lines[2] == "2 final states, 1 satisfying the condition (marked *)"
+    assert "there may be more" in lines[3]
+    assert json.loads(json.dumps(states(found)))["states"][0] == {"values": {"P1:r0": 1, "x": 0}, "satisfies": True}
+
+
+# ---- expectations --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer, expected, status",
+    [
+        (sometimes(), "sometimes", Status.AS_EXPECTED),
+        (sometimes(), "never", Status.DIFFERS),
+        (sometimes(), "race", Status.AS_EXPECTED),
+        (never(), "race", Status.DIFFERS),
+        (never(), "fails", Status.AS_EXPECTED),
+        (never(), "holds", Status.DIFFERS),
+        (never(), None, Status.NO_EXPECTATION),
+        (never(flags=("hang",)), "hang", Status.AS_EXPECTED),
+        (UNDECIDED, "never", Status.UNDECIDED),
+        (UNDECIDED, "holds", Status.UNDECIDED),
+        (UNDECIDED, None, Status.UNDECIDED),
+        (UNDECIDED, "undecided", Status.AS_EXPECTED),
+    ],
+)
+def test_status_compares_the_answer_with_the_expectation(answer, expected, status):
+    assert report(answer, expected).status is status
+
+
+def test_the_expected_word_is_that_of_the_model():
+    test = litmus_test("ptx-9.3:sometimes", "sc:never")
+    assert expected_word(test, "ptx-9.3") == "sometimes"
+    assert expected_word(test, "sc") == "never"
+    assert expected_word(test, "ptx-6.0") is None
+
+
+def test_a_word_that_nobody_can_check_is_an_error_with_a_suggestion():
+    with pytest.raises(InputError) as error:
+        expected_word(litmus_test("ptx-9.3:somtimes"), "ptx-9.3")
+    assert "did you mean `sometimes`?" in error.value.render()
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------
+
+
+def test_the_record_has_the_documented_keys_in_the_documented_order():
+    lines = (DOCS / "json.md").read_text().splitlines()
+    listed = [line.split("`")[1] for line in lines if line.startswith("| `")]
+    keys = list(report(sometimes()).to_json())
+    assert keys == listed
+
+
+def test_the_record_is_json_and_keeps_the_witness():
+    record = json.loads(json.dumps(report(sometimes(), "sometimes").to_json()))
+    assert record["observation"] == "sometimes"
+    assert record["time_ms"] == {"parse": 1.5, "encode": 2.25, "solve": 3.125}
+    assert record["witness"]["edges"]["rf"] == [["b", "c"], ["i0", "d"]]
+    assert record["witness"]["registers"] == {"P1:r0": 1, "P1:r1": 0}
+    assert record["races"][0]["second"]["line"] == 6
+
+
+# ---- JUnit ---------------------------------------------------------------------------------------------------
+
+
+def test_junit_is_xml_whatever_the_messages_contain():
+    entries = [
+        Entry("a.litmus", "sc", Became.AS_EXPECTED, report(never(), "never")),
+        Entry("b.litmus", "sc", Became.DIFFERS, report(sometimes(), "never")),
+        Entry("c.litmus", "sc", Became.NO_EXPECTATION, report(never())),
+        Entry('<&"\x00\ud800>.litmus', None, Became.BAD, message="broken \x1b[1m <tag> ]]> \ud800\nsecond line"),
+        Entry("d.litmus", "sc", Became.UNDECIDED, report(UNDECIDED, "never")),
+    ]
+    root = ElementTree.fromstring(junit(entries).encode())
+    assert {key: root.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5",
+        "failures": "1",
+        "errors": "2",
+        "skipped": "1",
+    }
+    assert [[child.tag for child in case] for case in root] == [[], ["failure"], ["skipped"], ["error"], ["error"]]
+
+
+# ---- edges worth showing -------------------------------------------------------------------------------------
+
+pairs = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] < pair[1]))
+
+
+@given(pairs)
+def test_transitive_reduction_is_that_of_networkx(edges):
+    assert transitive_reduction(edges) == set(nx.transitive_reduction(nx.DiGraph(list(edges))).edges)
+
+
+def test_a_cyclic_relation_is_shown_whole():
+    edges = {(0, 1), (1, 0), (1, 2)}
+    assert transitive_reduction(edges) == edges
+
+
+def test_edges_that_a_reader_infers_are_not_shown():
+    shown = {(edge.name, edge.first, edge.second) for edge in shown_edges(mp_witness())}
+    assert shown == {("rf", 3, 4), ("rf", 0, 5), ("fr", 5, 2), ("sync", 3, 4)}
+
+
+def test_from_reads_go_to_the_first_later_write_only():
+    witness = replace(mp_witness(), edges={"fr": ((5, 2), (5, 3)), "co": ((2, 3),)})
+    assert [(edge.first, edge.second) for edge in shown_edges(witness) if edge.name == "fr"] == [(5, 2)]
