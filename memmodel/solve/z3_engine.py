@@ -154,12 +154,11 @@ class _Questions:
                 if flag not in raised:
                     raised.append(flag)
                 reading, again = self._replayed()
-                shown = dict(zip(again.order, again.witness.events, strict=True))
+                shown = dict(zip(sorted(reading.names), again.witness.events, strict=True))
                 for pair, formula in list(left.items()):
                     if self.door.holds(formula):
                         a, b = sorted(pair)
-                        first, second = shown[reading.names[a]], shown[reading.names[b]]
-                        races.setdefault((flag, a, b), Race(flag, first, second))
+                        races.setdefault((flag, a, b), Race(flag, shown[a], shown[b]))
                         del left[pair]
                 left = {(a, b): f for (a, b), f in left.items() if (flag, min(a, b), max(a, b)) not in races}
         return tuple(races.values()), tuple(raised), True
