@@ -85,7 +85,7 @@ class Plan:
 
 def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) -> Plan:
     """Decide what runs; no paths: the shipped suite. Raises InputError for a path that is missing or has no tests."""
-    given = list(paths) or [str(suite_dir())]
+    given = list(paths) or [_near(suite_dir())]
     files = collect(given)
     chosen = tuple(models) or None
     preload(models)
@@ -105,6 +105,12 @@ def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) ->
         ),
         tuple(path for key, path in found.items() if key not in rows),
     )
+
+
+def _near(directory: Path) -> str:
+    """A directory as a person would type it: relative if it lies below where they are."""
+    relative = os.path.relpath(directory)
+    return str(directory) if relative.startswith("..") else relative
 
 
 def collect(paths: Iterable[str]) -> list[str]:

@@ -274,3 +274,12 @@ def test_help_loads_neither_solver_nor_parser_generator():
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_a_path_that_no_encoding_can_print_is_an_error_like_any_other(run, tmp_path):
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.litmus")
+    with open(name, "wb") as handle:
+        handle.write(b"\x00")
+    code, out, _ = run("suite", tmp_path)
+    assert code == 2
+    assert out.splitlines()[-1].startswith("1 test: 0 as expected, 0 differ, 1 bad")

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from memmodel.cli.exits import Exit, complain, guarded, worst
+from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.options import (
     Bound,
     BudgetText,
@@ -89,7 +89,7 @@ def check(
             if entry.report is None:
                 complain(entry.message)
             elif json_out != "-":
-                _print(explain(entry.report, style_for(sys.stdout)))
+                say(explain(entry.report, style_for(sys.stdout)))
     if json_out:
         _write(json_out, _json([entry_record(entry) for entry in entries]))
     return worst(code(entry) for entry in entries)
@@ -112,7 +112,7 @@ def outcomes(
 
     found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
     if json_out != "-":
-        _print("\n".join(outcomes_lines(found, style_for(sys.stdout))))
+        say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
     if json_out:
         _write(json_out, _json(states(found)))
     return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
@@ -168,7 +168,7 @@ def draw(
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
     text = picture(report, form)
     if output != "-":
-        _print(verdict(report, style_for(sys.stdout)))
+        say(verdict(report, style_for(sys.stdout)))
     _write(output, text)
     return Exit.AS_EXPECTED
 
@@ -188,7 +188,7 @@ def fmt(
     test = parse_litmus(source)
     text = print_litmus(test, layout or test.layout)
     if not in_place:
-        _print(text.rstrip("\n"))
+        say(text.rstrip("\n"))
     elif text != source.text:
         _write(file, text)
     return Exit.AS_EXPECTED
@@ -204,9 +204,9 @@ def names(
     """List the sets and relations that a model may use, with their meaning."""
     from memmodel.cli.listing import base_names, model_names
 
-    _print("\n".join(base_names()))
+    say("\n".join(base_names()))
     if model is not None:
-        _print("\n".join(["", *model_names(model)]))
+        say("\n".join(["", *model_names(model)]))
     return Exit.AS_EXPECTED
 
 
@@ -216,7 +216,7 @@ def models() -> Exit:
     """List the shipped models."""
     from memmodel.cli.listing import shipped
 
-    _print("\n".join(shipped()))
+    say("\n".join(shipped()))
     return Exit.AS_EXPECTED
 
 
@@ -224,14 +224,9 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
 
-def _print(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
-
-
 def _write(path: str, text: str) -> None:
     if path == "-":
-        _print(text.rstrip("\n"))
+        say(text.rstrip("\n"))
         return
     with open(path, "w", encoding="utf-8", newline="\n") as handle:
         handle.write(text)

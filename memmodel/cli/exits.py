@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import ParamSpec
+from typing import ParamSpec, TextIO
 
 from memmodel.errors import InputError, TooLarge
 
@@ -79,7 +79,13 @@ def _code(command: Callable[P, Exit], *args: P.args, **kwargs: P.kwargs) -> Exit
 
 
 def complain(message: str) -> None:
-    """A message on stderr, whatever its characters."""
-    encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(message.encode(encoding, "replace").decode(encoding) + "\n")
+    """A message on stderr."""
+    say(message, sys.stderr)
     sys.stderr.flush()
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """A line on a stream (None: stdout), whatever its characters: a file's name need not be encodable."""
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")

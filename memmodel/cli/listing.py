@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
-from memmodel.cli.exits import Exit, worst
-from memmodel.cli.terminal import progress, style_for
+from memmodel.cli.exits import Exit, say, worst
+from memmodel.cli.terminal import style_for, ticker
 from memmodel.report.record import Record, failure
 from memmodel.suite import Entry, Outcome, Plan, Settings, run, summary
 
@@ -54,14 +54,14 @@ def run_suite(
     style = style_for(out)
     started = perf_counter()
     entries: list[Entry] = []
-    with progress(len(plan.jobs)) as done:
+    with ticker(len(plan.jobs)) as tick:
         for group in run(plan, settings, jobs):
             entries += group
             for entry in group:
                 if verbose or entry.outcome not in _QUIET:
-                    out.write(entry_line(entry, style) + "\n")
-            if group:
-                done(group[0].path)
+                    tick.hide()
+                    say(entry_line(entry, style), out)
+            tick.done(group[0].path)
     if json_out:
         import json
 
@@ -70,7 +70,7 @@ def run_suite(
         from memmodel.report.junit import junit
 
         write(junit_out, junit(entries))
-    out.write(summary(entries, len(plan.unlisted), perf_counter() - started) + "\n")
+    say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
     return worst(map(code, entries))
 
 

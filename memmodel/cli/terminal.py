@@ -1,17 +1,20 @@
 """Colour where a person reads, a progress bar while they wait, plain text everywhere else.
 
-In: streams. Out: a `Style` for `report.text`, and a progress context. NO_COLOR and TERM=dumb are respected.
+In: streams. Out: a `Style` for `report.text`, and a `Ticker`. NO_COLOR and TERM=dumb are respected.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from memmodel.report.text import Style, plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _CODES = {
     "title": "1",
@@ -33,21 +36,38 @@ def _ansi(text: str, role: str) -> str:
     return f"\x1b[{_CODES[role]}m{text}\x1b[0m"
 
 
+class Ticker:
+    """Shows how far a suite is; does nothing where nobody watches."""
+
+    def __init__(self, bar: Progress | None, total: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=total) if bar else None
+
+    def done(self, name: str) -> None:
+        """One more test is done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.start()
+            self._bar.update(self._task, advance=1, description=name[-40:], refresh=True)
+
+    def hide(self) -> None:
+        """Take the bar away, so that a line can be printed in its place; the next `done` brings it back."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr when it is a terminal; the yielded function says that one more test is done."""
+def ticker(total: int) -> Iterator[Ticker]:
+    """A bar on stderr when it is a terminal."""
     if not sys.stderr.isatty() or total < 2:
-        yield lambda name: None
+        yield Ticker(None, total)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     # No refresh thread: worker processes are forked while the bar is up.
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("", total=total)
-
-        def done(name: str) -> None:
-            bar.update(task, advance=1, description=name[-40:], refresh=True)
-
-        yield done
+    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=False)
+    try:
+        yield Ticker(bar, total)
+    finally:
+        bar.stop()

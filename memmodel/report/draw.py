@@ -27,6 +27,9 @@ MAX_ARROWS = 14
 
 WRAP = 110
 
+NO_BREAK = "\u00a0=\u00a0"
+"""Keeps `x = 1` on one line: textwrap does not break at no-break spaces."""
+
 
 def format_of(path: str) -> str:
     """`svg` or `dot`, by the file's name; `-` means SVG. Raises InputError for any other."""
@@ -56,7 +59,7 @@ def draw(report: Report, form: str = "svg") -> str:
         f"{shorten(report.test, 80)} under {report.model}: {answer.observation.value}",
         (*_question(report), "This execution satisfies the condition." if shows else _other(report)),
         tuple(
-            line
+            line.replace("\u00a0", " ")
             for text in (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
             for line in textwrap.wrap(text, WRAP)
         ),
@@ -89,4 +92,4 @@ def _other(report: Report) -> str:
 
 
 def _end(state: str) -> str:
-    return f"At the end: {state}" if state else ""
+    return "At the end: " + state.replace(" = ", NO_BREAK) if state else ""

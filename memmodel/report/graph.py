@@ -1,8 +1,8 @@
 """Which edges of a witness a reader wants to see.
 
 In: Witness. Out: `Edge` lists with everything that the reader infers by eye left out: what follows by transitivity,
-from-reads to any but the first later write, coherence from the initial write (it comes before every other), and the
-part of a model's own relations that is only program order.
+from-reads to any but the first later write, coherence from the initial write (it comes before every other), and what a
+model's own relation only repeats of program order or of a smaller such relation.
 """
 
 from __future__ import annotations
@@ -37,17 +37,16 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
     """The arrows worth showing, basic relations first, without program order."""
     initial = {event.uid for event in witness.events if event.thread is None}
     order = {event.uid: index for index, event in enumerate(witness.events)}
-    named = [name for name in BASIC if name in witness.edges]
-    named += sorted(name for name in witness.edges if name not in BASIC and name not in UNSHOWN)
-    program_order = set(witness.edges.get("po", ()))
+    pairs_of = {name: reduced(name, witness) for name in witness.edges if name not in UNSHOWN}
+    pairs_of["co"] = {pair for pair in pairs_of.get("co", ()) if pair[0] not in initial}
+    told = set(witness.edges.get("po", ()))
+    derived = [name for name in pairs_of if name not in BASIC + DEPENDENCIES]
+    for name in sorted(derived, key=lambda name: (len(pairs_of[name]), name)):
+        pairs_of[name] -= told
+        told |= pairs_of[name]
     edges: list[Edge] = []
-    for name in named:
-        pairs = reduced(name, witness)
-        if name == "co":
-            pairs = {pair for pair in pairs if pair[0] not in initial}
-        elif name not in BASIC and name not in DEPENDENCIES:
-            pairs -= program_order
-        known = (pair for pair in pairs if pair[0] in order and pair[1] in order and pair[0] != pair[1])
+    for name in sorted(pairs_of, key=lambda name: (BASIC.index(name) if name in BASIC else len(BASIC), name)):
+        known = (pair for pair in pairs_of[name] if pair[0] in order and pair[1] in order and pair[0] != pair[1])
         edges += (Edge(name, *pair) for pair in sorted(known, key=lambda pair: (order[pair[0]], order[pair[1]])))
     return tuple(edges)
 

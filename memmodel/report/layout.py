@@ -13,7 +13,7 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
 
-CHAR = 7.3
+CHAR = 7.5
 """Width of a character of the 12 px monospace font; a little generous, fonts differ."""
 
 LINE = 15
@@ -135,7 +135,6 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     for name, width, gutter in zip(threads, widths, gutters[1:], strict=True):
         columns.append(Column(name, x, x + width))
         x += width + gutter
-    right = x
 
     places = [next(iter(rows[name])).place or Place() for name in threads]
     groups = _groups(places)
@@ -154,7 +153,7 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
         for r, event in enumerate(rows[name]):
             kind = kind_of(event)
             boxes[event.uid] = Box(event.uid, columns[c].x, tops[r], widths[c], heights[r], texts[event.uid], kind)
-    boxes |= _place_initial(initial, texts, boxes, drawn, top, right)
+    boxes |= _place_initial(initial, texts, boxes, drawn, top)
     bottom = rows_bottom + depths * PAD
     frames = tuple(
         Frame(
@@ -210,10 +209,9 @@ def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
 
 
 def _initial(witness: Witness, edges: tuple[Edge, ...]) -> list[ShownEvent]:
-    """The initial writes to show: all of a few, of many only those that an arrow touches."""
-    initial = [event for event in witness.events if event.thread is None]
+    """The initial writes that an arrow touches."""
     touched = {uid for edge in edges for uid in (edge.first, edge.second)}
-    return initial if len(initial) <= 4 else [event for event in initial if event.uid in touched]
+    return [event for event in witness.events if event.thread is None and event.uid in touched]
 
 
 def _lines(event: ShownEvent) -> tuple[Line, ...]:
@@ -272,13 +270,12 @@ def _place_initial(
     boxes: dict[int, Box],
     edges: tuple[Edge, ...],
     top: float,
-    right: float,
 ) -> dict[int, Box]:
     """Initial writes in a strip at the top, each as near as possible to the events that it is connected to."""
     wanted = []
     for index, event in enumerate(initial):
         ends = [boxes[e.second] for e in edges if e.first == event.uid and e.second in boxes]
-        centre = sum(b.x + b.width / 2 for b in ends) / len(ends) if ends else right * (index + 1) / (len(initial) + 1)
+        centre = sum(b.x + b.width / 2 for b in ends) / max(1, len(ends))
         wanted.append((centre, index, event))
     placed: dict[int, Box] = {}
     least = float(MARGIN)

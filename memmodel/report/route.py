@@ -17,6 +17,9 @@ Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]
 
 LABEL_HEIGHT = 15.0
+LANES = (0, -6, 6, -12, 12)
+"""Arrows that cross columns at the same height lie this far beside each other."""
+
 SAMPLES = 14
 """Points of each cubic that label placement looks at."""
 
@@ -155,10 +158,11 @@ class _Router:
         left, right = self.layout.columns[low + 1].x - 8, self.layout.columns[high - 1].right + 8
 
         def cost(height: float) -> float:
-            return abs(start[1] - height) + abs(end[1] - height) + 45 * self.tracks["across", height]
+            titles = 80 if height < self.layout.rows_top else 0
+            return abs(start[1] - height) + abs(end[1] - height) + 45 * self.tracks["across", height] + titles
 
         height = min(self.layout.channels, key=cost)
-        y = height + (-7, 7, 0)[self._track(("across", height)) % 3]
+        y = height + LANES[self._track(("across", height)) % len(LANES)]
         near, far = ((left, y), (right, y)) if first < second else ((right, y), (left, y))
         return (_swing(start, near), _line(near, far), _swing(far, end))
 
