@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.encode.choices import Choices
+from memmodel.encode.asynchronous import completion, covers
+from memmodel.encode.choices import Choices, issuers_in_scope
 from memmodel.encode.relations import Algebra, Rel, Row
 from memmodel.events.graph import Event, EventGraph
 from memmodel.events.values import Deps
@@ -25,7 +26,10 @@ class Base:
         self._relations: dict[str, Rel] = {}
 
     def set(self, name: str) -> Row:
-        """A base set: `_` is every event that runs; any other name is the tag of that name."""
+        """A base set: `_` is every event that runs; MBDONE and MBBAD depend on counts; the rest are tags."""
+        if name in ("MBDONE", "MBBAD"):
+            row = self.choices.mbarriers.done if name == "MBDONE" else self.choices.mbarriers.bad
+            return {uid: formula for uid, formula in row.items() if formula != FALSE}
         return {e.uid: e.runs for e in self.graph.events if name == "_" or name in e.tags}
 
     def relation(self, name: str) -> Rel:
@@ -64,7 +68,10 @@ class Base:
 
 
 def _po(base: Base) -> Rel:
-    return base.pairs(lambda a, b: TRUE if a.thread == b.thread and a.uid < b.uid else FALSE, threads_only=True)
+    def before(a: Event, b: Event) -> int:
+        return TRUE if a.thread == b.thread and a.uid < b.uid and a.in_po and b.in_po else FALSE
+
+    return base.pairs(before, threads_only=True)
 
 
 def _rmw(base: Base) -> Rel:
@@ -93,7 +100,11 @@ def _vloc(base: Base) -> Rel:
 
 
 def _sr(base: Base) -> Rel:
-    return base.pairs(lambda a, b: TRUE if base.choices.scopes_include(a, b) else FALSE, threads_only=True)
+    return base.pairs(base.choices.scopes_include, threads_only=True)
+
+
+def _sri(base: Base) -> Rel:
+    return base.pairs(lambda a, b: TRUE if issuers_in_scope(a, b) else FALSE, threads_only=True)
 
 
 def _together(part: str) -> Callable[[Base], Rel]:
@@ -111,6 +122,47 @@ def _int(base: Base) -> Rel:
 
 def _ext(base: Base) -> Rel:
     return base.pairs(lambda a, b: FALSE if a.thread is not None and a.thread == b.thread else TRUE)
+
+
+def _iss(base: Base) -> Rel:
+    return base.pairs(lambda a, b: TRUE if b.issue == a.uid and b.thread == a.thread else FALSE, threads_only=True)
+
+
+def _compl(base: Base) -> Rel:
+    return completion(base.graph, base.algebra)
+
+
+def _spcta(base: Base) -> Rel:
+    """Performed in one CTA: accesses to shared memory and mbarrier objects where these lie, the rest at the thread."""
+    return base.pairs(base.choices.performed_together, threads_only=True)
+
+
+def _covers(base: Base) -> Rel:
+    memory = [e for e in base.graph.events if "M" in e.tags or "MBINIT" in e.tags]
+    rows = base.algebra.empty()
+    for fence in base.graph.events:
+        if "F" in fence.tags:
+            for access in memory:
+                cell = base.graph.logic.both(covers(base.graph, fence, access), fence.runs)
+                cell = base.graph.logic.both(cell, access.runs)
+                if cell != FALSE:
+                    rows[fence.uid][access.uid] = cell
+    return rows
+
+
+def _scg(base: Base) -> Rel:
+    return base.pairs(lambda a, b: TRUE if a.unit is not None and a.unit == b.unit else FALSE, threads_only=True)
+
+
+def _smma(base: Base) -> Rel:
+    """The tensor-memory accesses of two MMAs with one accumulator, shape and kind."""
+
+    def same(a: Event, b: Event) -> int:
+        if "MMA" not in a.tags or "MMA" not in b.tags or a.form is None or (a.form, a.unit) != (b.form, b.unit):
+            return FALSE
+        return base.choices.same_location(a, b)
+
+    return base.pairs(same, threads_only=True)
 
 
 RELATIONS: dict[str, Callable[[Base], Rel]] = {
@@ -132,5 +184,16 @@ RELATIONS: dict[str, Callable[[Base], Rel]] = {
     "co": lambda base: base.choices.co,
     "sync_fence": lambda base: base.choices.sync_fence,
     "syncbar": lambda base: base.choices.syncbar,
+    "iss": _iss,
+    "compl": _compl,
+    "mbar": lambda base: base.choices.mbarriers.mbar,
+    "mbarobs": lambda base: base.choices.mbarriers.observed,
+    "mbarfr": lambda base: base.choices.mbarriers.before,
+    "samebar": lambda base: base.choices.mbarriers.same,
+    "covers": _covers,
+    "spcta": _spcta,
+    "sri": _sri,
+    "scg": _scg,
+    "smma": _smma,
 }
 """Base relation -> how it is built. The names are those of `cat.names`; a test keeps the two lists equal."""

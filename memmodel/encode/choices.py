@@ -7,10 +7,12 @@ function per fact. No rule of a memory model is here (docs/executions.md is the 
 from __future__ import annotations
 
 from memmodel.encode.barriers import barriers
+from memmodel.encode.mbarrier import Mbarriers
 from memmodel.encode.relations import Algebra, Rel
 from memmodel.events.graph import Event, EventGraph
 from memmodel.isa.memory import Location
 from memmodel.logic import FALSE, TRUE
+from memmodel.ptx import Place, Space
 
 
 class Choices:
@@ -38,6 +40,7 @@ class Choices:
             self.logic.require(-algebra.cyclic(self.co))
         self._sync_fence_relates_fences_in_scope()
         self.groups: list[tuple[int, dict[int, int]]] = []
+        self.mbarriers = Mbarriers(graph, algebra)
         self.syncbar: Rel = barriers(graph, algebra, self.groups)
 
     # ---- where two events meet -----------------------------------------------------------------------------------
@@ -52,11 +55,47 @@ class Choices:
         there = b.at(logic)
         return logic.disj(logic.both(formula, there[where]) for where, formula in a.at(logic).items() if where in there)
 
-    def scopes_include(self, a: Event, b: Event) -> bool:
-        """Do both events specify scopes that include the other's thread?"""
-        if a.scope is None or b.scope is None or a.place is None or b.place is None:
-            return False
-        return a.thread == b.thread or (a.place.shares(a.scope, b.place) and b.place.shares(b.scope, a.place))
+    def scopes_include(self, a: Event, b: Event) -> int:
+        """Do both events specify scopes that include the other? A signal stands where its mbarrier object is."""
+        if a.scope is None or b.scope is None:
+            return FALSE
+        if "SIGNAL" not in a.tags and "SIGNAL" not in b.tags:
+            return TRUE if issuers_in_scope(a, b) else FALSE
+        logic = self.logic
+        cells = []
+        for first, when in self._places(a):
+            for second, then in self._places(b):
+                if first.shares(a.scope, second) and second.shares(b.scope, first):
+                    cells.append(logic.both(when, then))
+        return logic.disj(cells)
+
+    def _places(self, event: Event) -> list[tuple[Place, int]]:
+        """Where an event takes part in scope inclusion: a signal at its object's CTA, anything else at its thread."""
+        assert event.place is not None
+        if "SIGNAL" not in event.tags:
+            return [(event.place, TRUE)]
+        return [
+            (_place_of(where.owner) or event.place, formula) for where, formula in event.at(self.logic).items()
+        ]
+
+    def performed_together(self, a: Event, b: Event) -> int:
+        """The formula under which both are performed in one CTA."""
+        logic = self.logic
+        cells = []
+        for first, when in self._homes(a):
+            for second, then in self._homes(b):
+                if first == second:
+                    cells.append(logic.both(when, then))
+        return logic.disj(cells)
+
+    def _homes(self, event: Event) -> list[tuple[tuple[object, ...], int]]:
+        assert event.place is not None
+        if not event.where:
+            return [(event.place.cta_id, TRUE)]
+        return [
+            (where.owner if where.space is Space.SHARED and where.owner is not None else event.place.cta_id, formula)
+            for where, formula in event.at(self.logic).items()
+        ]
 
     # ---- rf ------------------------------------------------------------------------------------------------------
 
@@ -161,5 +200,21 @@ class Choices:
         self._is_strict_order(self.sync_fence)
         for a in fences:
             for b, edge in self.sync_fence[a.uid].items():
-                if a.uid < b and self.scopes_include(a, self.graph.events[b]):
+                if a.uid < b and issuers_in_scope(a, self.graph.events[b]):
                     logic.require(-a.runs, -self.graph.events[b].runs, edge, self.sync_fence[b][a.uid])
+
+
+def issuers_in_scope(a: Event, b: Event) -> bool:
+    """Do both events specify scopes that include the thread of the other?"""
+    if a.scope is None or b.scope is None or a.place is None or b.place is None:
+        return False
+    return a.thread == b.thread or (a.place.shares(a.scope, b.place) and b.place.shares(b.scope, a.place))
+
+
+def _place_of(owner: tuple[object, ...] | None) -> Place | None:
+    """The place of a CTA from its identity (gpu, cluster identity, cta)."""
+    if owner is None:
+        return None
+    gpu, cluster, cta = owner
+    assert isinstance(gpu, int) and isinstance(cta, int) and isinstance(cluster, tuple)
+    return Place(gpu, None if len(cluster) == 3 else cluster[1], cta)

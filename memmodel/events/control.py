@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.isa import Program, Step
-from memmodel.isa.ops import Assign, Barrier, Fence, Jump, Read, Reduce, Write, registers_of
+from memmodel.isa.ops import Assign, Barrier, Commit, Expr, Issue, Jump, Mbarrier, Read, Reduce, Wait, Write, registers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Loops:
 
 def _is_spin(body: tuple[Step, ...], program: Program) -> bool:
     assigned: set[str] = set()
-    written = {op.register for step in body if isinstance(op := step.op, Assign | Read | Reduce) and op.register}
+    written = {op.register for step in body if isinstance(op := step.op, Assign | Read | Mbarrier) and op.register}
     for position, step in enumerate(body):
         op = step.op
-        if isinstance(op, Barrier | Reduce) or (isinstance(op, Write) and op.when is None):
+        if _lasting(op):
             return False
         if isinstance(op, Jump) and position + 1 < len(body) and op.label is not None:
             target = program.labels[op.label]
@@ -65,7 +65,7 @@ def _is_spin(body: tuple[Step, ...], program: Program) -> bool:
         if (_reads(op, step) & written) - assigned:
             return False
         # An assignment under a guard may keep the old value, so it does not count as made in this round.
-        if isinstance(op, Assign | Read) and op.register and step.guard is None:
+        if isinstance(op, Assign | Read | Mbarrier) and op.register and step.guard is None:
             assigned.add(op.register)
     return not any(isinstance(step.op, Jump) and _skips(step.op, body, program) for step in body[:-1])
 
@@ -78,17 +78,27 @@ def _skips(jump: Jump, body: tuple[Step, ...], program: Program) -> bool:
     return first <= program.labels[jump.label] < first + len(body)
 
 
-def _reads(op: object, step: Step) -> frozenset[str]:
-    guard = frozenset((step.guard.register,)) if step.guard else frozenset()
-    if isinstance(op, Assign):
-        return guard | registers_of(op.value)
-    if isinstance(op, Jump):
-        return guard | (registers_of(op.when) if op.when is not None else frozenset())
-    if isinstance(op, Read):
-        return guard | registers_of(op.address)
+def _lasting(op: object) -> bool:
+    """Does a step leave something behind whatever the values are?"""
     if isinstance(op, Write):
-        extra = registers_of(op.when) if op.when is not None else frozenset()
-        return guard | extra | registers_of(op.address) | registers_of(op.value)
-    if isinstance(op, Fence):
-        return guard
-    return guard
+        return op.when is None
+    if isinstance(op, Mbarrier):
+        return op.action != "test"
+    return isinstance(op, Barrier | Reduce | Issue | Commit | Wait)
+
+
+def _reads(op: object, step: Step) -> frozenset[str]:
+    """The registers that a step of a spin loop uses."""
+    used: list[Expr | None] = []
+    if isinstance(op, Assign):
+        used = [op.value]
+    elif isinstance(op, Jump):
+        used = [op.when]
+    elif isinstance(op, Read):
+        used = [op.address]
+    elif isinstance(op, Write):
+        used = [op.when, op.address, op.value]
+    elif isinstance(op, Mbarrier):
+        used = [op.address, op.parity, op.state]
+    guard = frozenset((step.guard.register,)) if step.guard else frozenset()
+    return guard.union(*(registers_of(expr) for expr in used if expr is not None))

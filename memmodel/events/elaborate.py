@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError, TooLarge
 from memmodel.events.control import Loop, Loops
-from memmodel.events.graph import Event, EventGraph, Reduction
+from memmodel.events.graph import CommitMark, Event, EventGraph, MbarrierStep, Reduction
 from memmodel.events.values import (
     ZERO,
     Deps,
@@ -44,8 +44,8 @@ def elaborate(test: LitmusTest, bound: int) -> EventGraph:
     seeds = _constants(test, code)
     rounds = 2 + sum(isinstance(step.op, ops.Write) for program in code for step in program.steps) * (bound + 1)
     for _ in range(rounds):
-        run = _Run(test, memory, domains, bound)
-        graph = run.all_threads(code)
+        run = _Run(test, code, memory, domains, bound)
+        graph = run.all_threads()
         grown = _grow(graph, domains, seeds)
         if not grown:
             break
@@ -103,8 +103,11 @@ class _State:
 class _Run:
     """One pass over all threads with given domains of read values."""
 
-    def __init__(self, test: LitmusTest, memory: MemoryMap, domains: Domains, bound: int) -> None:
+    def __init__(
+        self, test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap, domains: Domains, bound: int
+    ) -> None:
         self.test = test
+        self.code = code
         self.memory = memory
         self.domains = domains
         self.bound = bound
@@ -112,14 +115,18 @@ class _Run:
         self.events: list[Event] = []
         self.cut: list[int] = []
         self.reductions: list[Reduction] = []
+        self.commits: list[CommitMark] = []
+        self.most_phases = 2 + sum(
+            isinstance(step.op, ops.Mbarrier) and step.op.action == "arrive" for program in code for step in program.steps
+        ) * (bound + 1)
 
-    def all_threads(self, code: tuple[Program, ...]) -> EventGraph:
+    def all_threads(self) -> EventGraph:
         for where, number in self.memory.initial.items():
             event = self._event(None, None, frozenset(("IW", "W", "M", "GEN", "WEAK")))
             event.where = {(where, (where.name, where.index)): TRUE}
             event.value = constant(number)
-        finals = [self._thread(index, thread, code[index]) for index, thread in enumerate(self.test.threads)]
-        return EventGraph(self.test, self.logic, self.events, finals, self.cut, self.reductions)
+        finals = [self._thread(index, thread, self.code[index]) for index, thread in enumerate(self.test.threads)]
+        return EventGraph(self.test, self.logic, self.events, finals, self.cut, self.reductions, self.commits, self.memory)
 
     def _event(self, thread: int | None, owner: Thread | None, tags: frozenset[str]) -> Event:
         if len(self.events) >= MAX_EVENTS:
@@ -273,10 +280,11 @@ class _Run:
         if isinstance(op, ops.Reduce):
             self._reduce(index, op, step, state, holds, guard_dependencies)
             return
+        if isinstance(op, ops.Commit):
+            self.commits.append(CommitMark(index, len(self.events), op.track, runs))
+            return
         assert not isinstance(op, ops.Jump), "jumps move between steps"
-        event = self._event(index, thread, op.event.tags)
-        event.scope = op.event.scope
-        event.instruction = step.instruction
+        event = self._event_of(op.event, index, thread, step, state)
         event.control_deps = merge_deps(logic, state.control, guard_dependencies)
         event.runs = runs
         if isinstance(op, ops.Read):
@@ -300,6 +308,88 @@ class _Run:
                 self.events.pop()
         elif isinstance(op, ops.Barrier):
             self._barrier(event, op, state, step)
+        elif isinstance(op, ops.Wait):
+            event.wait = op
+            event.pending = self._known(op.pending, state, step) if op.pending is not None else None
+        elif isinstance(op, ops.Mbarrier):
+            self._mbarrier(event, op, state, step, holds, guard_dependencies)
+        elif isinstance(op, ops.Issue):
+            self._issue(event, op, index, thread, state, step)
+
+    def _event_of(self, spec: ops.Event, index: int, thread: Thread, step: Step, state: _State) -> Event:
+        event = self._event(index, thread, spec.tags)
+        event.scope = spec.scope
+        event.instruction = step.instruction
+        event.covers, event.unit, event.form = spec.covers, spec.unit, spec.form
+        if spec.covers is not None and spec.covers.address is not None:
+            event.covers_from = self._known(spec.covers.address, state, step)
+        return event
+
+    def _known(self, expr: ops.Expr, state: _State, step: Step) -> int:
+        """The value of an operand that may not depend on a loaded value."""
+        number = self._value(expr, state, step).constant
+        if number is None:
+            raise InputError("this operand must not depend on a loaded value", step.instruction.span)
+        return number
+
+    # ---- asynchronous steps --------------------------------------------------------------------------------------
+
+    def _issue(self, issue: Event, op: ops.Issue, index: int, thread: Thread, state: _State, step: Step) -> None:
+        logic = self.logic
+        uids: list[int] = []
+        inner: set[int] = set()
+        temporaries = dict(state.registers)
+        for part in op.parts:
+            event = self._event_of(part.event, index, thread, step, state)
+            event.issue, event.runs, event.control_deps = issue.uid, issue.runs, issue.control_deps
+            uids.append(event.uid)
+            scratch = _State(state.path, temporaries, state.control)
+            self._locate(event, part.address, scratch, step)
+            issue.data_deps = merge_deps(logic, issue.data_deps, _outside(event.address_deps, inner))
+            if isinstance(part, ops.Signal):
+                number = None if part.bytes is None else self._known(part.bytes, scratch, step)
+                action = "arrive" if number is None else "complete_tx"
+                event.mbarrier = MbarrierStep(action, 1 if number is None else 0, number)
+                event.of = tuple(uids[position] for position in part.of)
+                event.tracks = part.tracks
+                continue
+            event.track = part.track
+            if part.half == "read":
+                event.value = self._read_value(event)
+                inner.add(event.uid)
+                if part.register is not None:
+                    temporaries[part.register] = event.value
+            elif part.value is not None:
+                event.value = self._value(part.value, scratch, step)
+                event.data_deps = event.value.deps
+                event.partner = event.uid - 1 if part.rmw else None
+                issue.data_deps = merge_deps(logic, issue.data_deps, _outside(event.data_deps, inner))
+        state.registers = temporaries
+
+    def _mbarrier(
+        self, event: Event, op: ops.Mbarrier, state: _State, step: Step, holds: int, deps: Deps
+    ) -> None:
+        logic = self.logic
+        self._locate(event, op.address, state, step)
+        result: dict[int, int] | None = None
+        if op.register is not None:
+            numbers = range(2) if op.action == "test" else range(self.most_phases)
+            result = {number: logic.var(f"{op.action}(e{event.uid},{number})") for number in numbers}
+            logic.exactly_one(list(result.values()), event.runs)
+        parity = self._value(op.parity, state, step) if op.parity is not None else None
+        token = self._value(op.state, state, step) if op.state is not None else None
+        event.data_deps = merge_deps(logic, *(value.deps for value in (parity, token) if value is not None))
+        event.mbarrier = MbarrierStep(
+            op.action,
+            self._known(op.count, state, step) if op.count is not None else 0,
+            self._known(op.bytes, state, step) if op.bytes is not None else None,
+            op.drop,
+            parity,
+            token,
+            result,
+        )
+        if op.register is not None and result is not None:
+            self._assign(op.register, Value(result, {event.uid: TRUE}), state, holds, deps)
 
     def _assign_nothing(self, step: Step, state: _State, deps: Deps) -> None:
         register = getattr(step.op, "register", None)
@@ -369,3 +459,8 @@ class _Run:
             if count is None:
                 raise InputError("a barrier's thread count must not depend on a loaded value", step.instruction.span)
             event.count = count
+
+
+def _outside(deps: Deps, inner: set[int]) -> Deps:
+    """Dependencies on reads of other instructions."""
+    return {uid: formula for uid, formula in deps.items() if uid not in inner}

@@ -9,10 +9,36 @@ from dataclasses import dataclass, field
 
 from memmodel.events.values import Deps, Value
 from memmodel.isa import ops
-from memmodel.isa.memory import Location
+from memmodel.isa.memory import Location, MemoryMap
 from memmodel.litmus.syntax import Instruction, LitmusTest
 from memmodel.logic import TRUE, Logic
 from memmodel.ptx import Place, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierStep:
+    """What an event does to its mbarrier object: an ops.Mbarrier action, or a signal's, with values.
+
+    `result`: for a test, 0 and 1 -> formula; for an arrive with a state operand, state -> formula.
+    """
+
+    action: str
+    count: int = 0
+    bytes: int | None = None
+    drop: bool = False
+    parity: Value | None = None
+    state: Value | None = None
+    result: dict[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMark:
+    """A commit_group: it lies before the event with uid `position` of its thread, and runs under a formula."""
+
+    thread: int
+    position: int
+    track: str
+    runs: int
 
 
 @dataclass(slots=True)
@@ -21,6 +47,9 @@ class Event:
 
     `where`: (location, virtual address) -> formula. `value`: read or written. `barrier`: its step, with `key` the
     possible values of its resource. `partner`: for the write of an atomic operation, the uid of its read.
+    `issue`: for an asynchronous event, the uid of its issue; it is then in no program order. `track`, `of`, `tracks`,
+    `wait`, `pending`: what completes what (ops.Part, Signal, Wait). `mbarrier`: what it does to the object at `where`.
+    `covers`, `covers_from`: the state space or range (from an address) of a fence.
     """
 
     uid: int
@@ -38,8 +67,24 @@ class Event:
     barrier: ops.Barrier | None = None
     key: dict[tuple[int, ...], int] = field(default_factory=dict)
     count: int = 0
+    issue: int | None = None
+    track: frozenset[str] = frozenset()
+    of: tuple[int, ...] = ()
+    tracks: str | None = None
+    wait: ops.Wait | None = None
+    pending: int | None = None
+    mbarrier: MbarrierStep | None = None
+    covers: ops.Cover | None = None
+    covers_from: int | None = None
+    unit: int | None = None
+    form: str | None = None
     instruction: Instruction | None = None
     _at: dict[Location, int] | None = None
+
+    @property
+    def in_po(self) -> bool:
+        """Is it in program order? Initial writes and asynchronous events are not."""
+        return self.thread is not None and self.issue is None
 
     @property
     def is_read(self) -> bool:
@@ -83,6 +128,8 @@ class EventGraph:
     registers: list[dict[str, Value]]
     cut: list[int]
     reductions: list[Reduction]
+    commits: list[CommitMark]
+    memory: MemoryMap
 
     @property
     def bounded(self) -> bool:

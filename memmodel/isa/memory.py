@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memmodel.litmus.objects import TENSORMAP_BYTES
 from memmodel.litmus.syntax import LitmusTest, Variable
 from memmodel.ptx import Place, Space
 
@@ -39,11 +40,29 @@ class Cell:
     vaddr: tuple[str, int]
 
 
+def element_bytes(variable: Variable) -> int:
+    """How far the addresses of neighbouring elements lie apart. Tensor memory is addressed by column, not by byte."""
+    if variable.space is Space.TENSOR:
+        return 1
+    if variable.tensormap is not None:
+        return TENSORMAP_BYTES
+    return (variable.type.width // 8 if variable.type else DEFAULT_BYTES) or 1
+
+
+def cta_places(test: LitmusTest) -> tuple[Place, ...]:
+    """One place in each CTA of the test, in the order in which instances of a variable lie behind each other."""
+    places: dict[tuple[object, ...], Place] = {}
+    for thread in test.threads:
+        places.setdefault(thread.place.cta_id, thread.place)
+    return tuple(places.values())
+
+
 class MemoryMap:
     """Addresses of a test's variables.
 
     `address(name, offset, place, cta)` gives the integer address of `name` for a thread at `place`;
-    `cell(address)` gives what lies there, or None; `locations` lists all with initial values.
+    `cell(address)` gives what lies there, or None; `initial` has every location with its initial value. What a tensor
+    map holds is the address of the data that it describes, so that a copy through a stale map reads the old data.
     """
 
     def __init__(self, test: LitmusTest) -> None:
@@ -52,18 +71,14 @@ class MemoryMap:
         self._cells: dict[int, Cell] = {}
         self.initial: dict[Location, int] = {}
         self.bytes_of: dict[str, int] = {}
-        places: list[Place] = []
-        for thread in test.threads:
-            if thread.place.cta_id not in [p.cta_id for p in places]:
-                places.append(thread.place)
-        self._ctas: tuple[Place, ...] = tuple(places)
+        self._ctas = cta_places(test)
         number = 0
         for variable in test.variables:
             root = self.root(variable.name)
-            size = (root.type.width // 8 if root.type else DEFAULT_BYTES) or 1
+            size = element_bytes(root)
             self.bytes_of[variable.name] = size
             owners: list[tuple[object, ...] | None] = [None]
-            if root.space is Space.SHARED:
+            if root.space in (Space.SHARED, Space.TENSOR):
                 owners = [p.cta_id for p in self._ctas if root.cta is None or p.cta == root.cta]
             for owner in owners:
                 number += 1
@@ -74,6 +89,10 @@ class MemoryMap:
                     self._cells[base + index * size] = Cell(location, (self._virtual(variable), index))
                     if variable.alias_of is None:
                         self.initial[location] = value
+        for variable in test.variables:
+            if variable.tensormap is not None:
+                for location in [where for where in self.initial if where.name == variable.name]:
+                    self.initial[location] = self._bases[variable.tensormap, None]
 
     def root(self, name: str) -> Variable:
         """The variable that `name` is, or is finally an alias of."""
@@ -97,7 +116,7 @@ class MemoryMap:
         """Integer address of `name` + offset bytes for a thread at `place`; None if that instance does not exist."""
         root = self.root(name)
         owner: tuple[object, ...] | None = None
-        if root.space is Space.SHARED:
+        if root.space in (Space.SHARED, Space.TENSOR):
             target = place.cta_id
             if cta is None and root.cta is not None:
                 cta = root.cta
@@ -127,3 +146,11 @@ class MemoryMap:
             and (cta is None or where.owner is None or where.owner[-1] == cta)
         ]
         return found[0] if len(found) == 1 else None
+
+    def mbarrier_count(self, location: Location) -> int | None:
+        """Arrivals a phase of an mbarrier object that its declaration initialises; None for any other location."""
+        return self._variables[location.name].mbarrier
+
+    def address_of(self, location: Location) -> int:
+        """The integer address of a location through its own name."""
+        return self._bases[location.name, location.owner] + location.index * self.bytes_of[location.name]

@@ -62,12 +62,31 @@ def registers_of(expr: Expr) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Cover:
+    """What a fence is about, when it is not about all memory.
+
+    `what`: "own-shared" (shared memory of the executing CTA), "shared" (all shared memory), "global",
+    "init" (the thread's earlier mbarrier.init), or "range" (`size` bytes from `address`, a tensor map).
+    """
+
+    what: str
+    address: Expr | None = None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """The static side of an event: its cat sets (`tags`), the scope it specifies, the proxy it goes through."""
+    """The static side of an event: its cat sets (`tags`), the scope it specifies, the proxy it goes through.
+
+    `covers`: for a fence that names a state space or range. `unit`: cta_group of a tcgen05 operation; `form`: its shape and kind.
+    """
 
     tags: frozenset[str]
     scope: Scope | None = None
     proxy: Proxy = Proxy.GENERIC
+    covers: Cover | None = None
+    unit: int | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +160,97 @@ class Reduce:
     value: Expr
 
 
-Op = Assign | Jump | Read | Write | Fence | Barrier | Reduce
+# ---- asynchronous steps --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One asynchronous read or write of an `Issue`: an event of the thread that is not in program order.
+
+    A read part puts what it read into `register` (a temporary that later parts and steps of the instruction may use);
+    a write part writes `value`. `rmw`: one atomic operation with the read part just before. `track`: the names by
+    which a `Commit`, `Wait` or `Signal` finds it ("cp.async", "bulk", "wgmma", "tcgen05.mma", …).
+    """
+
+    half: str  # "read" | "write"
+    address: Expr
+    event: Event
+    register: str | None = None
+    value: Expr | None = None
+    width: int | None = None
+    rmw: bool = False
+    track: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An operation on an mbarrier object that the hardware makes when something is complete.
+
+    `bytes`: a complete-tx of that many bytes; None: an arrive-on with count 1. It completes the parts `of` this
+    instruction (by position), and with `tracks` every earlier part of the thread that carries that name.
+    """
+
+    address: Expr
+    event: Event
+    bytes: Expr | None = None
+    of: tuple[int, ...] = ()
+    tracks: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An asynchronous instruction: an issue event in program order, then its parts and signals, outside of it.
+
+    A part may use registers that read parts before it in the tuple assigned.
+    """
+
+    event: Event
+    parts: tuple[Part | Signal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Close the group of all parts named `track` that the thread issued since the last one; no event."""
+
+    track: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until parts named `track` are complete: an event in program order, completed (`compl`) by these parts.
+
+    `pending` None: all earlier parts. Otherwise all those in committed groups except the `pending` most recent groups.
+    `only`: a cat set; just the parts in it are waited for (bulk wait_group.read waits for reads).
+    """
+
+    event: Event
+    track: str
+    pending: Expr | None = None
+    only: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mbarrier:
+    """A thread's operation on the mbarrier object at `address` (one event).
+
+    action "init": `count` arrivals a phase. "inval". "arrive": `count` arrivals (drop: and that many fewer in the phases
+    that follow), after raising the tx-count by `bytes` if given; `register` receives the state, a number that names
+    the phase. "expect_tx", "complete_tx": raise or lower the tx-count by `bytes`. "pending": raise the pending count by
+    `count` (cp.async.mbarrier.arrive without .noinc). "test": `register` := 1 if the phase asked for is over, else 0;
+    the phase is given by `parity` or by a `state`. test_wait and try_wait are the same step. `pending`: an arrive puts
+    the arrivals that were pending just before it into that register (only if the thread asks for them).
+    """
+
+    action: str
+    address: Expr
+    event: Event
+    count: Expr | None = None
+    bytes: Expr | None = None
+    drop: bool = False
+    register: str | None = None
+    parity: Expr | None = None
+    state: Expr | None = None
+    pending: str | None = None
+
+
+Op = Assign | Jump | Read | Write | Fence | Barrier | Reduce | Issue | Commit | Wait | Mbarrier

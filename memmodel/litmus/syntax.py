@@ -78,7 +78,16 @@ class Negated:
     span: Span = _span()
 
 
-Operand = Reg | Imm | Sym | Mem | Group | Blank | Negated
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`%r0|%p`: two results as one operand, as elect.sync and mbarrier.test_wait write them."""
+
+    first: Reg | Blank
+    second: Reg | Blank
+    span: Span = _span()
+
+
+Operand = Reg | Imm | Sym | Mem | Group | Blank | Negated | Pair
 
 
 # ---- threads -------------------------------------------------------------------------------------------------
@@ -136,6 +145,9 @@ class Variable:
 
     A .shared variable has one instance in every CTA, as in PTX; `cta` restricts it to that one CTA.
     `alias_of` makes it another virtual address of that variable, accessed through `proxy`.
+    `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
+    `tensormap`: a tensor map (128 bytes, one element) of that variable, seen as a tensor of `shape` (empty: one row of
+    all elements) that is copied in boxes of `box` (empty: all of it); both count elements, innermost dimension first.
     """
 
     name: str
@@ -147,6 +159,10 @@ class Variable:
     proxy: Proxy = Proxy.GENERIC
     align: int | None = None
     array: bool = False
+    mbarrier: int | None = None
+    tensormap: str | None = None
+    box: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
     span: Span = _span()
 
 
