@@ -7,11 +7,11 @@ each read may take any write that could be to its location, writes of one locati
 from __future__ import annotations
 
 from collections import Counter
-from math import factorial, prod
+from math import factorial, inf, prod
 
 from memmodel.enumeration.loops import find_loops
 from memmodel.isa import programs
-from memmodel.isa.ops import AddressOf, Fence, Read, Write
+from memmodel.isa.ops import AddressOf, Commit, Fence, Issue, Mbarrier, Read, Wait, Write
 from memmodel.litmus.syntax import LitmusTest
 
 _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)
@@ -19,12 +19,15 @@ _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)
 
 
 def estimate(test: LitmusTest, bound: int) -> float:
-    """The order of magnitude of the number of candidates. Raises InputError as lowering does."""
+    """The order of magnitude of the number of candidates. Infinite for asynchronous operations, which this engine
+    does not run. Raises InputError as lowering does."""
     reads: Counter[str | None] = Counter()
     writes: Counter[str | None] = Counter()
     fences = 0
     roots = {one.name: one.alias_of or one.name for one in test.variables}
     for program in programs(test):
+        if any(isinstance(step.op, Issue | Commit | Wait | Mbarrier) for step in program.steps):
+            return inf
         loops = [loop for loop in find_loops(program).values() if not loop.spin]
         for number, step in enumerate(program.steps):
             times = prod(bound + 1 for loop in loops if loop.first <= number <= loop.last)

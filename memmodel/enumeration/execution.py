@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from memmodel.isa.memory import Location
 from memmodel.litmus.syntax import Instruction
-from memmodel.ptx import Place, Scope
+from memmodel.ptx import Place, Scope, Space
 
 Rows = list[int]
 """A relation on events 0..n-1: bit b of row a says that a is related to b."""
@@ -21,10 +21,27 @@ INITIAL_TAGS = frozenset(("IW", "W", "M", "GEN", "WEAK"))
 """The cat sets of an initial write."""
 
 
+STATIC_RELATIONS = (
+    *("po", "rmw", "id", "int", "ext", "loc", "vloc", "sr", "scta", "scluster", "sgpu", "addr", "data", "ctrl"),
+    *("spcta", "sri", "covers", "iss", "compl", "mbar", "mbarobs", "mbarfr", "samebar", "scg", "smma"),
+)
+"""Base relations that no choice changes. The last eight speak of asynchronous operations, which have no events here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What a fence is about: `what` as in `isa.ops.Cover`; for "range" the addresses from `first` to below `end`."""
+
+    what: str
+    first: int = 0
+    end: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionEvent:
     """One event. `thread` is the thread's number and `order` its place in the thread (both None for an initial write).
 
+    `covers`: None for a fence about all memory. `address`: where a memory event's location lies.
     `addr`, `data`, `ctrl`, `rmw`: numbers (`order`) of earlier reads of the thread that it depends on so; `rmw` has at
     most one. `location`, `vaddr`, `value` are None for events that access no memory.
     """
@@ -41,6 +58,8 @@ class ExecutionEvent:
     data: tuple[int, ...] = ()
     ctrl: tuple[int, ...] = ()
     rmw: tuple[int, ...] = ()
+    covers: Covered | None = None
+    address: int | None = None
     instruction: Instruction | None = None
     step: int | None = None
 
@@ -107,8 +126,7 @@ def static_relations(events: Sequence[ExecutionEvent]) -> dict[str, Rows]:
             of_location[event.location] = of_location.get(event.location, 0) | 1 << index
             of_address[key] = of_address.get(key, 0) | 1 << index
 
-    names = ("po", "rmw", "id", "int", "ext", "loc", "vloc", "sr", "scta", "scluster", "sgpu", "addr", "data", "ctrl")
-    relations = {name: empty(count) for name in names}
+    relations = {name: empty(count) for name in STATIC_RELATIONS}
     for a, event in enumerate(events):
         relations["id"][a] = 1 << a
         relations["ext"][a] = everything
@@ -125,6 +143,7 @@ def static_relations(events: Sequence[ExecutionEvent]) -> dict[str, Rows]:
             for source in sources:
                 relations[name][number[event.thread, source]] |= 1 << a
     _add_scopes(events, relations)
+    _add_places(events, relations)
     return relations
 
 
@@ -145,6 +164,40 @@ def _add_scopes(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) ->
                 continue
             if left.thread == right.thread or (here.shares(left.scope, there) and there.shares(right.scope, here)):
                 relations["sr"][a] |= 1 << b
+
+
+def _add_places(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) -> None:
+    """Fill spcta, sri and covers."""
+    performed = [_performed(event) for event in events]
+    for a, event in enumerate(events):
+        relations["sri"][a] = relations["sr"][a]
+        for b, other in enumerate(events):
+            if performed[a] is not None and performed[a] == performed[b]:
+                relations["spcta"][a] |= 1 << b
+            if "F" in event.tags and "M" in other.tags and _covers(event, other):
+                relations["covers"][a] |= 1 << b
+
+
+def _performed(event: ExecutionEvent) -> tuple[object, ...] | None:
+    """The CTA in which an event is performed: shared memory is accessed where it lies."""
+    if event.location is not None and event.location.owner is not None:
+        return event.location.owner
+    return None if event.place is None else event.place.cta_id
+
+
+def _covers(fence: ExecutionEvent, access: ExecutionEvent) -> bool:
+    """Does the access lie in what the fence is about?"""
+    covered, location = fence.covers, access.location
+    if covered is None:
+        return True
+    assert location is not None
+    if covered.what == "own-shared":
+        return location.space is Space.SHARED and fence.place is not None and location.owner == fence.place.cta_id
+    if covered.what == "shared":
+        return location.space is Space.SHARED
+    if covered.what == "global":
+        return location.space not in (Space.SHARED, Space.TENSOR)
+    return access.address is not None and covered.first <= access.address < covered.end
 
 
 def from_reads(rf: Sequence[int], co: Sequence[int]) -> Rows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memmodel.isa.ops import Assign, Barrier, Expr, Fence, Jump, Op, Read, Reduce, Write, registers_of
+from memmodel.isa.ops import Assign, Barrier, Expr, Jump, Op, Read, Reduce, Write, registers_of
 from memmodel.isa.program import Program, Step
 
 
@@ -69,7 +69,7 @@ def _spins(program: Program, first: int, last: int, back: dict[int, int], live: 
         return False
     for number, step in enumerate(program.steps):
         if number in inside:
-            if isinstance(step.op, Fence | Barrier | Reduce):
+            if not isinstance(step.op, Assign | Jump | Read | Write):
                 return False
             if isinstance(step.op, Write) and step.op.when is None:
                 return False

@@ -18,9 +18,10 @@ from memmodel.enumeration.signs import least_suffices
 from memmodel.errors import InternalError
 
 STAGES = ("program", "rf", "sync_fence", "co")
-"""What is fixed stage by stage. A base relation not named here is fixed by the program (and the barriers' groups)."""
+"""What is fixed stage by stage."""
 
-_STAGE_OF = {"rf": 1, "sync_fence": 2, "co": 3}
+CHOSEN = {"rf": 1, "sync_fence": 2, "co": 3}
+"""The stage that fixes a base relation; the program, with the barriers' groups, fixes those that are not listed."""
 
 Values = list[int]
 Run = Callable[[Values, Shape], None]
@@ -135,7 +136,7 @@ class Plan:
             else:
                 while end < len(definitions) and definitions[end].group == definitions[start].group:
                     end += 1
-                stage = max((_STAGE_OF.get(name, 0) for name in bases[start]), default=0)
+                stage = max((CHOSEN.get(name, 0) for name in bases[start]), default=0)
                 self._compile_group([definition.body for definition in definitions[start:end]], stage)
             start = end
 
@@ -197,7 +198,7 @@ class Plan:
 
     def _base(self, name: Name) -> int:
         if name.name not in self.slots:
-            self.slots[name.name] = self._new(_STAGE_OF.get(name.name, 0))
+            self.slots[name.name] = self._new(CHOSEN.get(name.name, 0))
             self.is_set[name.name] = name.kind is Kind.SET
         return self.slots[name.name]
 

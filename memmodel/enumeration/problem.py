@@ -13,9 +13,24 @@ from dataclasses import dataclass
 from memmodel.enumeration.loops import expressions
 from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.threads import Resource, Runner, Runs, ThreadEvent, Trace
+from memmodel.errors import TooLarge
 from memmodel.isa import programs
 from memmodel.isa.memory import Location, MemoryMap
-from memmodel.isa.ops import AddressOf, Apply, Assign, Const, Expr, Jump, Read, Reduce, Write
+from memmodel.isa.ops import (
+    AddressOf,
+    Apply,
+    Barrier,
+    Commit,
+    Const,
+    Expr,
+    Fence,
+    Issue,
+    Mbarrier,
+    Read,
+    Reduce,
+    Wait,
+    Write,
+)
 from memmodel.litmus.syntax import And, Compare, Condition, LitmusTest, Not, Number, Or
 
 Domain = dict[Location, tuple[int, ...]]
@@ -36,7 +51,7 @@ class Problem:
     def tags(self, runner: Runner, event: ThreadEvent) -> frozenset[str]:
         """The cat sets of an event of a trace."""
         op = runner.program.steps[event.step].op
-        return frozenset() if isinstance(op, Assign | Jump | Reduce) else op.event.tags
+        return op.event.tags if isinstance(op, Read | Write | Fence | Barrier) else frozenset()
 
     def size_of(self, resource: Resource) -> int:
         """How many threads of the test share a barrier's domain instance."""
@@ -61,6 +76,7 @@ def prepare(test: LitmusTest, bound: int, meter: Meter) -> Problem:
     """Run every thread with every value that its reads may return."""
     memory = MemoryMap(test)
     runners = make_runners(test, memory, bound)
+    refuse_asynchronous(runners)
     domain, open_values = _first_domain(test, memory, runners)
     runs = [_run(runner, domain, len(runners), meter) for runner in runners]
     rounds = sum(_most_writes(runner, one) for runner, one in zip(runners, runs, strict=True)) if open_values else 0
@@ -75,6 +91,15 @@ def prepare(test: LitmusTest, bound: int, meter: Meter) -> Problem:
                 runs[number] = _run(runner, domain, len(runners), meter)
     traces = tuple(tuple(one.traces) for one in runs)
     return Problem(test, memory, runners, tuple(memory.initial), traces, any(one.cut for one in runs))
+
+
+def refuse_asynchronous(runners: Sequence[Runner]) -> None:
+    """Raises TooLarge if a thread has an asynchronous operation, which this engine does not run."""
+    for runner in runners:
+        for step in runner.program.steps:
+            if isinstance(step.op, Issue | Commit | Wait | Mbarrier):
+                message = "asynchronous operations are beyond the enumeration engine"
+                raise TooLarge(message, step.instruction.span, "the other engine has them: --engine z3")
 
 
 def _run(runner: Runner, domain: Domain, threads: int, meter: Meter) -> Runs:

@@ -18,7 +18,7 @@ from memmodel.enumeration.execution import Execution, ExecutionEvent, Rows, base
 from memmodel.enumeration.finals import condition_question
 from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.orders import closed
-from memmodel.enumeration.problem import Problem, make_runners
+from memmodel.enumeration.problem import Problem, make_runners, refuse_asynchronous
 from memmodel.enumeration.skeleton import barrier_events, build_events
 from memmodel.enumeration.threads import Trace
 from memmodel.enumeration.witness import make_witness
@@ -46,6 +46,7 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
     memory = MemoryMap(test)
     runners = make_runners(test, memory, None)
+    refuse_asynchronous(runners)
     problem = Problem(test, memory, runners, tuple(memory.initial), (), cut=False)
     traces = _run(problem, choice)
     paths = [trace.events for trace in traces]

@@ -13,6 +13,7 @@ from functools import cached_property
 from memmodel.enumeration.barriers import BarrierEvent, Groups, meetings
 from memmodel.enumeration.execution import (
     INITIAL_TAGS,
+    Covered,
     ExecutionEvent,
     Rows,
     base_sets,
@@ -22,11 +23,11 @@ from memmodel.enumeration.execution import (
 )
 from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.orders import Order, least_orders, partial_orders, small_orders
-from memmodel.enumeration.plan import Plan, Test, Values
+from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.threads import ThreadEvent
 from memmodel.isa.memory import Location
-from memmodel.isa.ops import Assign, Jump, Reduce
+from memmodel.isa.ops import Barrier, Cover, Fence, Read, Write
 
 Paths = Sequence[tuple[ThreadEvent, ...]]
 
@@ -34,12 +35,18 @@ Paths = Sequence[tuple[ThreadEvent, ...]]
 def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
     """Initial writes, then the events of each thread in program order; without values."""
     events = [
-        ExecutionEvent(INITIAL_TAGS, location=where, vaddr=(where.name, where.index)) for where in problem.locations
+        ExecutionEvent(
+            INITIAL_TAGS,
+            location=where,
+            vaddr=(where.name, where.index),
+            address=problem.memory.address_of(where),
+        )
+        for where in problem.locations
     ]
     for number, (runner, path) in enumerate(zip(problem.runners, paths, strict=True)):
         for order, event in enumerate(path):
             step = runner.program.steps[event.step]
-            assert not isinstance(step.op, Assign | Jump | Reduce)
+            assert isinstance(step.op, Read | Write | Fence | Barrier)
             events.append(
                 ExecutionEvent(
                     step.op.event.tags,
@@ -54,11 +61,19 @@ def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
                     tuple(bits(event.data)),
                     tuple(bits(event.ctrl)),
                     () if event.rmw is None else (event.rmw,),
+                    _covered(step.op.event.covers, event.range_at),
+                    problem.memory.address_of(event.cell.location) if event.cell else None,
                     step.instruction,
                     event.step,
                 )
             )
     return tuple(events)
+
+
+def _covered(cover: Cover | None, begin: int | None) -> Covered | None:
+    if cover is None:
+        return None
+    return Covered(cover.what) if begin is None else Covered(cover.what, begin, begin + cover.size)
 
 
 def barrier_events(problem: Problem, paths: Paths) -> list[BarrierEvent]:
@@ -119,7 +134,7 @@ class Skeleton:
                     values[slot] = self.sets.get(name, 0)
                 elif name == "syncbar":
                     values[slot] = self.shape.pack(syncbar)
-                elif name in self.relations:
+                elif name not in CHOSEN:
                     values[slot] = self.shape.pack(self.relations[name])
             stage = plan.stages[0]
             failed = frozenset(test.check.name for test in stage.axioms if not test.holds(values, self.shape))

@@ -12,10 +12,23 @@ from dataclasses import dataclass, field
 
 from memmodel.enumeration.loops import Loop, assigned, find_loops
 from memmodel.enumeration.meter import CANDIDATE, STEP, Meter
-from memmodel.errors import InputError
+from memmodel.errors import InputError, InternalError
 from memmodel.isa.arith import apply
 from memmodel.isa.memory import Cell, Location, MemoryMap
-from memmodel.isa.ops import AddressOf, Assign, Barrier, Const, Expr, Get, Jump, Read, Reduce, Write, registers_of
+from memmodel.isa.ops import (
+    AddressOf,
+    Assign,
+    Barrier,
+    Const,
+    Expr,
+    Fence,
+    Get,
+    Jump,
+    Read,
+    Reduce,
+    Write,
+    registers_of,
+)
 from memmodel.isa.program import Program, Step
 from memmodel.litmus.syntax import LitmusTest, Thread
 
@@ -37,7 +50,10 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class ThreadEvent:
-    """One event of a trace. `addr`, `data`, `ctrl`: masks over the trace's events. `rmw`: the atom's read, or None."""
+    """One event of a trace. `addr`, `data`, `ctrl`: masks over the trace's events. `rmw`: the atom's read, or None.
+
+    `range_at`: where the range of a fence with a range begins.
+    """
 
     step: int
     cell: Cell | None = None
@@ -46,6 +62,7 @@ class ThreadEvent:
     ctrl: int = 0
     rmw: int | None = None
     half: Half | None = None
+    range_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +155,10 @@ class Runner:
                     return
             elif isinstance(op, Barrier):
                 state.add(ThreadEvent(state.at, ctrl=state.control(), half=self._half(state, op)), None)
+            elif isinstance(op, Fence):
+                state.add(self._fence(state, op), None)
             else:
-                state.add(ThreadEvent(state.at, ctrl=state.control()), None)
+                raise InternalError(f"a step that threads do not run: {type(op).__name__}")
             state.at += 1
         meter.spend(CANDIDATE)
         registers = {name: value for name, value in state.registers.items() if not name.startswith("$")}
@@ -233,6 +252,13 @@ class Runner:
         event = ThreadEvent(state.at, cell, state.depends(op.address), data, state.control(), rmw)
         state.add(event, self.value(op.value, state))
         return True
+
+    def _fence(self, state: _State, op: Fence) -> ThreadEvent:
+        covers = op.event.covers
+        if covers is None or covers.address is None:
+            return ThreadEvent(state.at, ctrl=state.control())
+        depends, begin = state.depends(covers.address), self.value(covers.address, state)
+        return ThreadEvent(state.at, addr=depends, ctrl=state.control(), range_at=begin)
 
     def _half(self, state: _State, op: Barrier) -> Half:
         place = self.thread.place

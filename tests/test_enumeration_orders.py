@@ -1,0 +1,55 @@
+"""Orders are generated each once and completely: compared with every relation there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from memmodel.enumeration.orders import Order, acyclic_relations, closed, least_orders, partial_orders
+
+
+def all_relations(count: int) -> Iterator[Order]:
+    row = (1 << count) - 1
+    for number in range(1 << count * count):
+        yield tuple(number >> a * count & row for a in range(count))
+
+
+def acyclic(order: Order) -> bool:
+    return not any(row >> a & 1 for a, row in enumerate(closed(order)))
+
+
+def test_of_the_sixteen_relations_on_two_writes_three_order_them() -> None:
+    assert sorted(acyclic_relations(2)) == sorted(filter(acyclic, all_relations(2))) == [(0, 0), (0, 1), (2, 0)]
+
+
+def test_three_writes_have_nineteen_partial_orders_and_twenty_five_acyclic_relations() -> None:
+    good = [order for order in all_relations(3) if acyclic(order)]
+    assert sorted(acyclic_relations(3)) == sorted(good)
+    assert sorted(partial_orders(3)) == sorted(order for order in good if closed(order) == order)
+    assert (len(good), len(list(partial_orders(3)))) == (25, 19)
+
+
+@pytest.mark.parametrize(("count", "partial", "any_acyclic"), [(0, 1, 1), (1, 1, 1), (2, 3, 3), (4, 219, 543)])
+def test_counts(count: int, partial: int, any_acyclic: int) -> None:
+    assert len(set(partial_orders(count))) == len(list(partial_orders(count))) == partial
+    assert len(set(acyclic_relations(count))) == len(list(acyclic_relations(count))) == any_acyclic
+
+
+def test_five_elements_have_4231_partial_orders() -> None:
+    assert sum(1 for _ in partial_orders(5)) == 4231
+
+
+@pytest.mark.parametrize("comparable", [(0, 0, 0), (2, 1, 0), (2, 5, 2), (6, 5, 3), (4, 0, 1)])
+def test_comparable_pairs_are_related_and_least_orders_hold_nothing_else(comparable: Order) -> None:
+    def relates(order: Order) -> bool:
+        return all(
+            not comparable[a] >> b & 1 or (order[a] >> b | order[b] >> a) & 1 for a in range(3) for b in range(3)
+        )
+
+    fitting = [order for order in partial_orders(3) if relates(order)]
+    assert sorted(partial_orders(3, comparable)) == sorted(fitting)
+    least = set(least_orders(3, comparable))
+    assert least <= set(fitting)
+    for order in fitting:
+        assert any(all(not small & ~large for small, large in zip(one, order, strict=True)) for one in least)
