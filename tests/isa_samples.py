@@ -14,6 +14,7 @@ BLOCKS = """PTX sample
 .global .u32 a[4];
 .global .s32 n = 0;
 .shared .u64 s;
+.shared .align 8 .b64 bar = mbarrier(2);
 .const .u32 k = 3;
 thread P0 @ cta 0, gpu 0 {{
 L0:
@@ -117,6 +118,15 @@ selp.b32 %r0, 1, 2, %p;
 mov.u64 %rd0, x;
 cvt.u64.s32 %rd0, %r1;
 cvta.to.global.u64 %rd0, %rd1;
+mbarrier.init.shared::cta.b64 [bar], 2;
+mbarrier.inval.b64 [bar];
+mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [bar], 32;
+mbarrier.complete_tx.b64 [bar], 32;
+mbarrier.arrive.release.cluster.shared::cta.b64 %rd0, [bar], 2;
+mbarrier.arrive_drop.expect_tx.relaxed.cta.b64 _, [bar], 16;
+mbarrier.test_wait.phase_type::primary.b64 %p|%q, %rd1, [bar], %rd0;
+mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], 0, 100;
+mbarrier.pending_count.b64 %r0, %rd0;
 bra.uni L0;
 ret;
 exit;

@@ -87,6 +87,19 @@ def variables(draw: st.DrawFn, ctas: tuple[int, ...] = (0,)) -> tuple[Variable, 
         space = draw(st.sampled_from(Space))
         array = draw(st.booleans())
         init = tuple(draw(st.lists(values, min_size=1, max_size=4 if array else 1)))
+        if space is Space.SHARED and kind in (None, TYPES["b64"]) and draw(st.booleans()):
+            zeros = (0,) * len(init)
+            made.append(Variable(name, space, kind, zeros, align=align, array=array, mbarrier=draw(st.integers(1, 3))))
+            continue
+        data = [v for v in made if v.space is Space.GLOBAL and v.alias_of is None and v.tensormap is None]
+        if space is Space.CONST and data and draw(st.booleans()):
+            target = draw(st.sampled_from(data))
+            box = draw(st.sampled_from(((), (1,), (1, 1))))
+            shape = box if len(box) > 1 else ()
+            made.append(
+                Variable(name, space, kind, (0,), align=align, array=array, tensormap=target.name, box=box, shape=shape)
+            )
+            continue
         cta = draw(st.none() | st.sampled_from(ctas)) if space is Space.SHARED else None
         made.append(Variable(name, space, kind, init, cta, align=align, array=array))
     return tuple(draw(st.permutations(made)))
@@ -101,7 +114,7 @@ def root(declared: tuple[Variable, ...], name: str) -> Variable:
 def instances(declared: tuple[Variable, ...], name: str, all_places: tuple[Place, ...]) -> list[int]:
     """The CTA number of every instance of a .shared variable; empty for any other."""
     variable = root(declared, name)
-    if variable.space is not Space.SHARED:
+    if variable.space not in (Space.SHARED, Space.TENSOR):
         return []
     return [p.cta for p in {p.cta_id: p for p in all_places}.values() if variable.cta in (None, p.cta)]
 
@@ -173,7 +186,7 @@ def terms(draw: st.DrawFn, test_threads: tuple[Thread, ...], declared: tuple[Var
         name = draw(st.sampled_from(declared)).name
         index = draw(st.integers(0, len(root(declared, name).init) - 1))
         numbers = instances(declared, name, tuple(thread.place for thread in test_threads))
-        if root(declared, name).space is not Space.SHARED or len(numbers) == 1:
+        if root(declared, name).space not in (Space.SHARED, Space.TENSOR) or len(numbers) == 1:
             return LocValue(name, index)
         single = [number for number in numbers if numbers.count(number) == 1]
         if single:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from memmodel.errors import InputError, nearest
+from memmodel.isa.facts import constants, interest
 from memmodel.isa.memory import DEFAULT_BYTES
 from memmodel.isa.ops import AddressOf, Apply, Const, Event, Expr, Get
 from memmodel.isa.row import SCOPES, Reading, data_type
@@ -25,17 +26,19 @@ from memmodel.litmus.syntax import (
     Mem,
     Negated,
     Operand,
+    Pair,
     Reg,
     Sym,
     Thread,
     Variable,
 )
-from memmodel.ptx import UNTYPED, DataType, Proxy, Scope, Space
+from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Space
 from memmodel.source import Span
 
 ADDRESS = DataType("u", 64)
 
 PROXY_TAGS = {Proxy.GENERIC: "GEN", Proxy.SURFACE: "SUR", Proxy.TEXTURE: "TEX", Proxy.CONSTANT: "CON"}
+PROXY_TAGS |= {Proxy.ASYNC: "ASY", Proxy.TENSORMAP: "TMP"}
 PROXY_LOADS = {Proxy.SURFACE: "suld", Proxy.TEXTURE: "tld", Proxy.CONSTANT: "cold"}
 
 SPACE_OF = {"global": Space.GLOBAL, "const": Space.CONST, "param": Space.PARAM}
@@ -56,12 +59,14 @@ class Context:
     thread: Thread
     variables: Mapping[str, Variable]
     labels: frozenset[str]
+    constants: Mapping[str, int]
+    interest: Mapping[str, frozenset[int]]
 
     @staticmethod
     def of(test: LitmusTest, thread: Thread) -> Context:
         variables = {variable.name: variable for variable in test.variables}
         labels = frozenset(item.name for item in thread.body if isinstance(item, Label))
-        return Context(test, thread, variables, labels)
+        return Context(test, thread, variables, labels, constants(test, thread), interest(test))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,11 @@ class Call:
     context: Context
 
     # ---- qualifiers ------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> Place:
+        """Where the executing thread runs."""
+        return self.context.thread.place
 
     @property
     def head(self) -> str:
@@ -136,7 +146,7 @@ class Call:
         if isinstance(operand, Negated):
             return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
         if isinstance(operand, Sym):
-            return self._address_of(operand, 0)
+            return self.address_of(operand, 0)
         hint = "load it into a register first" if isinstance(operand, Mem) else None
         return self.fail(
             f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
@@ -149,6 +159,12 @@ class Call:
         if isinstance(operand, Reg):
             return self.value(operand)
         return self.fail(f"{self.head} takes a number or a register here, and this is {describe(operand)}", operand)
+
+    def constant(self, operand: Operand) -> int | None:
+        """A number, or a register whose one assignment in the thread is an unguarded mov of a number; else None."""
+        if isinstance(operand, Imm):
+            return operand.value
+        return self.context.constants.get(operand.name) if isinstance(operand, Reg) else None
 
     def predicate(self, operand: Operand) -> Expr:
         """A source predicate: %p or !%p."""
@@ -207,16 +223,17 @@ class Call:
             self.fail(f"{self.head} accesses memory, and this is {describe(operand)}", operand, hint)
         if symbol is operand and not self.columns:
             self.fail("PTX writes memory operands in brackets", operand, f"write [{symbol.name}]")
-        variable = self._variable(symbol)
+        variable = self.variable(symbol)
         self._check_access(variable, operand, proxy)
         if symbol.cta not in (None, self.context.thread.place.cta) and self.word("space") in ("shared", "shared::cta"):
             self.refuse(
                 f"'{symbol.name}@cta{symbol.cta}' is in another CTA's shared memory", "space", "write .shared::cluster"
             )
         self._check_bounds(variable, operand, offset, count)
-        return tuple(self._address_of(symbol, offset + i * size) for i in range(count))
+        return tuple(self.address_of(symbol, offset + i * size) for i in range(count))
 
-    def _variable(self, symbol: Sym) -> Variable:
+    def variable(self, symbol: Sym) -> Variable:
+        """The variable that a name stands for."""
         variable = self.context.variables.get(symbol.name)
         if variable is None:
             close = nearest(symbol.name, self.context.variables)
@@ -225,15 +242,17 @@ class Call:
             self.fail(f"'{symbol.name}' {what}", symbol, hint)
         return variable
 
-    def _address_of(self, symbol: Sym, offset: int) -> AddressOf:
-        variable = self._variable(symbol)
-        if symbol.cta is not None and self._root(variable).space is not Space.SHARED:
+    def address_of(self, symbol: Sym, offset: int) -> AddressOf:
+        """The address of a name, `offset` bytes on."""
+        variable = self.variable(symbol)
+        if symbol.cta is not None and self.root(variable).space is not Space.SHARED:
             self.fail(
                 f"'{symbol.name}' is not .shared, so it has one instance for all CTAs", symbol, f"write {symbol.name}"
             )
         return AddressOf(symbol.name, offset, symbol.cta)
 
-    def _root(self, variable: Variable) -> Variable:
+    def root(self, variable: Variable) -> Variable:
+        """The variable that this one is, or is finally an alias of."""
         while variable.alias_of is not None:
             variable = self.context.variables[variable.alias_of]
         return variable
@@ -247,7 +266,7 @@ class Call:
                 self.fail(f"{self.head} is a generic access, and '{name}' is a {declared.value}", operand, hint)
             hint = f"declare one: s @ {proxy.value} aliases {name};"
             self.fail(f"{self.head} accesses a {proxy.value}, and '{name}' is not declared as one", operand, hint)
-        space, word = self._root(variable).space, self.word("space")
+        space, word = self.root(variable).space, self.word("space")
         wanted = SPACE_OF.get(word or "")
         if wanted is not None and space not in (Space.GENERIC, wanted):
             hint = f"write .{space.value} or leave the state space out"
@@ -258,7 +277,7 @@ class Call:
             )
 
     def _check_bounds(self, variable: Variable, operand: Operand, offset: int, count: int) -> None:
-        root = self._root(variable)
+        root = self.root(variable)
         element = (root.type.width if root.type else DEFAULT_BYTES * 8) // 8 or 1
         moved = (self.width // 8 if self.width else element) * count
         size = element * len(root.init)
@@ -311,6 +330,8 @@ def describe(operand: Operand) -> str:
         return "a memory operand"
     if isinstance(operand, Group):
         return "a tensor operand" if operand.bracketed else "a vector"
+    if isinstance(operand, Pair):
+        return "a pair of registers"
     return "left out" if isinstance(operand, Blank) else f"the predicate '!{operand.operand.name}'"
 
 

@@ -64,10 +64,23 @@ def _since(row: Row) -> str:
         return "Column layout only"
     known = [word for slot in row.slots for word in slot.words]
     later: dict[int, list[str]] = {}
+    for head, since in row.head_needs.items():
+        later.setdefault(since, []).append(f"`{head}`")
     for word in known:
         if word in row.needs:
             later.setdefault(row.needs[word], []).append(f"`.{word}`")
-    return "; ".join([f"Since sm_{row.since}", *(f"sm_{since}: {', '.join(later[since])}" for since in sorted(later))])
+    parts = [f"Since sm_{row.since}", *(f"sm_{since}: {', '.join(later[since])}" for since in sorted(later))]
+    if row.families:
+        parts = [f"Only {_targets(row.families)}"]
+    special: dict[str, list[str]] = {}
+    for word in known:
+        if word in row.word_families:
+            special.setdefault(_targets(row.word_families[word]), []).append(f"`.{word}`")
+    return "; ".join([*parts, *(f"only {targets}: {', '.join(words)}" for targets, words in special.items())])
+
+
+def _targets(numbers: frozenset[int]) -> str:
+    return ", ".join(f"sm_{number}a" for number in sorted(numbers))
 
 
 def _syntax(row: Row, head: str) -> str:

@@ -78,7 +78,8 @@ class Cover:
 class Event:
     """The static side of an event: its cat sets (`tags`), the scope it specifies, the proxy it goes through.
 
-    `covers`: for a fence that names a state space or range. `unit`: cta_group of a tcgen05 operation; `form`: its shape and kind.
+    `covers`: for a fence that names a state space or range. `unit`: cta_group of a tcgen05 operation; `form`: its
+    shape and kind.
     """
 
     tags: frozenset[str]
@@ -233,8 +234,8 @@ class Wait:
 class Mbarrier:
     """A thread's operation on the mbarrier object at `address` (one event).
 
-    action "init": `count` arrivals a phase. "inval". "arrive": `count` arrivals (drop: and that many fewer in the phases
-    that follow), after raising the tx-count by `bytes` if given; `register` receives the state, a number that names
+    action "init": `count` arrivals a phase. "inval". "arrive": `count` arrivals (drop: and that many fewer in later
+    phases), after raising the tx-count by `bytes` if given; `register` receives the state, a number that names
     the phase. "expect_tx", "complete_tx": raise or lower the tx-count by `bytes`. "pending": raise the pending count by
     `count` (cp.async.mbarrier.arrive without .noinc). "test": `register` := 1 if the phase asked for is over, else 0;
     the phase is given by `parity` or by a `state`. test_wait and try_wait are the same step. `pending`: an arrive puts

@@ -72,7 +72,9 @@ class Row:
     examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` behind those that may be left
     out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
     people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
-    later one. `columns`: the row exists in the column layout only.
+    later one, `head_needs` heads that do. `families`: sm numbers whose architecture-specific targets (sm_90a) alone
+    have the instruction, or, by word, the qualifier; empty: every target from `since` on. `columns`: the row exists in
+    the column layout only.
     """
 
     heads: tuple[str, ...]
@@ -85,6 +87,9 @@ class Row:
     ordered: bool = False
     since: int = 20
     needs: Mapping[str, int] = field(default_factory=dict)
+    head_needs: Mapping[str, int] = field(default_factory=dict)
+    families: frozenset[int] = frozenset()
+    word_families: Mapping[str, frozenset[int]] = field(default_factory=dict)
     columns: bool = False
     written: str | None = None
 
@@ -116,7 +121,14 @@ class Reading:
     @property
     def since(self) -> int:
         """The least sm number that has this spelling."""
-        return max([self.row.since, *(self.row.needs.get(word, 0) for word in self.words.values())])
+        row = self.row
+        return max([row.since, row.head_needs.get(self.head, 0), *(row.needs.get(w, 0) for w in self.words.values())])
+
+    @property
+    def families(self) -> tuple[frozenset[int], ...]:
+        """Sets of sm numbers: the target is the architecture-specific one of a number that is in all of them."""
+        found = [self.row.families, *(self.row.word_families.get(w, frozenset()) for w in self.words.values())]
+        return tuple(numbers for numbers in found if numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 
 from __future__ import annotations
 
-from memmodel.isa import access, atomic, barrier, compute, control, fence
+from memmodel.isa import access, atomic, barrier, compute, control, fence, mbarrier
 from memmodel.isa.row import Row
 
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
@@ -13,6 +13,7 @@ FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Atomics", atomic.ROWS),
     ("Fences", fence.ROWS),
     ("Barriers", barrier.ROWS),
+    ("mbarrier objects", mbarrier.ROWS),
     ("Arithmetic and moves", compute.ROWS),
     ("Control flow", control.ROWS),
 )

@@ -6,7 +6,7 @@ reader stands at the question. `.reg` lines themselves are dropped: a register n
 
 from __future__ import annotations
 
-from memmodel.errors import InputError
+from memmodel.errors import InputError, nearest
 from memmodel.litmus.columns import read_labels
 from memmodel.litmus.condition import begins_question
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
@@ -24,8 +24,10 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
     if reader.token.kind == "name" and reader.ahead().kind in "@|" and reader.ahead(2).text in ("cta", "gpu", "P1"):
         raise reader.wanted("`{` and the init block", "a table begins with its init block, empty or not: `{ x=0; }`")
     while reader.token.text != "thread" and not _over(reader):
+        first = reader.token
         read_statement(reader, declarations)
-        reader.expect(";", "`;` after the declaration")
+        hint = "did you mean thread?" if nearest(first.text, ("thread",)) else None
+        reader.expect(";", "`;` after the declaration", hint)
     threads: dict[str, Thread] = {}
     registers: Registers = {}
     total = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.condition import Question
@@ -27,6 +28,7 @@ from memmodel.litmus.syntax import (
     Number,
     Operand,
     Or,
+    Pair,
     Reg,
     RegValue,
     Sym,
@@ -36,6 +38,9 @@ from memmodel.litmus.syntax import (
 )
 from memmodel.ptx import Space
 from memmodel.source import Span
+
+PER_CTA = (Space.SHARED, Space.TENSOR)
+"""State spaces in which a variable has an instance in every CTA."""
 
 LOADS = frozenset({"ld", "ldu", "suld", "tld", "cold"})
 STORES = frozenset({"st", "sust", "red"})
@@ -67,14 +72,16 @@ def check_names(
     `declared`: registers that a thread's own declarations name. Raises InputError with the nearest known name.
     """
     checked = Checked(dict(declarations.variables), threads, [])
-    _check_aliases(checked.variables)
+    _check_aliases(checked.variables, declarations)
+    _check_tensormaps(checked.variables, declarations)
     names = [thread.name for thread in threads]
     known = {name: set(declared.get(name, ())) for name in names}
     for item in declarations.registers.values():
         if item.thread not in known:
-            raise _unknown("thread", item.thread, names, item.span)
+            raise _unknown("thread", item.thread, names, item.span, f"the test has {shorten(', '.join(names))}")
         if isinstance(item.value, str) and item.value not in checked.variables:
-            raise _unknown("variable", item.value, checked.variables, item.span)
+            where = declarations.mentions[item.thread, item.register]
+            raise _unknown("variable", item.value, checked.variables, where)
         known[item.thread].add(item.register)
     for thread in threads:
         known[thread.name] |= assigned(thread.body)
@@ -90,7 +97,11 @@ def assigned(body: Iterable[Instruction | Label]) -> set[str]:
     for item in body:
         if isinstance(item, Instruction) and item.operands and _opcode(item) not in STORES | BRANCHES:
             first = item.operands[0]
-            items = first.items if isinstance(first, Group) and not first.bracketed else (first,)
+            items: tuple[Operand, ...] = (first,)
+            if isinstance(first, Group) and not first.bracketed:
+                items = first.items
+            elif isinstance(first, Pair):
+                items = (first.first, first.second)
             found.update(operand.name for operand in items if isinstance(operand, Reg))
     return found
 
@@ -108,7 +119,7 @@ def _opcode(instruction: Instruction) -> str:
 # ---- variables -----------------------------------------------------------------------------------------------
 
 
-def _check_aliases(variables: dict[str, Variable]) -> None:
+def _check_aliases(variables: dict[str, Variable], declarations: Declarations) -> None:
     done: set[str] = set()
     for variable in variables.values():
         path: dict[str, None] = {}
@@ -120,13 +131,29 @@ def _check_aliases(variables: dict[str, Variable]) -> None:
                 raise InputError(f"these aliases go round in a circle: {cycle}", here.span, hint)
             path[here.name] = None
             if here.alias_of not in variables:
-                raise _unknown("variable", here.alias_of, variables, here.span)
+                raise _unknown("variable", here.alias_of, variables, declarations.mentions[here.name])
             here = variables[here.alias_of]
         done.update(path)
         root = _root(variables, variable.name)
         if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
             hint = f"`{root.name}` {'is' if root.space is Space.SHARED else 'is not'} .shared"
             raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, hint)
+
+
+def _check_tensormaps(variables: dict[str, Variable], declarations: Declarations) -> None:
+    for variable in variables.values():
+        if variable.tensormap is None:
+            continue
+        where = declarations.mentions[variable.name]
+        data = variables.get(variable.tensormap)
+        if data is None:
+            raise _unknown("variable", variable.tensormap, variables, where)
+        if data.space not in (Space.GLOBAL, Space.GENERIC) or data.alias_of is not None:
+            raise InputError(f"`{data.name}` is not a .global variable", where, "a tensor map describes global memory")
+        elements, size = len(data.init), prod(variable.shape or variable.box or (1,))
+        if data.tensormap is not None or size > elements:
+            hint = f"the tensor has {size} elements"
+            raise InputError(f"`{data.name}` has {elements} elements", where, hint)
 
 
 def _root(variables: dict[str, Variable], name: str) -> Variable:
@@ -157,8 +184,11 @@ def _check_bodies(checked: Checked, known: dict[str, set[str]], implicit: bool) 
                 for base in _bases(operand):
                     if isinstance(base, Sym):
                         _check_instance(base, checked)
+                        if base.name not in checked.variables and (position == memory or isinstance(operand, Mem)):
+                            raise InputError(f"`{base.name}` is a label, not a location", base.span)
                     elif _bare(base) and base.name not in registers:
-                        if not (implicit and position == 1 and _opcode(item) in LOADS):
+                        loaded = implicit and position == 1 and _opcode(item) in LOADS
+                        if not loaded or nearest(base.name, checked.variables):
                             raise _undeclared(base, checked, registers)
                         found = True
     if found:
@@ -186,7 +216,7 @@ def _check_target(item: Instruction, labels: list[str]) -> None:
 def _check_instance(symbol: Sym, checked: Checked) -> None:
     if symbol.cta is None:
         return
-    if symbol.name not in checked.variables or _root(checked.variables, symbol.name).space is not Space.SHARED:
+    if symbol.name not in checked.variables or _root(checked.variables, symbol.name).space not in PER_CTA:
         raise _one_instance(symbol)
     if _instances(symbol.name, symbol.cta, checked) == 0:
         raise InputError(f"`{symbol.name}` has no instance in CTA {symbol.cta}", symbol.span, _places(checked))
@@ -219,11 +249,7 @@ def _declare_loaded(checked: Checked, known: dict[str, set[str]]) -> None:
 
 def _implicit(register: Reg, checked: Checked) -> Sym:
     if register.name not in checked.variables:
-        close = nearest(register.name, checked.variables)
-        hint = f"; did you mean {close}?" if close else ""
-        _warn(
-            checked, register.span, f"location `{register.name}` is not declared and taken to be 0 at the start{hint}"
-        )
+        _warn(checked, register.span, f"location `{register.name}` is not declared; it is taken to be 0 at the start")
         checked.variables[register.name] = Variable(register.name, span=register.span)
     return Sym(register.name, None, register.span)
 
@@ -249,7 +275,7 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
         return
     if isinstance(term, RegValue):
         if term.thread not in known:
-            raise _unknown("thread", term.thread, known, term.span)
+            raise _unknown("thread", term.thread, known, term.span, f"the test has {shorten(', '.join(known))}")
         if term.register not in known[term.thread]:
             close = nearest(term.register, known[term.thread])
             hint = f"; did you mean {close}?" if close else ""
@@ -263,8 +289,9 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
         raise _unknown("location", term.name, checked.variables, term.span)
     root = _root(checked.variables, term.name)
     if term.index >= len(root.init):
-        raise InputError(f"`{term.name}` has {len(root.init)} elements, counted from 0", term.span)
-    if root.space is not Space.SHARED:
+        what = f"the last is {term.name}[{len(root.init) - 1}]" if root.array else f"`{term.name}` is no array"
+        raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)
+    if root.space not in PER_CTA:
         if term.cta is not None:
             raise _one_instance(term)
         return

@@ -26,10 +26,12 @@ from memmodel.litmus.syntax import (
 )
 
 MAX_DEPTH = 200
+MAX_COMPARISONS = 5_000
 MAX_SHOWN_TERMS = 1_000
 
 _OPERATORS = {"=": "==", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_QUESTIONS = ("exists", "~exists", "forall")
+QUESTIONS = ("exists", "~exists", "forall")
+"""The words that ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def read_question(reader: Reader) -> Question:
     elif word.text == "forall":
         quantifier = Quantifier.FORALL
     else:
-        close = nearest(word.text, _QUESTIONS) if word.kind == "name" else None
+        close = nearest(word.text, QUESTIONS) if word.kind == "name" else None
         hint = f"did you mean {close}?" if close else "a test ends with a question such as `exists (P1:r0 == 1)`"
         raise reader.wanted("exists, ~exists or forall", hint)
     reader.next()
@@ -104,6 +106,7 @@ def _join(kind: type[And] | type[Or], items: list[tuple[Condition, int]]) -> tup
 
 def _condition(reader: Reader) -> Condition:
     levels = [_Level(None)]
+    atoms = 0
     nested = 0  # parentheses and `not`s that are open
     while True:
         level = levels[-1]
@@ -119,6 +122,9 @@ def _condition(reader: Reader) -> Condition:
                 level.nots += 1
             continue
         made, depth = _atom(reader), 1
+        atoms += 1
+        if atoms > MAX_COMPARISONS:
+            raise InputError(f"more than {MAX_COMPARISONS:,} comparisons in one condition", reader.span(token))
         while True:  # an operand is complete: what follows it?
             level = levels[-1]
             for _ in range(level.nots):

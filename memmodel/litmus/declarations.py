@@ -6,13 +6,15 @@ In: Reader. Out: Declarations, filled statement by statement. Both layouts write
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.header import KEYS
 from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
+from memmodel.litmus.objects import read_object
 from memmodel.litmus.syntax import RegisterInit, Variable
 from memmodel.ptx import DataType, Proxy, Space
+from memmodel.source import Span
 
 MAX_VARIABLES = 1_000
 MAX_ELEMENTS = 16_384
@@ -30,6 +32,8 @@ class Declarations:
 
     variables: dict[str, Variable] = field(default_factory=dict)
     registers: dict[tuple[str, str], RegisterInit] = field(default_factory=dict)
+    mentions: dict[str | tuple[str, str], Span] = field(default_factory=dict)
+    """Where an alias (by its name) or an initial register (by thread and name) names the variable that it refers to."""
     elements: int = 0
 
     def add(self, variable: Variable) -> None:
@@ -51,7 +55,7 @@ def read_statement(reader: Reader, into: Declarations) -> None:
     if reader.ahead().kind == ":" and reader.token.kind in ("name", "number"):
         _register(reader, into)
     else:
-        into.add(_variable(reader))
+        into.add(_variable(reader, into))
 
 
 def thread_name(reader: Reader) -> tuple[str, Token]:
@@ -69,13 +73,18 @@ def _register(reader: Reader, into: Declarations) -> None:
     register, last = reader.register()
     span = reader.span(first, last)
     reader.expect("=", "`=` and a value")
-    value: int | str = reader.next().text if reader.token.kind == "name" else reader.number("a number or a variable")[0]
+    value: int | str
+    if reader.token.kind == "name":
+        into.mentions[thread, register] = reader.here()
+        value = reader.next().text
+    else:
+        value = reader.number("a number or a variable")[0]
     if (thread, register) in into.registers:
         raise InputError(f"`{span.text}` is initialised twice", span)
     into.registers[thread, register] = RegisterInit(thread, register, value, span)
 
 
-def _variable(reader: Reader) -> Variable:
+def _variable(reader: Reader, into: Declarations) -> Variable:
     space, kind, align = Space.GENERIC, None, None
     while reader.token.kind == "dot":
         word = reader.next()
@@ -102,13 +111,15 @@ def _variable(reader: Reader) -> Variable:
         if size is not None or cta is not None or reader.token.kind == "=":
             hint = f"`{token.text}` has the size, the place and the value of `{alias_of}`"
             raise InputError("an alias has no size, CTA or value of its own", span, hint)
+        into.mentions[token.text] = reader.span(reader.tokens[reader.at - 1])
         return Variable(token.text, space, kind, alias_of=alias_of, proxy=proxy, align=align, span=span)
     if cta is not None and space is not Space.SHARED:
-        hint = "leave out `@ cta`, or declare it .shared"
+        hint = "declare it .shared" if kind else "declare it .shared, or close the init block with `}`"
         raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
-    init = _values(reader, size)
-    array = size is not None
-    return Variable(token.text, space, kind, init, cta, None, Proxy.GENERIC, align, array, span)
+    made = Variable(token.text, space, kind, (0,) * (size or 1), cta, align=align, array=size is not None, span=span)
+    if reader.token.kind == "=" and reader.ahead(2).kind == "(":
+        return read_object(reader, made, into.mentions)
+    return replace(made, init=_values(reader, size))
 
 
 def _size(reader: Reader) -> int | None:

@@ -20,6 +20,7 @@ from memmodel.litmus.syntax import (
     Mem,
     Negated,
     Operand,
+    Pair,
     Reg,
     Sym,
 )
@@ -85,7 +86,9 @@ def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> I
     if reader.token.kind not in _ENDS:
         if "\n" in reader.source.text[last.end : reader.token.start]:
             raise InputError("`;` is missing after this instruction", Span(reader.source, first.start, last.end))
-        raise reader.wanted("`,` or `;` after the operand" if operands else "an operand or `;`")
+        offset = reader.token.kind == "+" or reader.token.text[0] == "-"
+        repair = "an address with an offset stands in brackets: [x+4]" if offset else None
+        raise reader.wanted("`,` or `;` after the operand" if operands else "an operand or `;`", repair)
     span = Span(reader.source, first.start, last.end)
     if is_cta_barrier(mnemonic.text):
         operands = _three(operands, is_reduction(mnemonic.text), layout, Span(reader.source, last.end, last.end))
@@ -128,7 +131,8 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
     """One operand. Raises InputError."""
     token = reader.token
     if token.kind == "name":
-        return _named(reader, names)
+        named = _named(reader, names)
+        return _pair(reader, named) if reader.token.kind == "|" else named
     if token.kind == "number":
         value, token = reader.number()
         return Imm(value, reader.span(token))
@@ -171,6 +175,19 @@ def _named(reader: Reader, names: Container[str]) -> Reg | Sym | Blank:
     if text == "_":
         return Blank(span)
     return Sym(text, None, span) if text in names else Reg(reader.register_name(token), span)
+
+
+def _pair(reader: Reader, first: Reg | Sym | Blank) -> Pair:
+    """`%r0|%p`, the reader standing at the bar."""
+    reader.next()
+    token = reader.expect("name", "a predicate register")
+    span = reader.span(token)
+    second = Blank(span) if token.text == "_" else Reg(reader.register_name(token), span)
+    if isinstance(first, Sym):
+        raise InputError(
+            f"`{shorten(first.name)}` is not a register", first.span, f"write %{first.name} for a register"
+        )
+    return Pair(first, second, first.span.to(span))
 
 
 def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group:

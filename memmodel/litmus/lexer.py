@@ -16,6 +16,9 @@ from memmodel.source import Source, Span
 MAX_TOKENS = 200_000
 """More words than any test has; reading stops there, so that a huge file fails fast."""
 
+MAX_WORD = 500
+"""The longest instruction names of PTX have some 150 characters."""
+
 RESERVED = frozenset({"exists", "forall", "locations", "thread", "aliases", "true", "not"})
 """Words that name nothing but themselves."""
 
@@ -78,7 +81,8 @@ def tokenize(source: Source, clean: str, start: int) -> list[Token]:
     """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError."""
     tokens: list[Token] = []
     append, make = tokens.append, Token._make
-    for found in _TOKEN.finditer(clean, start):
+    end = len(clean.rstrip())  # blanks at the end would be tried again from each of them
+    for found in _TOKEN.finditer(clean, start, end):
         kind = found.lastgroup
         text = found[kind]  # type: ignore[index]
         last = found.end()
@@ -86,12 +90,16 @@ def tokenize(source: Source, clean: str, start: int) -> list[Token]:
             kind = text
         elif kind == "bad":
             where = source.span(last - 1, last)
-            raise InputError(f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where)
+            hint = "conjunction is `/\\`" if text == "&" else None
+            raise InputError(
+                f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where, hint
+            )
         append(make((kind, text, last - len(text), last)))
+        if len(text) > MAX_WORD:
+            raise InputError(f"a word of more than {MAX_WORD} characters", source.span(last - len(text), last))
         if len(tokens) > MAX_TOKENS:
             where = source.span(last - 1, last)
             raise InputError(f"more than {MAX_TOKENS:,} words", where, "a litmus test is a few threads")
-    end = len(clean.rstrip())
     append(Token("end", "the end of the file", end, end))
     return tokens
 
@@ -156,9 +164,9 @@ class Reader:
         token = self.expect("number", what)
         found = _NUMBER.fullmatch(token.text)
         if found is None:
-            hint = "decimal without leading zeros, or hexadecimal as 0x1f; no fractions"
             if token.text.lstrip("-").isdigit() and len(token.text) > 40:
                 raise self._too_wide(token, bits)
+            hint = "decimal without leading zeros, or hexadecimal as 0x1f; no fractions"
             raise InputError(f"`{shorten(token.text)}` is not a number", self.span(token), hint)
         value = int(found[2], 16) if found[2] else int(found[3])
         value = -value if found[1] else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
+from memmodel.litmus.objects import TENSORMAP_BYTES
 from memmodel.litmus.syntax import (
     Always,
     And,
@@ -26,6 +27,7 @@ from memmodel.litmus.syntax import (
     Number,
     Operand,
     Or,
+    Pair,
     Reg,
     RegisterInit,
     RegValue,
@@ -116,7 +118,8 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f".align {variable.align}")
     if variable.type is not None:
         words.append(f".{variable.type}")
-    words.append(f"{variable.name}[{len(variable.init)}]" if variable.array else variable.name)
+    size = TENSORMAP_BYTES if variable.tensormap is not None else len(variable.init)
+    words.append(f"{variable.name}[{size}]" if variable.array else variable.name)
     if variable.alias_of is not None:
         if variable.proxy is not Proxy.GENERIC or layout is Layout.COLUMNS:
             words.append(f"@ {variable.proxy.value}")
@@ -124,12 +127,21 @@ def _variable(variable: Variable, layout: Layout) -> str:
         return " ".join(words)
     if variable.cta is not None:
         words.append(f"@ cta {variable.cta}")
-    if not variable.array:
+    if variable.mbarrier is not None:
+        words.append(f"= mbarrier({variable.mbarrier})")
+    elif variable.tensormap is not None:
+        extents = [_extent(sizes) for sizes in (variable.box, variable.shape) if sizes]
+        words.append(f"= tensormap({', '.join([variable.tensormap, *extents])})")
+    elif not variable.array:
         words.append(f"= {variable.init[0]}")
     elif any(variable.init):
         last = max(i for i, value in enumerate(variable.init) if value)
         words.append("= {" + ", ".join(map(str, variable.init[: last + 1])) + "}")
     return " ".join(words)
+
+
+def _extent(sizes: tuple[int, ...]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else "{" + ", ".join(map(str, sizes)) + "}"
 
 
 def _register_init(item: RegisterInit, layout: Layout) -> str:
@@ -190,6 +202,8 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
         return f"[{items}]" if operand.bracketed else f"{{{items}}}"
     if isinstance(operand, Negated):
         return f"!{_register(operand.operand.name, plain)}"
+    if isinstance(operand, Pair):
+        return f"{_operand(operand.first, plain)}|{_operand(operand.second, plain)}"
     return "_"
 
 

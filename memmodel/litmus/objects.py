@@ -1,0 +1,86 @@
+"""Variables that are objects: an mbarrier that starts initialised, a tensor map of another variable.
+
+In: Reader at `= mbarrier(2)` or `= tensormap(data, {8, 2}, {16, 4})`. Out: the Variable with these fields. Settled
+here: the state space, size and type that each kind of object has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.errors import InputError, nearest
+from memmodel.litmus.lexer import Reader, shorten
+from memmodel.litmus.syntax import Variable
+from memmodel.ptx import Space
+from memmodel.source import Span
+
+TENSORMAP_BYTES = 128
+MAX_ARRIVALS = (1 << 20) - 1
+"""The largest count of an mbarrier object ("Contents of the mbarrier object")."""
+
+MAX_DIMENSIONS = 5
+_KINDS = ("mbarrier", "tensormap")
+
+
+def read_object(reader: Reader, variable: Variable, mentions: dict[str | tuple[str, str], Span]) -> Variable:
+    """The rest of a declaration from its `=`. Raises InputError."""
+    reader.expect("=", "`=`")
+    kind = reader.expect("name", "mbarrier or tensormap")
+    if kind.text not in _KINDS:
+        close = nearest(kind.text, _KINDS)
+        hint = f"did you mean {close}?" if close else "`= mbarrier(2)` or `= tensormap(data)`"
+        raise InputError(f"`{shorten(kind.text)}` is no kind of object", reader.span(kind), hint)
+    reader.expect("(", "`(`")
+    made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _tensormap(reader, variable, mentions)
+    reader.expect(")", "`)`")
+    return made
+
+
+def _mbarrier(reader: Reader, variable: Variable) -> Variable:
+    if variable.space is not Space.SHARED or (variable.type is not None and variable.type.width != 64):
+        hint = f"declare it `.shared .align 8 .b64 {variable.name}`"
+        raise InputError("an mbarrier object is 8 bytes of shared memory", variable.span, hint)
+    count, token = reader.count("the number of arrivals", MAX_ARRIVALS)
+    if count == 0:
+        raise InputError("an mbarrier object expects at least one arrival", reader.span(token))
+    return replace(variable, mbarrier=count)
+
+
+def _tensormap(reader: Reader, variable: Variable, mentions: dict[str | tuple[str, str], Span]) -> Variable:
+    if variable.space is Space.TENSOR:
+        raise InputError("a tensor map is in .global, .const, .param or .shared memory", variable.span)
+    if variable.array and len(variable.init) != TENSORMAP_BYTES:
+        hint = f"declare it `.b8 {variable.name}[{TENSORMAP_BYTES}]`"
+        raise InputError(f"a tensor map is {TENSORMAP_BYTES} bytes", variable.span, hint)
+    data = reader.identifier("the variable that the tensor map describes")
+    mentions[variable.name] = reader.span(data)
+    box = _extent(reader, "box") if reader.accept(",") else ()
+    shape = _extent(reader, "tensor") if reader.accept(",") else ()
+    if shape and len(shape) != len(box):
+        raise InputError(f"a box of {len(box)} dimensions in a tensor of {len(shape)}", variable.span)
+    if any(inner > outer for inner, outer in zip(box, shape, strict=False)):
+        raise InputError("the box is larger than the tensor", variable.span, "both count elements, innermost first")
+    if len(box) > 1 and not shape:
+        hint = "name its sizes behind the box: `tensormap(data, {8, 2}, {16, 4})`"
+        raise InputError("a box of several dimensions needs a tensor of as many", variable.span, hint)
+    return replace(variable, init=(0,), tensormap=data.text, box=box, shape=shape)
+
+
+def _extent(reader: Reader, what: str) -> tuple[int, ...]:
+    """`8` or `{8, 2}`, innermost dimension first."""
+    if reader.accept("{") is None:
+        return (_size(reader, what),)
+    sizes = [_size(reader, what)]
+    while reader.accept(","):
+        sizes.append(_size(reader, what))
+    last = reader.expect("}", "`,` or `}`")
+    if len(sizes) > MAX_DIMENSIONS:
+        raise InputError(f"a tensor has at most {MAX_DIMENSIONS} dimensions", reader.span(last))
+    return tuple(sizes)
+
+
+def _size(reader: Reader, what: str) -> int:
+    size, token = reader.count(f"a size of the {what}", 1 << 16)
+    if size == 0:
+        raise InputError(f"a size of the {what} is at least 1", reader.span(token))
+    return size
