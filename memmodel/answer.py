@@ -96,6 +96,7 @@ class Answer:
     `witness`: an execution that satisfies the condition (sometimes, always). `counter`: one that does not (sometimes,
     never). `axioms`: for never, the axioms that forbid the condition. `bound`: not None when a loop was cut after that
     many iterations and the answer speaks only of executions up to there. `reason`: why it is undecided or vacuous.
+    `hang`: what is missing, one sentence for each thread that waits for ever in some execution; () if none does.
     """
 
     observation: Observation
@@ -109,6 +110,7 @@ class Answer:
     reason: str = ""
     times: Times = Times()
     events: int = 0
+    hang: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ class InputError(Exception):
     `span` may be None when there is no place to show (a missing file). Command line: exit code 2.
     """
 
-    def __init__(self, message: str, span: Span | None = None, hint: str | None = None, *, show_line: bool = True) -> None:
+    def __init__(
+        self, message: str, span: Span | None = None, hint: str | None = None, *, show_line: bool = True
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.span = span

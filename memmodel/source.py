@@ -34,7 +34,9 @@ class Source:
         except OSError as error:
             raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
         if len(data) > MAX_BYTES:
-            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes", hint="a litmus test is a few threads; split it")
+            raise InputError(
+                f"{name}: larger than {MAX_BYTES:,} bytes", hint="a litmus test is a few threads; split it"
+            )
         return Source.decode(name, data)
 
     @staticmethod

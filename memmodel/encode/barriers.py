@@ -7,6 +7,7 @@ a cycle of waiting.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from memmodel.encode.relations import Algebra, Rel
 from memmodel.events.graph import Event, EventGraph
@@ -42,6 +43,42 @@ def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
     return rel
 
 
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """A thread that stands at a barrier for good: `when`, with how many arrivals of how many. arrivals[k]: exactly k."""
+
+    uid: int
+    when: int
+    resource: Resource
+    arrivals: list[int]
+    needed: int
+
+
+def incomplete_barriers(graph: EventGraph) -> list[Incomplete]:
+    """Require of every thread stuck at a barrier that its generation stays incomplete; say how incomplete it is."""
+    logic = graph.logic
+    halves = [e for e in graph.events if e.barrier is not None]
+    at = {stuck.barrier: stuck.when for stuck in graph.stuck if stuck.barrier is not None}
+    if not at:
+        return []
+    arrives = _generations(logic, [e for e in halves if e.barrier and e.barrier.half == "arrive"])
+    waiting = [e for e in halves if e.barrier and e.barrier.half == "wait"]
+    found = []
+    for generation, members in _generations(logic, waiting, at).items():
+        arriving = arrives.get(generation, [])
+        by_thread: dict[int | None, int] = {}
+        for event, formula in arriving:
+            by_thread[event.thread] = logic.either(by_thread.get(event.thread, FALSE), formula)
+        needed = _needed(graph, generation[0], arriving + members)
+        counts = count(logic, list(by_thread.values()))
+        for event, formula in members:
+            stuck = logic.both(formula, at.get(event.uid, FALSE))
+            if stuck != FALSE:
+                logic.require(-stuck, -logic.disj(counts[needed:]))
+                found.append(Incomplete(event.uid, stuck, generation[0], counts, needed))
+    return found
+
+
 def _resource(event: Event, key: tuple[int, ...]) -> Resource:
     assert event.barrier is not None and event.place is not None
     domain = event.barrier.domain
@@ -53,12 +90,16 @@ def _resource(event: Event, key: tuple[int, ...]) -> Resource:
     return (domain, event.place.cta_id, key)
 
 
-def _generations(logic: Logic, halves: list[Event]) -> Halves:
-    """(resource, k) -> the halves that are the k-th use of the resource by their thread, each with its formula."""
+def _generations(logic: Logic, halves: list[Event], stuck: dict[int | None, int] | None = None) -> Halves:
+    """(resource, k) -> the halves that are the k-th use of the resource by their thread, each with its formula.
+
+    `stuck`: wait halves at which a thread may stand for good count as used there.
+    """
     uses: dict[tuple[int | None, Resource], list[tuple[Event, int]]] = {}
     for event in halves:
         for key, formula in event.key.items():
-            runs = logic.both(event.runs, formula)
+            runs = logic.either(event.runs, stuck.get(event.uid, FALSE)) if stuck else event.runs
+            runs = logic.both(runs, formula)
             if runs != FALSE:
                 uses.setdefault((event.thread, _resource(event, key)), []).append((event, runs))
     found: Halves = {}
@@ -91,14 +132,11 @@ def _members(
     for event, formula in arriving:
         assert event.thread is not None
         by_thread[event.thread] = logic.either(by_thread.get(event.thread, FALSE), formula)
-    counts_given = {event.count for event, _ in arriving + waiting}
-    if min(counts_given) < 0:  # however many arrive, they meet
+    needed = _needed(graph, resource, arriving + waiting)
+    if needed < 0:  # however many arrive, they meet
         for _, formula in waiting:
             logic.require(-formula, *by_thread.values())
         return lambda event: TRUE
-    needed = max(counts_given)
-    if not needed:
-        needed = sum(1 for i, thread in enumerate(graph.test.threads) if _takes_part(graph, i, resource, arriving + waiting))
     threads = sorted(by_thread)
     counts = count(logic, [by_thread[t] for t in threads])
     enough = logic.disj(counts[needed:])
@@ -117,7 +155,15 @@ def _members(
     return lambda event: chosen.get(event.thread if event.thread is not None else -1, FALSE)
 
 
-def _takes_part(graph: EventGraph, index: int, resource: Resource, halves: list[tuple[Event, int]]) -> bool:
+def _needed(graph: EventGraph, resource: Resource, halves: list[tuple[Event, int]]) -> int:
+    """Arrivals that make a generation; negative: however many arrive."""
+    given = {event.count for event, _ in halves}
+    if min(given) < 0:
+        return -1
+    return max(given) or sum(_takes_part(graph, i, resource) for i in range(len(graph.test.threads)))
+
+
+def _takes_part(graph: EventGraph, index: int, resource: Resource) -> bool:
     """Is a thread of the test in the domain instance of a resource?"""
     place = graph.test.threads[index].place
     domain, instance, _ = resource

@@ -74,9 +74,7 @@ class Choices:
         assert event.place is not None
         if "SIGNAL" not in event.tags:
             return [(event.place, TRUE)]
-        return [
-            (_place_of(where.owner) or event.place, formula) for where, formula in event.at(self.logic).items()
-        ]
+        return [(_place_of(where.owner) or event.place, formula) for where, formula in event.at(self.logic).items()]
 
     def performed_together(self, a: Event, b: Event) -> int:
         """The formula under which both are performed in one CTA."""
@@ -199,9 +197,10 @@ class Choices:
                     self.sync_fence[a.uid][b.uid] = edge
         self._is_strict_order(self.sync_fence)
         for a in fences:
-            for b, edge in self.sync_fence[a.uid].items():
-                if a.uid < b and issuers_in_scope(a, self.graph.events[b]):
-                    logic.require(-a.runs, -self.graph.events[b].runs, edge, self.sync_fence[b][a.uid])
+            for uid, edge in self.sync_fence[a.uid].items():
+                other = self.graph.events[uid]
+                if a.uid < uid and issuers_in_scope(a, other):
+                    logic.require(-a.runs, -other.runs, edge, self.sync_fence[uid][a.uid])
 
 
 def issuers_in_scope(a: Event, b: Event) -> bool:

@@ -10,7 +10,7 @@ from memmodel.errors import InputError, InternalError
 from memmodel.events.graph import EventGraph
 from memmodel.events.values import ZERO, Value, constant
 from memmodel.isa.memory import Location, MemoryMap
-from memmodel.litmus.syntax import And, Always, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
+from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
 from memmodel.logic import FALSE, TRUE
 
 

@@ -7,6 +7,7 @@ brings its arrivals to the count and its tx-count to zero. Sums are taken along 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from memmodel.encode.relations import Algebra, Rel, Row
@@ -46,6 +47,8 @@ class Mbarriers:
         self.done: Row = {}
         self.bad: Row = {}
         self.tests: dict[int, Cases] = {}
+        self.over: dict[Location, list[int]] = {}
+        self._objects: dict[Location, _Object] = {}
         objects: dict[Location, list[tuple[Event, int]]] = {}
         for event in graph.events:
             if event.mbarrier is not None:
@@ -54,7 +57,16 @@ class Mbarriers:
                     if present != FALSE:
                         objects.setdefault(location, []).append((event, present))
         for location, members in objects.items():
-            _Object(self, location, members)
+            self._objects[location] = _Object(self, location, members)
+            self.over[location] = self._objects[location].over
+
+    def missing(self, test: int, holds: Callable[[int], bool]) -> str:
+        """What the phase that a test looks at still lacks: `bar phase 0: 1 of 2 arrivals, 16 of 32 bytes`."""
+        for location, one in self._objects.items():
+            for event, present in one.tests:
+                if event.uid == test and holds(present):
+                    return f"{location} {one.state(holds)}"
+        return "its mbarrier phase is not over"
 
 
 class _Object:
@@ -108,14 +120,12 @@ class _Object:
                 for k in range(count):
                     if i != j and j != k and i != k:
                         logic.require(-self.earlier[i, j], -self.earlier[j, k], self.earlier[i, k])
-        for i in range(count):
-            for j in range(count):
-                if i != j:
-                    a, b = self.updates[i], self.updates[j]
-                    cell = logic.both(self.earlier[i, j], logic.both(a.present, b.present))
-                    if cell != FALSE:
-                        row = self.whole.mbar[a.event.uid]
-                        row[b.event.uid] = logic.either(row.get(b.event.uid, FALSE), cell)
+        for (i, j), formula in self.earlier.items():
+            first, second = self.updates[i], self.updates[j]
+            cell = logic.both(formula, logic.both(first.present, second.present))
+            if cell != FALSE:
+                row = self.whole.mbar[first.event.uid]
+                row[second.event.uid] = logic.either(row.get(second.event.uid, FALSE), cell)
 
     def _liveness(self) -> None:
         """`live[i]`: update i comes after the initialisation and before any inval; the others change nothing."""
@@ -166,7 +176,7 @@ class _Object:
             for j in counting:
                 if i != j:
                     self._phases_follow_the_order(i, j)
-        sizes = self._sizes()
+        sizes = self.sizes = self._sizes()
         self.over = self._phases_over(sizes)
         for k in range(self.most):  # a later phase starts only when this one is over
             for i in counting:
@@ -280,6 +290,21 @@ class _Object:
                 if number == 0:
                     here = logic.either(here, -self.live[i])
                 logic.require(-update.present, -formula, here)
+
+    def state(self, holds: Callable[[int], bool]) -> str:
+        """The phase that is never over, in words."""
+        phase = next((k for k, over in enumerate(self.over) if not holds(over)), self.most)
+        inside = [
+            self.updates[i].step
+            for i in self.counting
+            if holds(self.live[i]) and holds(self.updates[i].phase.get(phase, FALSE))
+        ]
+        arrived = sum(_effect(step)[0] for step in inside)
+        size = next(number for number, formula in self.sizes[phase].items() if holds(formula))
+        expected = sum(max(0, _effect(step)[1]) for step in inside)
+        complete = sum(max(0, -_effect(step)[1]) for step in inside)
+        bytes_text = f", {complete} of {expected} bytes" if expected or complete else ""
+        return f"phase {phase}: {arrived} of {size} arrivals{bytes_text}"
 
     # ---- tests ---------------------------------------------------------------------------------------------------
 

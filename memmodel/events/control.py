@@ -9,7 +9,20 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.isa import Program, Step
-from memmodel.isa.ops import Assign, Barrier, Commit, Expr, Issue, Jump, Mbarrier, Read, Reduce, Wait, Write, registers_of
+from memmodel.isa.ops import (
+    Assign,
+    Barrier,
+    Commit,
+    Expr,
+    Issue,
+    Jump,
+    Mbarrier,
+    Read,
+    Reduce,
+    Wait,
+    Write,
+    registers_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError, TooLarge
 from memmodel.events.control import Loop, Loops
-from memmodel.events.graph import CommitMark, Event, EventGraph, MbarrierStep, Reduction
+from memmodel.events.graph import CommitMark, Event, EventGraph, MbarrierStep, Reduction, Stuck
 from memmodel.events.values import (
     ZERO,
     Deps,
@@ -36,8 +36,11 @@ MAX_EVENTS = 600
 Domains = dict[Location, set[int]]
 
 
-def elaborate(test: LitmusTest, bound: int) -> EventGraph:
-    """Events of a test with every loop unrolled `bound` times. Raises InputError or TooLarge."""
+def elaborate(test: LitmusTest, bound: int, *, hang: bool = False) -> EventGraph:
+    """Events of a test with every loop unrolled `bound` times. Raises InputError or TooLarge.
+
+    With `hang`, a thread may also end at a wait for good (EventGraph.stuck); without, every thread reaches its end.
+    """
     memory = MemoryMap(test)
     code = programs(test)
     domains: Domains = {where: {value} for where, value in memory.initial.items()}
@@ -45,6 +48,7 @@ def elaborate(test: LitmusTest, bound: int) -> EventGraph:
     rounds = 2 + sum(isinstance(step.op, ops.Write) for program in code for step in program.steps) * (bound + 1)
     for _ in range(rounds):
         run = _Run(test, code, memory, domains, bound)
+        run.hang = hang
         graph = run.all_threads()
         grown = _grow(graph, domains, seeds)
         if not grown:
@@ -116,8 +120,12 @@ class _Run:
         self.cut: list[int] = []
         self.reductions: list[Reduction] = []
         self.commits: list[CommitMark] = []
+        self.hang = False
+        self.stuck: list[Stuck] = []
         self.most_phases = 2 + sum(
-            isinstance(step.op, ops.Mbarrier) and step.op.action == "arrive" for program in code for step in program.steps
+            isinstance(step.op, ops.Mbarrier) and step.op.action == "arrive"
+            for program in code
+            for step in program.steps
         ) * (bound + 1)
 
     def all_threads(self) -> EventGraph:
@@ -126,7 +134,9 @@ class _Run:
             event.where = {(where, (where.name, where.index)): TRUE}
             event.value = constant(number)
         finals = [self._thread(index, thread, self.code[index]) for index, thread in enumerate(self.test.threads)]
-        return EventGraph(self.test, self.logic, self.events, finals, self.cut, self.reductions, self.commits, self.memory)
+        return EventGraph(
+            self.test, self.logic, self.events, finals, self.cut, self.reductions, self.commits, self.memory, self.stuck
+        )
 
     def _event(self, thread: int | None, owner: Thread | None, tags: frozenset[str]) -> Event:
         if len(self.events) >= MAX_EVENTS:
@@ -140,7 +150,8 @@ class _Run:
     def _thread(self, index: int, thread: Thread, program: Program) -> dict[str, Value]:
         loops = Loops(program)
         logic = self.logic
-        self._owner = thread
+        self._owner, self._number = thread, index
+        self._round_starts: dict[Loop, int] = {}
         start = _State(TRUE, self._initial_registers(thread), {})
         waiting: dict[tuple[int, ...], list[tuple[int, _State]]] = {}
         order: list[tuple[int, ...]] = []
@@ -161,8 +172,11 @@ class _Run:
             pc = arrived[0][0]
             state = self._join([state for _, state in arrived])
             if pc == len(program.steps):
-                logic.require(state.path)
+                logic.require(state.path, *(stuck.when for stuck in self.stuck if stuck.thread == index))
                 return state.registers
+            for loop in loops.around(pc):
+                if loop.start == pc:
+                    self._round_starts[loop] = len(self.events)
             step = program.steps[pc]
             if isinstance(step.op, ops.Jump):
                 self._jump(program, loops, pc, step, step.op, state, arrive)
@@ -172,7 +186,7 @@ class _Run:
                 self._leave(loops, state, pc + 1)
                 arrive(pc + 1, state)
             if not order:
-                logic.require()  # no path reaches the end: an empty clause
+                logic.require(*(stuck.when for stuck in self.stuck if stuck.thread == index))  # no path reaches the end
                 return {}
 
     def _initial_registers(self, thread: Thread) -> dict[str, Value]:
@@ -225,14 +239,21 @@ class _Run:
             count = state.counts.get(loop, 0)
             if loop.spin:
                 wrote = state.wrote.get(loop, FALSE)
-                logic.require(-go, wrote)  # a round that leaves nothing behind is not run at all
+                silent = logic.both(go, -wrote)  # a round that leaves nothing behind is not run at all
+                if self.hang and silent != FALSE:
+                    here = tuple(range(self._round_starts[loop], len(self.events)))
+                    self.stuck.append(Stuck(self._number, silent, step.instruction, here))
+                else:
+                    logic.require(-silent)
                 go = logic.both(go, wrote)
             if count >= self.bound and go != FALSE:
                 self.cut.append(go)
                 logic.require(-go)
                 go = FALSE
             if go != FALSE:
-                around = _State(go, dict(state.registers), control, {**state.counts, loop: count + 1}, dict(state.wrote))
+                around = _State(
+                    go, dict(state.registers), control, {**state.counts, loop: count + 1}, dict(state.wrote)
+                )
                 around.wrote[loop] = FALSE
                 around.counts = {k: v for k, v in around.counts.items() if k == loop or k in loops.around(target)}
                 arrive(target, around)
@@ -308,6 +329,11 @@ class _Run:
                 self.events.pop()
         elif isinstance(op, ops.Barrier):
             self._barrier(event, op, state, step)
+            if self.hang and op.half == "wait":
+                stays = logic.both(runs, logic.var(f"stuck(e{event.uid})"))
+                event.runs = logic.both(runs, -stays)
+                self.stuck.append(Stuck(index, stays, step.instruction, (), event.uid))
+                state.path = logic.both(state.path, -stays)
         elif isinstance(op, ops.Wait):
             event.wait = op
             event.pending = self._known(op.pending, state, step) if op.pending is not None else None
@@ -366,9 +392,7 @@ class _Run:
                 issue.data_deps = merge_deps(logic, issue.data_deps, _outside(event.data_deps, inner))
         state.registers = temporaries
 
-    def _mbarrier(
-        self, event: Event, op: ops.Mbarrier, state: _State, step: Step, holds: int, deps: Deps
-    ) -> None:
+    def _mbarrier(self, event: Event, op: ops.Mbarrier, state: _State, step: Step, holds: int, deps: Deps) -> None:
         logic = self.logic
         self._locate(event, op.address, state, step)
         result: dict[int, int] | None = None

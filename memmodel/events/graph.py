@@ -41,6 +41,20 @@ class CommitMark:
     runs: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A place where a thread may stand for good, when hangs are asked for.
+
+    `round`: uids of the events of the last round of a spin loop; `barrier`: uid of the wait half that never runs.
+    """
+
+    thread: int
+    when: int
+    instruction: Instruction
+    round: tuple[int, ...] = ()
+    barrier: int | None = None
+
+
 @dataclass(slots=True)
 class Event:
     """One event. `thread` is None for an initial write. All formulas hold only if the event runs (`runs`).
@@ -130,6 +144,7 @@ class EventGraph:
     reductions: list[Reduction]
     commits: list[CommitMark]
     memory: MemoryMap
+    stuck: list[Stuck]
 
     @property
     def bounded(self) -> bool:

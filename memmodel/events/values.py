@@ -84,9 +84,7 @@ def select(logic: Logic, options: list[tuple[int, Value]]) -> Value:
     return Value({number: formula for number, formula in cases.items() if formula != FALSE}, deps)
 
 
-def evaluate(
-    logic: Logic, expr: Expr, registers: dict[str, Value], address_of: Callable[[AddressOf], int]
-) -> Value:
+def evaluate(logic: Logic, expr: Expr, registers: dict[str, Value], address_of: Callable[[AddressOf], int]) -> Value:
     """The value of an expression. Raises TooLarge when it may take more than MAX_VALUES integers."""
     if isinstance(expr, Const):
         return constant(expr.value)

@@ -23,6 +23,7 @@ from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.solve.door import Door, Found
+from memmodel.solve.hang import find_hang, may_wait
 from memmodel.solve.reading import Reading, read_execution
 
 MAX_STATES = 10_000
@@ -73,6 +74,7 @@ def solve_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: int, 
         reason=answer.reason,
         times=times,
         events=len(query.graph.events),
+        hang=answer.hang,
     )
 
 
@@ -109,10 +111,19 @@ class _Questions:
             )
         else:
             observation, reason = Observation.UNDECIDED, self.door.reason
-        found, raised, complete = self._races() if races and observation is not Observation.UNDECIDED else ((), (), True)
+        if yes is Found.UNSAT and not blamed and observation is Observation.NEVER:
+            reason = "no execution shows it, even without the model"
+        if not races or observation is Observation.UNDECIDED:
+            return Answer(observation, "z3", witness, counter, blamed, reason=reason)
+        found, raised, complete = self._races()
         if not complete:
             reason = "the list of flagged pairs is not complete: the budget ran out"
-        return Answer(observation, "z3", witness, counter, blamed, found, raised, reason=reason)
+        hang = find_hang(self.test, self.model, self.door.budget, self.bound) if may_wait(self.test) else ()
+        if hang is None:
+            reason = "whether it can hang is not known: the budget ran out"
+        elif hang:
+            raised = (*raised, "hang")
+        return Answer(observation, "z3", witness, counter, blamed, found, raised, reason=reason, hang=hang or ())
 
     def _blame(self) -> tuple[str, ...]:
         """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
@@ -187,4 +198,3 @@ def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int
         states.append(Outcome(tuple((name, number) for name, number, _ in picked), door.holds(query.condition)))
         logic.require(*(-formula for _, _, formula in picked))
     return Outcomes(tuple(states), "z3", False, None, f"more than {MAX_STATES} final states")
-
