@@ -30,6 +30,7 @@ from memmodel.litmus.syntax import (
     Number,
     Operand,
     Or,
+    Pair,
     Quantifier,
     Reg,
     RegisterInit,
@@ -154,7 +155,8 @@ def instructions(
     operand = operands(declared, all_places)
     guard = draw(st.none() | st.builds(Guard, registers, st.booleans()))
     family = draw(st.integers(0, 5))
-    some = tuple(draw(st.lists(operand, max_size=3)))
+    ends = st.builds(Reg, registers) | st.just(Blank())
+    some = tuple(draw(st.lists(operand | st.builds(Pair, ends, ends), max_size=3)))
     if family == 0 and labels:
         return Instruction(draw(st.sampled_from(BRANCHES)), (*some, Sym(draw(st.sampled_from(labels)))), guard)
     if family == 1:

@@ -68,8 +68,12 @@ def _rows(reader: Reader) -> list[list[_Cell]]:
     rows: list[list[_Cell]] = []
     row: list[_Cell] = []
     at = start
+    open_pairs = 0
     while tokens[at].kind != "end" and not begins_question(tokens[at], tokens[at + 1]):
-        if tokens[at].kind in ("|", ";"):
+        if tokens[at].kind in ("(", ")"):  # the bar of a pair `(%r0|%p)` ends no cell
+            open_pairs += 1 if tokens[at].kind == "(" else -1
+        elif tokens[at].kind == ";" or (tokens[at].kind == "|" and open_pairs <= 0):
+            open_pairs = 0
             row.append((start, at))
             start = at + 1
             if tokens[at].kind == ";":

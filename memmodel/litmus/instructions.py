@@ -132,7 +132,7 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
     token = reader.token
     if token.kind == "name":
         named = _named(reader, names)
-        return _pair(reader, named) if reader.token.kind == "|" else named
+        return _pair(reader, named) if reader.token.kind == "|" and depth == 0 else named
     if token.kind == "number":
         value, token = reader.number()
         return Imm(value, reader.span(token))
@@ -143,6 +143,13 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
         items = _items(reader, names, depth)
         last = reader.expect("}", "`,` or `}`")
         return Group(tuple(items), False, reader.span(token, last))
+    if token.kind == "(" and depth == 0:
+        reader.next()
+        pair = _pair(reader, _named(reader, names)) if reader.token.kind == "name" else None
+        if pair is None:
+            raise reader.wanted("a register", "a pair of results is written (%r0|%p)")
+        last = reader.expect(")", "`)`")
+        return Pair(pair.first, pair.second, reader.span(token, last))
     if token.kind == "!":
         reader.next()
         name, last = reader.register()
@@ -178,8 +185,8 @@ def _named(reader: Reader, names: Container[str]) -> Reg | Sym | Blank:
 
 
 def _pair(reader: Reader, first: Reg | Sym | Blank) -> Pair:
-    """`%r0|%p`, the reader standing at the bar."""
-    reader.next()
+    """`%r0|%p`, the reader standing at the bar. A table needs parentheses around it: a bar ends a cell."""
+    reader.expect("|", "`|`", "a pair of results is written (%r0|%p)")
     token = reader.expect("name", "a predicate register")
     span = reader.span(token)
     second = Blank(span) if token.text == "_" else Reg(reader.register_name(token), span)

@@ -163,7 +163,10 @@ def _instruction(instruction: Instruction, layout: Layout, plain: frozenset[str]
     operands = instruction.operands
     if is_cta_barrier(instruction.mnemonic):
         operands = _barrier(operands, is_reduction(instruction.mnemonic), layout)
-    printed = ", ".join(_operand(operand, plain) for operand in operands)
+    pair = "({})" if layout is Layout.COLUMNS else "{}"
+    printed = ", ".join(
+        pair.format(_operand(o, plain)) if isinstance(o, Pair) else _operand(o, plain) for o in operands
+    )
     return f"{guard}{instruction.mnemonic} {printed}" if printed else guard + instruction.mnemonic
 
 
