@@ -6,7 +6,7 @@ formulas are equal integers, and constants disappear as formulas are built. Out:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 TRUE = 1
 FALSE = -1
@@ -134,6 +134,28 @@ class Logic:
                 self.require(-before, so_far)
                 self.require(-before, -variable)
             before = so_far
+
+    # ---- reading a valuation -------------------------------------------------------------------------------------
+
+    def value(self, formula: int, known: dict[int, bool], variable: Callable[[int], bool]) -> bool:
+        """The truth of a formula under a valuation of the variables; `known` keeps the nodes already evaluated."""
+        children = self._children
+        stack = [abs(formula)]
+        while stack:
+            node = stack[-1]
+            below = children[node]
+            if node in known:
+                stack.pop()
+            elif below is None:
+                known[node] = node == TRUE or variable(node)
+                stack.pop()
+            else:
+                missing = [abs(child) for child in below if abs(child) not in known]
+                stack += missing
+                if not missing:
+                    known[node] = all(known[abs(child)] == (child > 0) for child in below)
+                    stack.pop()
+        return known[abs(formula)] == (formula > 0)
 
     # ---- clauses -------------------------------------------------------------------------------------------------
 

@@ -229,7 +229,7 @@ class _Run:
         taken, deps = self._guard(step, state)
         if op.when is not None:
             value = self._value(op.when, state, step)
-            taken = logic.both(taken, value.is_nonzero(logic))
+            taken = logic.both(taken, value.is_nonzero())
             deps = merge_deps(logic, deps, value.deps)
         control = merge_deps(logic, state.control, deps) if deps else state.control
         go, stay = logic.both(state.path, taken), logic.both(state.path, -taken)
@@ -272,7 +272,7 @@ class _Run:
         if step.guard is None:
             return TRUE, {}
         value = state.registers.get(step.guard.register, ZERO)
-        holds = value.is_nonzero(self.logic)
+        holds = value.is_nonzero()
         return (-holds if step.guard.negated else holds), value.deps
 
     def _value(self, expr: ops.Expr, state: _State, step: Step) -> Value:
@@ -319,7 +319,7 @@ class _Run:
             event.data_deps = event.value.deps
             if op.when is not None:
                 condition = self._value(op.when, state, step)
-                event.runs = logic.both(runs, condition.is_nonzero(logic))
+                event.runs = logic.both(runs, condition.is_nonzero())
                 event.data_deps = merge_deps(logic, event.data_deps, condition.deps)
             if op.rmw:
                 event.partner = event.uid - 1
@@ -463,7 +463,7 @@ class _Run:
         variables = {number: logic.var(f"reduce(t{index},{number})") for number in numbers}
         logic.exactly_one(list(variables.values()), runs)
         wait = next(event for event in reversed(self.events) if event.thread == index and event.barrier)
-        self.reductions.append(Reduction(wait.uid, op.op, own.is_nonzero(logic), variables, runs))
+        self.reductions.append(Reduction(wait.uid, op.op, own.is_nonzero(), variables, runs))
         self._assign(op.register, Value(variables, own.deps), state, holds, deps)
 
     def _barrier(self, event: Event, op: ops.Barrier, state: _State, step: Step) -> None:

@@ -37,13 +37,11 @@ class Value:
             return next(iter(self.cases))
         return None
 
-    def is_nonzero(self, logic: Logic) -> int:
-        """The formula that says the value is not 0."""
+    def is_nonzero(self) -> int:
+        """The formula that says the value is not 0: one literal, so that it contradicts "is 0" without any solving."""
         if 0 not in self.cases:
             return TRUE
-        if len(self.cases) == 1:
-            return FALSE
-        return logic.disj(formula for number, formula in self.cases.items() if number != 0)
+        return -self.cases[0]
 
 
 def constant(number: int) -> Value:

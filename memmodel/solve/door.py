@@ -38,6 +38,7 @@ class Door:
         self._solver = z3.SolverFor("QF_FD")
         self._model: z3.ModelRef | None = None
         self._constants: dict[int, z3.BoolRef] = {}
+        self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
         """Is there a valuation of all constraints in which the assumptions hold?"""
@@ -58,6 +59,7 @@ class Door:
         self.effort += max(0, self._used() - before)
         if found == z3.sat:
             self._model = self._solver.model()
+            self._known = {}
             return Found.SAT
         if found == z3.unsat:
             names = {str(term) for term in self._solver.unsat_core()}
@@ -67,12 +69,15 @@ class Door:
         return Found.UNKNOWN
 
     def holds(self, formula: int) -> bool:
-        """Is a formula true in the valuation of the last SAT answer? Unconstrained variables count as false."""
-        if formula in (TRUE, FALSE):
-            return formula == TRUE
+        """Is a formula true in the valuation of the last SAT answer? Unconstrained variables count as false.
+
+        Only variables are looked up: the solver need not have heard of a compound formula.
+        """
+        return self.logic.value(formula, self._known, self._variable)
+
+    def _variable(self, node: int) -> bool:
         assert self._model is not None
-        value = z3.is_true(self._model.eval(self._constant(abs(formula)), model_completion=True))
-        return value == (formula > 0)
+        return bool(z3.is_true(self._model.eval(self._constant(node), model_completion=True)))
 
     def _used(self) -> int:
         for key, value in self._solver.statistics():
