@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from memmodel.enumeration import orders
 from memmodel.enumeration.orders import Order, acyclic_relations, closed, least_orders, partial_orders
 
 
@@ -34,6 +35,17 @@ def test_three_writes_have_nineteen_partial_orders_and_twenty_five_acyclic_relat
 def test_counts(count: int, partial: int, any_acyclic: int) -> None:
     assert len(set(partial_orders(count))) == len(list(partial_orders(count))) == partial
     assert len(set(acyclic_relations(count))) == len(list(acyclic_relations(count))) == any_acyclic
+
+
+@pytest.mark.parametrize("transitive", [True, False])
+def test_orders_of_writes_are_all_of_them_with_total_orders_first(
+    transitive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for sorted_up_to in (5, 3):
+        monkeypatch.setattr(orders, "_SORTED", sorted_up_to)
+        found = list(orders.write_orders(4, transitive))
+        assert sorted(found) == sorted(partial_orders(4) if transitive else acyclic_relations(4))
+        assert all(sum(row.bit_count() for row in order) == 6 for order in found[:24])
 
 
 def test_five_elements_have_4231_partial_orders() -> None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import permutations
 
 Order = tuple[int, ...]
+
+_SORTED = 5
+"""Orders of so many elements are few enough to sort."""
 
 
 def partial_orders(count: int, comparable: Sequence[int] = ()) -> Iterator[Order]:
@@ -84,9 +88,28 @@ def _closed(members: int, rows: Sequence[int]) -> bool:
     return all(not rows[a] & ~members for a in range(len(rows)) if members >> a & 1)
 
 
-@lru_cache(maxsize=64)
-def small_orders(count: int, transitive: bool) -> tuple[Order, ...]:
-    """All orders on a few writes, those that relate most first: most models want writes ordered."""
+def write_orders(count: int, transitive: bool) -> Iterator[Order]:
+    """All orders of the writes to one location: partial orders, or all acyclic relations if the model can tell.
+
+    Those that relate most come first, since most models want writes ordered: a witness is found sooner.
+    """
+    if count <= _SORTED:
+        yield from _sorted_orders(count, transitive)
+        return
+    for sequence in permutations(range(count)):
+        after = 0
+        rows = [0] * count
+        for element in reversed(sequence):
+            rows[element] = after
+            after |= 1 << element
+        yield tuple(rows)
+    for order in partial_orders(count) if transitive else acyclic_relations(count):
+        if 2 * sum(row.bit_count() for row in order) != count * (count - 1):
+            yield order
+
+
+@lru_cache(maxsize=16)
+def _sorted_orders(count: int, transitive: bool) -> tuple[Order, ...]:
     orders = list(partial_orders(count) if transitive else acyclic_relations(count))
     orders.sort(key=lambda order: -sum(row.bit_count() for row in order))
     return tuple(orders)

@@ -154,12 +154,13 @@ def _produced(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Runs]
 
 
 def _constants(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -> tuple[int, ...]:
-    """Initial values, and the constants and addresses of the program and of the condition."""
+    """Initial values, and what the program and the condition use as values (so not the addresses of accesses)."""
     found: dict[int, None] = dict.fromkeys(memory.initial.values())
     for runner in runners:
         found.update(dict.fromkeys(runner.initial.values()))
         for step in runner.program.steps:
-            for expr in expressions(step.op):
+            address = step.op.address if isinstance(step.op, Read | Write) else None
+            for expr in (one for one in expressions(step.op) if one is not address):
                 for leaf in _leaves(expr):
                     found[runner.constant(leaf)] = None
     found.update(dict.fromkeys(_numbers(test.condition)))

@@ -7,7 +7,7 @@ A family is skipped only if nothing in it could add to the findings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -137,7 +137,7 @@ class Search:
                     yield from extend(at + 1, (*chosen, trace), (*numbers, path), all_needs, all_gives)
 
         for traces, numbers in extend(0, (), (), 0, initial):
-            self._meter.spend(CANDIDATE // 10)
+            self._meter.spend(CANDIDATE // 4)
             if reductions_agree([one for trace in traces for one in trace.reductions]):
                 yield traces, numbers
 
@@ -274,7 +274,7 @@ class _Combination:
         late_flags = bool(self.plan.stages[3].flags)
         locations = list(self.skeleton.coherence)
         asked = [at for at, where in enumerate(locations) if where in self.question.locations]
-        for choice in product(*self.skeleton.coherence.values()):
+        for choice in _product(list(self.skeleton.coherence.values())):
             if not (late_flags or news or self.search._adds(self.keys)):
                 return
             endings = self._endings([(locations[at], choice[at][1]) for at in asked])
@@ -345,6 +345,16 @@ class _Combination:
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
         events = self.skeleton.events
         return name, frozenset((position(events[pair[0]]), position(events[pair[1]])))
+
+
+def _product(options: Sequence[Iterable[tuple[int, int]]]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """As itertools.product, but without first listing what there are too many of."""
+    if not options:
+        yield ()
+        return
+    for first in options[0]:
+        for others in _product(options[1:]):
+            yield (first, *others)
 
 
 def position(event: ExecutionEvent) -> Position:

@@ -6,9 +6,10 @@ values, rf, sync_fence and co are tried on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Generic, TypeVar
 
 from memmodel.enumeration.barriers import BarrierEvent, Groups, meetings
 from memmodel.enumeration.execution import (
@@ -22,14 +23,38 @@ from memmodel.enumeration.execution import (
     static_relations,
 )
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.orders import Order, least_orders, partial_orders, small_orders
+from memmodel.enumeration.orders import Order, least_orders, partial_orders, write_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.threads import ThreadEvent
+from memmodel.errors import TooLarge
 from memmodel.isa.memory import Location
 from memmodel.isa.ops import Barrier, Cover, Fence, Read, Write
 
 Paths = Sequence[tuple[ThreadEvent, ...]]
+
+MAX_ORDERED = 12
+"""More writes to one location, or more fence.sc, have more orders than anyone can try."""
+
+_KEPT = 4
+"""Orders of so many events are kept for the next candidate; beyond that they are generated again."""
+
+_Choice = TypeVar("_Choice")
+
+
+@dataclass(frozen=True, slots=True)
+class _Again(Generic[_Choice]):
+    """Generated anew by every loop over it."""
+
+    make: Callable[[], Iterator[_Choice]]
+
+    def __iter__(self) -> Iterator[_Choice]:
+        return self.make()
+
+
+def kept(make: Callable[[], Iterator[_Choice]], count: int) -> Iterable[_Choice]:
+    """The choices that `make` yields for `count` events, kept if they are few."""
+    return tuple(make()) if count <= _KEPT else _Again(make)
 
 
 def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
@@ -146,11 +171,13 @@ class Skeleton:
     # ---- choices -------------------------------------------------------------------------------------------
 
     @cached_property
-    def fence_orders(self) -> tuple[int, ...]:
+    def fence_orders(self) -> Iterable[int]:
         """Every sync_fence, as a matrix; only the least ones where the model cannot gain from more."""
-        return tuple(self.orders_of_fences())
+        if len(self.fences) > MAX_ORDERED:
+            raise TooLarge(f"{len(self.fences)} fence.sc, more than {MAX_ORDERED}: too many orders to try")
+        return kept(self._orders_of_fences, len(self.fences))
 
-    def orders_of_fences(self) -> Iterator[int]:
+    def _orders_of_fences(self) -> Iterator[int]:
         related = self.relations["sr"]
         comparable = [
             sum(1 << b for b, right in enumerate(self.fences) if a != b and related[left] >> right & 1)
@@ -160,22 +187,26 @@ class Skeleton:
         for order in make(len(self.fences), comparable):
             yield self._matrix(order, self.fences)
 
-    def orders_of_writes(self, location: Location) -> Sequence[tuple[int, int]]:
-        """Every co of one location: its matrix and the mask of its maximal writes."""
-        initial, *others = self.writes[location]
-        if not others:
-            return ((0, 1 << initial),)
-        first = sum(1 << event for event in others) << initial * self.shape.count
-        found = []
-        for order in small_orders(len(others), self._plan.closed_co):
-            last = sum(1 << event for event, row in zip(others, order, strict=True) if not row)
-            found.append((first | self._matrix(order, others), last))
-        return found
-
     @cached_property
-    def coherence(self) -> dict[Location, Sequence[tuple[int, int]]]:
-        """The choices of co for each location that has any."""
-        return {where: self.orders_of_writes(where) for where in self.writes}
+    def coherence(self) -> dict[Location, Iterable[tuple[int, int]]]:
+        """For each location the choices of co: its matrix, and the mask of its maximal writes."""
+        for where, writes in self.writes.items():
+            if len(writes) > MAX_ORDERED:
+                raise TooLarge(f"{len(writes)} writes to {where}, more than {MAX_ORDERED}: too many orders to try")
+        return {
+            where: kept(partial(self._orders_of_writes, writes), len(writes) - 1)
+            for where, writes in self.writes.items()
+        }
+
+    def _orders_of_writes(self, writes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        initial, *others = writes
+        if not others:
+            yield 0, 1 << initial
+            return
+        first = sum(1 << event for event in others) << initial * self.shape.count
+        for order in write_orders(len(others), self._plan.closed_co):
+            last = sum(1 << event for event, row in zip(others, order, strict=True) if not row)
+            yield first | self._matrix(order, others), last
 
     def _matrix(self, order: Order, events: Sequence[int]) -> int:
         count = self.shape.count
