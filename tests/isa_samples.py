@@ -15,6 +15,8 @@ BLOCKS = """PTX sample
 .global .s32 n = 0;
 .shared .u64 s;
 .shared .align 8 .b64 bar = mbarrier(2);
+.global .align 16 .b32 src[8];
+.shared .align 16 .b32 tile[8];
 .const .u32 k = 3;
 thread P0 @ cta 0, gpu 0 {{
 L0:
@@ -127,6 +129,21 @@ mbarrier.arrive_drop.expect_tx.relaxed.cta.b64 _, [bar], 16;
 mbarrier.test_wait.phase_type::primary.b64 %p|%q, %rd1, [bar], %rd0;
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], 0, 100;
 mbarrier.pending_count.b64 %r0, %rd0;
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 32, [bar];
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [src], 32, [bar], 1;
+cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.b128 [src], [tile], 16, %rd9;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [src], [tile], 32;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+cp.async.commit_group;
+cp.async.wait_group 1;
+cp.async.wait_all;
+fence.release.sync_restrict::shared::cta.cluster;
+fence.proxy.async.shared::cta;
+membar.proxy.async;
+fence.proxy.tensormap::generic.release.gpu;
+fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;
+fence.mbarrier_init.release.cluster;
 bra.uni L0;
 ret;
 exit;

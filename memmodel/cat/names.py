@@ -65,6 +65,7 @@ _SETS: tuple[tuple[str, str, str], ...] = (
     ("WGMMA", "accesses of wgmma.mma_async", "wgmma"),
     ("WGFENCE", "wgmma.fence", "wgmma.fence"),
     ("CLC", "accesses of clusterlaunchcontrol.try_cancel", "clusterlaunchcontrol.try_cancel"),
+    ("SRC", "reads of the source of a bulk copy, and of the tensor map", "cp.async.bulk.wait_group"),
     ("DESC", "reads of a tensor map by a tensor copy", "cp.async.bulk.tensor"),
     ("WAITGROUP", "events that wait for groups of asynchronous operations", "Async groups"),
     ("MBAR", "operations on mbarrier objects, signals included", "mbarrier"),

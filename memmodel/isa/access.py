@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.ops import Assign, Event, Get, Op, Read, Write
+from memmodel.isa.place import smem
 from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Row, Rule, Slot, flag, scope_slot, type_slot
-from memmodel.litmus.syntax import Imm, Reg
+from memmodel.litmus.syntax import Imm, Operand, Reg
 from memmodel.ptx import Proxy, Scope
 
 SEMANTICS = {"weak": "WEAK", "relaxed": "RLX", "acquire": "ACQ", "release": "REL"}
@@ -19,11 +20,11 @@ NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with
 CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
 
 
-def _event(call: Call, side: str) -> Event:
+def _event(call: Call, side: str, where: Operand) -> Event:
     word = call.word("sem") or "weak"
-    extra = ("MMIO",) if call.word("mmio") else ()
+    extra = (*(("MMIO",) if call.word("mmio") else ()), *smem(call, where))
     if word == "volatile":
-        return call.event(side, "M", "RLX", "VOLATILE", scope=Scope.SYS)
+        return call.event(side, "M", "RLX", "VOLATILE", *extra, scope=Scope.SYS)
     return call.event(side, "M", SEMANTICS[word], *extra, scope=call.scope)
 
 
@@ -44,7 +45,7 @@ def load(call: Call) -> tuple[Op, ...]:
     if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
     check_policy(call, 2)
-    event = _event(call, "R")
+    event = _event(call, "R", source)
     targets = [call.destination(item, sink=True) for item in call.vector(target)]
     addresses = call.addresses(source, len(targets))
     if len(targets) == 1 and call.reduced(Get("$0")) == Get("$0"):
@@ -59,7 +60,7 @@ def store(call: Call) -> tuple[Op, ...]:
     """st: a Write per element."""
     check_policy(call, 2)
     values = [call.reduced(call.value(item)) for item in call.vector(call.operands[1])]
-    event = _event(call, "W")
+    event = _event(call, "W", call.operands[0])
     addresses = call.addresses(call.operands[0], len(values))
     return tuple(Write(value, address, event, call.width) for value, address in zip(values, addresses, strict=True))
 

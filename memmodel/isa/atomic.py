@@ -9,6 +9,7 @@ from __future__ import annotations
 from memmodel.isa.access import CACHE_HINT, CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.call import Call
 from memmodel.isa.ops import Apply, Assign, Expr, Get, Op, Read, Write
+from memmodel.isa.place import smem
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
 from memmodel.litmus.syntax import Operand
 from memmodel.ptx import Scope
@@ -60,8 +61,9 @@ def _count(call: Call, before: tuple[str, ...]) -> None:
 def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: str) -> tuple[Op, ...]:
     scope = call.scope or Scope.GPU
     read_sem, write_sem = HALVES[call.word("sem") or "relaxed"]
-    read = call.event("R", "M", read_sem, family, "RMW", scope=scope)
-    write = call.event("W", "M", write_sem, family, "RMW", scope=scope)
+    shared = smem(call, where)
+    read = call.event("R", "M", read_sem, family, "RMW", *shared, scope=scope)
+    write = call.event("W", "M", write_sem, family, "RMW", *shared, scope=scope)
     address, old, given = call.addresses(where)[0], Get("$0"), call.reduced(call.value(sources[0]))
     when: Expr | None = None
     op = call.word("op") or ""

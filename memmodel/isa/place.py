@@ -75,7 +75,8 @@ def smem(call: Call, operand: Operand) -> tuple[str, ...]:
     """("SMEM",) if a memory operand is known to be in shared memory, by its name or by the state space written."""
     base = operand.base if isinstance(operand, Mem) else operand
     if isinstance(base, Sym):
-        return ("SMEM",) if call.root(call.variable(base)).space is Space.SHARED else ()
+        variable = call.context.variables.get(base.name)
+        return ("SMEM",) if variable is not None and call.root(variable).space is Space.SHARED else ()
     return ("SMEM",) if (call.word("space") or "").startswith("shared") else ()
 
 

@@ -5,15 +5,18 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 
 from __future__ import annotations
 
-from memmodel.isa import access, atomic, barrier, compute, control, fence, mbarrier
+from memmodel.isa import access, atomic, barrier, bulk, compute, control, fence, fence_async, groups, mbarrier
 from memmodel.isa.row import Row
 
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Loads and stores", access.ROWS),
     ("Atomics", atomic.ROWS),
     ("Fences", fence.ROWS),
+    ("Fences of the asynchronous half", fence_async.ROWS),
     ("Barriers", barrier.ROWS),
     ("mbarrier objects", mbarrier.ROWS),
+    ("Bulk copies", bulk.ROWS),
+    ("Groups of asynchronous operations", groups.ROWS),
     ("Arithmetic and moves", compute.ROWS),
     ("Control flow", control.ROWS),
 )
