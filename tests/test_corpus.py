@@ -1,4 +1,4 @@
-"""The shipped corpus: every file says what it is for and what it expects, both engines agree, and every axiom is needed."""
+"""The shipped corpus: every file says what it is for and what to expect, both engines agree, every axiom is needed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def model(name: str) -> Model:
 
 
 def expectations(path: str) -> list[tuple[str, str, str]]:
-    """(path, model, word) of each expectation; a file that cannot be read has none, and fails in the test of its text."""
+    """(path, model, word) of each expectation; none for a file that cannot be read, which another test reports."""
     try:
         return [(path, one.model, one.word) for one in read(path).expectations]
     except InputError:
