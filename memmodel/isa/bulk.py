@@ -307,7 +307,7 @@ ROWS = (
         ("[dstMem]", "[srcMem]", "size", "mbar?", "policy?"),
         reduce,
         "an issue; outside of program order weak reads of the source, and a relaxed atomic read and write of each "
-        "element of the destination, at .sys scope unless another is written (async proxy); complete-tx as cp.async.bulk",
+        "element of the destination, at .sys scope unless another is written (async proxy); complete-tx as above",
         _PAGE + "cp.reduce.async.bulk",
         rules=(
             *MECHANISM[:2],

@@ -5,7 +5,22 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 
 from __future__ import annotations
 
-from memmodel.isa import access, atomic, barrier, bulk, compute, control, fence, fence_async, groups, mbarrier
+from memmodel.isa import (
+    access,
+    atomic,
+    barrier,
+    bulk,
+    compute,
+    control,
+    fence,
+    fence_async,
+    groups,
+    mbarrier,
+    tcgen_mma,
+    tcgen_move,
+    tcgen_sync,
+    wgmma,
+)
 from memmodel.isa.row import Row
 
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
@@ -17,6 +32,8 @@ FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("mbarrier objects", mbarrier.ROWS),
     ("Bulk copies", bulk.ROWS),
     ("Groups of asynchronous operations", groups.ROWS),
+    ("wgmma", wgmma.ROWS),
+    ("tcgen05", (*tcgen_mma.ROWS, *tcgen_move.ROWS, *tcgen_sync.ROWS)),
     ("Arithmetic and moves", compute.ROWS),
     ("Control flow", control.ROWS),
 )

@@ -1,0 +1,240 @@
+"""Rows of the table: tcgen05.mma and its sparse and weight-stationary forms.
+
+In: a Call. Out: one Issue: reads of the operands and of the accumulator, and its write. The accumulator receives
+D + A * B in integers, or A * B without enable-input-d; scale factors multiply. Of a CTA pair each accumulator takes its
+own CTA's A and both CTAs' B (their sum). Settled here: which kinds take which operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.isa.call import Call, describe
+from memmodel.isa.ops import Apply, Const, Expr, Get, Issue, Op, Part
+from memmodel.isa.row import Need, Row, Rule, Slot, flag
+from memmodel.isa.tensor_memory import (
+    GROUP,
+    PAGE,
+    TENSOR_CORES,
+    ctas,
+    descriptor,
+    event,
+    group,
+    in_tensor_memory,
+    is_tensor_operand,
+    shared_read,
+    tensor,
+    there,
+    tracked,
+)
+from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
+from memmodel.ptx import UNTYPED
+
+SCALED = ("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
+FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
+
+
+def mma(call: Call) -> tuple[Op, ...]:
+    """tcgen05.mma{.sp, .ws}."""
+    rest = list(call.operands)
+    accumulator = tensor(call, rest.pop(0))
+    left, right = rest.pop(0), rest.pop(0)
+    sparse = call.head.split(".")[2:3] == ["sp"] or call.head.endswith(".sp")
+    tensors = [tensor(call, _brackets(call, rest, "[sp-meta-tmem]"))] if sparse else []
+    if not rest:
+        call.fail(f"{call.head} needs an instruction descriptor")
+    form = f"{call.word('kind')} {_shape(call, rest.pop(0))}"
+    if call.word("block_scale"):
+        tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
+    if rest and isinstance(rest[0], Group):
+        _check_lanes(call, rest.pop(0))
+    if not rest:
+        call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
+    add = _accumulates(call, rest.pop(0))
+    if rest and not call.head.startswith("tcgen05.mma.ws"):
+        _check_scale(call, rest.pop(0))
+    elif rest:
+        descriptor(call, rest.pop(0))  # the zero-column mask of .ws hides columns and touches no memory
+    if rest:
+        call.fail(f"{call.head} has no operand here", rest[0])
+    parts: list[Part] = []
+    matrices = ctas(call)
+    from_tensor = tensor(call, left) if is_tensor_operand(left) else None
+    first = None if from_tensor is not None else descriptor(call, left)
+    second = descriptor(call, right)
+    for k, cta in enumerate(matrices):
+        parts.append(shared_read(call, there(call, second, cta), f"$b{k}", "MMA"))
+    for k, cta in enumerate(matrices):
+        if first is not None:
+            parts.append(shared_read(call, there(call, first, cta), f"$a{k}", "MMA"))
+        elif from_tensor is not None:
+            parts.append(_read(call, there(call, from_tensor, cta), f"$a{k}"))
+        parts += [_read(call, there(call, scale, cta), f"$f{k}.{i}") for i, scale in enumerate(tensors)]
+        parts += _accumulate(call, there(call, accumulator, cta), k, len(matrices), len(tensors), add, form)
+    return (Issue(replace(event(call, "ISSUE", "MMA"), form=form), tuple(parts)),)
+
+
+def _accumulate(call: Call, where: Expr, k: int, pairs: int, scales: int, add: Expr, form: str) -> list[Part]:
+    product: Expr = Get("$b0") if pairs == 1 else Apply("add", (Get("$b0"), Get("$b1")), UNTYPED)
+    for factor in (f"$a{k}", *(f"$f{k}.{i}" for i in range(scales))):
+        product = Apply("mul", (Get(factor), product), UNTYPED)
+    track = tracked(call, "mma")
+    write = in_tensor_memory(call, "W", "MMA", form=form)
+    if add == Const(0):
+        return [Part("write", where, write, value=product, track=track)]
+    value: Expr = Apply("add", (Get(f"$d{k}"), product), UNTYPED)
+    if not isinstance(add, Const):
+        value = Apply("selp", (value, product, add), UNTYPED)
+    read = Part("read", where, in_tensor_memory(call, "R", "MMA", form=form), f"$d{k}", track=track)
+    return [read, Part("write", where, write, value=value, track=track)]
+
+
+def _read(call: Call, where: Expr, register: str) -> Part:
+    return Part("read", where, in_tensor_memory(call, "R", "MMA"), register, track=tracked(call, "mma"))
+
+
+def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
+    if not rest or not is_tensor_operand(rest[0]):
+        found = describe(rest[0]) if rest else "left out"
+        call.fail(f"{call.head} takes {name} here, and this is {found}", rest[0] if rest else None)
+    return rest.pop(0)
+
+
+def _shape(call: Call, operand: Operand) -> str:
+    """The instruction descriptor, which holds the shape: its value if it is known, or the register's name."""
+    value = call.constant(operand)
+    call.integer(operand)
+    return f"idesc {value}" if value is not None else f"idesc %{operand.name}" if isinstance(operand, Reg) else "idesc"
+
+
+def _accumulates(call: Call, operand: Operand) -> Expr:
+    """enable-input-d as 0, 1 or a value."""
+    if isinstance(operand, Imm):
+        call.fail(f"enable-input-d is a predicate, and this is {describe(operand)}", operand, "write mov.pred %p, 1;")
+    value = call.predicate(operand)
+    register = operand.operand if isinstance(operand, Negated) else operand
+    known = call.constant(register)
+    if known is None and isinstance(register, Reg) and not _assigned(call, register.name):
+        known = 0
+    if known is None:
+        return value
+    return Const(int(bool(known) is not isinstance(operand, Negated)))
+
+
+def _assigned(call: Call, name: str) -> bool:
+    body = [item for item in call.context.thread.body if isinstance(item, Instruction)]
+    initial = any(r.register == name and r.thread == call.context.thread.name for r in call.context.test.registers)
+    return initial or any(name in _registers(operand) for item in body for operand in item.operands[:2])
+
+
+def _registers(operand: Operand) -> tuple[str, ...]:
+    if isinstance(operand, Group):
+        return tuple(name for item in operand.items for name in _registers(item))
+    return (operand.name,) if isinstance(operand, Reg) else ()
+
+
+def _check_lanes(call: Call, operand: Operand) -> None:
+    wanted = 4 if group(call) == 1 else 8
+    if isinstance(operand, Group) and len(operand.items) != wanted:
+        call.fail(f"disable-output-lane is a vector of {wanted} with .cta_group::{group(call)}", operand)
+
+
+def _check_scale(call: Call, operand: Operand) -> None:
+    """scale-input-d scales D by a power of two. It orders nothing, and integers are not scaled."""
+    if not isinstance(operand, Imm) or not 0 <= operand.value <= 15:
+        call.fail("scale-input-d is a number from 0 to 15", operand)
+    if call.word("kind") not in FLOATING[:2]:
+        call.fail(f"scale-input-d is for .kind::f16 and .kind::tf32, not .{call.word('kind')}", operand)
+
+
+_KIND = Slot("kind", (*FLOATING, "kind::i8", *SCALED), "kind", Need.ALWAYS)
+_SCALING = (
+    flag("block_scale"),
+    Slot("vector", ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"), "scale vector size"),
+)
+_COLLECTOR = Slot(
+    "collector",
+    tuple(
+        f"collector::{name}{what}"
+        for name in ("a", "b0", "b1", "b2", "b3")
+        for what in ("", "::fill", "::use", "::lastuse", "::discard")
+    ),
+    "collector buffer use",
+)
+_RULES = (
+    Rule(
+        "{head}.{kind} needs .block_scale", "write .{kind}.block_scale", {"kind": SCALED}, ("block_scale",), at="kind"
+    ),
+    Rule(
+        ".block_scale is for the kinds .mxf8f6f4, .mxf4 and .mxf4nvf4",
+        "drop .block_scale and the scale operands",
+        {"kind": (*FLOATING, "kind::i8"), "block_scale": ()},
+        at="block_scale",
+    ),
+    Rule(
+        "{head}.kind::mxf8f6f4 has no .{vector}",
+        "write .scale_vec::1X or .block32",
+        {"kind": ("kind::mxf8f6f4",), "vector": ("scale_vec::2X", "scale_vec::4X", "block16")},
+        at="vector",
+    ),
+    Rule(
+        "a scale vector size needs .block_scale",
+        "write .block_scale.{vector}",
+        {"vector": ()},
+        ("block_scale",),
+        at="vector",
+    ),
+)
+_OPERANDS = ("[d-tmem]", "a", "b-desc", "idesc", "enable-input-d", *(f"{name}?" for name in "cdefg"))
+_EVENTS = (
+    "an issue; outside of program order reads of the shared-memory operands (async proxy) and tensor-memory operands, "
+    "a read of the accumulator unless enable-input-d is known to be false, and its write; with .cta_group::2 also those "
+    "of the peer CTA, if the test has it"
+)
+
+ROWS = (
+    Row(
+        ("tcgen05.mma", "tcgen05.mma.sp"),
+        (GROUP, _KIND, *_SCALING, _COLLECTOR, flag("ashift")),
+        _OPERANDS,
+        mma,
+        _EVENTS,
+        PAGE + "tcgen05.mma; tcgen05.mma.sp",
+        rules=(
+            *_RULES,
+            Rule(
+                ".ashift goes with .kind::f16, .kind::tf32, .kind::f8f6f4 and .kind::i8",
+                "drop .ashift",
+                {"ashift": (), "kind": SCALED},
+                at="ashift",
+            ),
+        ),
+        since=100,
+        families=TENSOR_CORES,
+        written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
+        "{, disable-output-lane}, enable-input-d{, scale-input-d}",
+    ),
+    Row(
+        ("tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
+        (
+            Slot(
+                "cta_group",
+                ("cta_group::1",),
+                "CTA group",
+                Need.ALWAYS,
+                refused={"cta_group::2": ("{head} works in one CTA", "write .cta_group::1")},
+            ),
+            Slot("kind", (*FLOATING, "kind::i8"), "kind", Need.ALWAYS),
+            flag("block_scale"),
+            _COLLECTOR,
+        ),
+        _OPERANDS,
+        mma,
+        "as tcgen05.mma",
+        PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
+        rules=(Rule("{head} has no .block_scale", "drop it", {"block_scale": ()}, at="block_scale"),),
+        since=100,
+        families=TENSOR_CORES,
+        written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
+    ),
+)

@@ -1,0 +1,214 @@
+"""Rows of the table: tcgen05.cp, shift, ld and st, which move data in, within and out of tensor memory.
+
+In: a Call. Out: one Issue; for ld the registers receive what its parts read. Settled here: how many registers a shape
+has, one element of tensor memory for each. shift moves the element behind its address to its address: rows, like
+columns, are elements here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.isa.call import Call
+from memmodel.isa.ops import Apply, Assign, Get, Issue, Op, Part
+from memmodel.isa.place import shifted
+from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.tensor_memory import (
+    ALIGNED,
+    BOTH_ALIGNED,
+    GROUP,
+    PAGE,
+    TENSOR_CORES,
+    ctas,
+    descriptor,
+    event,
+    in_tensor_memory,
+    next_element,
+    shared_read,
+    tensor,
+    there,
+    tracked,
+)
+from memmodel.litmus.syntax import Group, Imm, Mem, Operand
+
+REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
+"""32-bit registers of one repetition of a shape."""
+
+MAX_REGISTERS = 128
+
+
+def copy(call: Call) -> tuple[Op, ...]:
+    """tcgen05.cp: shared memory to tensor memory, of each CTA of the group."""
+    shape = call.word("shape") or ""
+    family = ("CP", "CP4") if shape == "4x256b" else ("CP",)
+    target, source = tensor(call, call.operands[0]), descriptor(call, call.operands[1])
+    track, parts = tracked(call, "cp"), []
+    for k, cta in enumerate(ctas(call)):
+        parts.append(shared_read(call, there(call, source, cta), f"$s{k}", *family))
+        write = in_tensor_memory(call, "W", *family)
+        parts.append(Part("write", there(call, target, cta), write, value=Get(f"$s{k}"), track=track))
+    return (Issue(replace(event(call, "ISSUE", *family), form=shape), tuple(parts)),)
+
+
+def shift(call: Call) -> tuple[Op, ...]:
+    """tcgen05.shift: every row receives the next one; the element behind stands for it."""
+    operand = call.operands[0]
+    address, parts = tensor(call, operand, 2), []
+    track = tracked(call, "shift")
+    for k, cta in enumerate(ctas(call)):
+        where = there(call, address, cta)
+        parts.append(Part("read", next_element(where), in_tensor_memory(call, "R", "SHIFT"), f"$s{k}", track=track))
+        parts.append(Part("write", where, in_tensor_memory(call, "W", "SHIFT"), value=Get(f"$s{k}"), track=track))
+    return (Issue(event(call, "ISSUE", "SHIFT"), tuple(parts)),)
+
+
+def load(call: Call) -> tuple[Op, ...]:
+    """tcgen05.ld: a read for each register."""
+    targets = _registers(call, call.operands[0])
+    _check_split(call, 2)
+    address = tensor(call, call.operands[1], len(targets))
+    read, track = in_tensor_memory(call, "R", "TLD"), frozenset({"tcgen05.ld"})
+    parts = [Part("read", shifted(address, k), read, f"$r{k}", track=track) for k in range(len(targets))]
+    names = [call.destination(target, sink=True) for target in targets]
+    assigns = [
+        Assign(name, Apply("cvt", (Get(f"$r{k}"),), call.type)) for k, name in enumerate(names) if name is not None
+    ]
+    return (Issue(event(call, "ISSUE", "TLD"), tuple(parts)), *assigns)
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """tcgen05.st: a write for each register."""
+    split = call.word("shape") == "16x32bx2"
+    if len(call.operands) != 2 + split:
+        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if split else ''}, r")
+    sources = _registers(call, call.operands[-1])
+    if split and not isinstance(call.operands[1], Imm):
+        call.fail("immHalfSplitoff is a number", call.operands[1])
+    address = tensor(call, call.operands[0], len(sources))
+    write, track = in_tensor_memory(call, "W", "TST"), frozenset({"tcgen05.st"})
+    parts = [
+        Part("write", shifted(address, k), write, value=call.reduced(call.value(source)), track=track)
+        for k, source in enumerate(sources)
+    ]
+    return (Issue(event(call, "ISSUE", "TST"), tuple(parts)),)
+
+
+def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
+    """As many registers as the shape has."""
+    shape, times = call.word("shape") or "", int((call.word("num") or "x1")[1:])
+    wanted = REGISTERS[shape] * times
+    if wanted > MAX_REGISTERS:
+        call.refuse(f"{call.head}.{shape} has at most .x{MAX_REGISTERS // REGISTERS[shape]}", "num")
+    items = operand.items if isinstance(operand, Group) and not operand.bracketed else (operand,)
+    if len(items) != wanted or isinstance(operand, Mem):
+        hint = "write them in braces: {%r0, %r1}" if wanted > 1 else None
+        call.fail(f".{shape}.x{times} has {wanted} register(s), and {len(items)} are given", operand, hint)
+    return items
+
+
+def _check_split(call: Call, position: int) -> None:
+    split = call.word("shape") == "16x32bx2"
+    if (len(call.operands) > position) is not split:
+        call.fail(f"this {call.head} takes r, [taddr]{', immHalfSplitoff' if split else ''}")
+    if split and not isinstance(call.operands[position], Imm):
+        call.fail("immHalfSplitoff is a number", call.operands[position])
+
+
+_SHAPE = Slot("shape", tuple(REGISTERS), "shape", Need.ALWAYS)
+_NUMBER = Slot("num", tuple(f"x{1 << k}" for k in range(8)), "number of repetitions", Need.ALWAYS)
+_CP_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
+_TWO, _FOUR = ("warpx2::02_13", "warpx2::01_23"), ("warpx4",)
+
+ROWS = (
+    Row(
+        ("tcgen05.cp",),
+        (
+            GROUP,
+            Slot("shape", _CP_SHAPES, "shape", Need.ALWAYS),
+            Slot("multicast", (*_TWO, *_FOUR), "multicast to warps"),
+            Slot("dst_fmt", ("b8x16",), "format"),
+            Slot("src_fmt", ("b6x16_p32", "b4x16_p64"), "source format"),
+        ),
+        ("[taddr]", "s-desc"),
+        copy,
+        "an issue; outside of program order a read of shared memory (async proxy) and a write of tensor memory; with "
+        ".cta_group::2 the same in the peer CTA, if the test has it",
+        PAGE + "tcgen05.cp",
+        rules=(
+            Rule(
+                "{head}.64x128b needs .warpx2::02_13 or .warpx2::01_23",
+                "write {head}.cta_group::N.64x128b.warpx2::02_13",
+                {"shape": ("64x128b",)},
+                ("multicast",),
+                at="shape",
+            ),
+            Rule(
+                "{head}.32x128b needs .warpx4",
+                "write .32x128b.warpx4",
+                {"shape": ("32x128b",)},
+                ("multicast",),
+                at="shape",
+            ),
+            Rule(
+                "{head}.{shape} takes no .{multicast}",
+                "drop it",
+                {"shape": _CP_SHAPES[:3], "multicast": ()},
+                at="multicast",
+            ),
+            Rule(
+                "{head}.64x128b needs .warpx2::02_13 or .warpx2::01_23",
+                "write it instead of .{multicast}",
+                {"shape": ("64x128b",), "multicast": _FOUR},
+                at="multicast",
+            ),
+            Rule(
+                "{head}.32x128b needs .warpx4",
+                "write it instead of .{multicast}",
+                {"shape": ("32x128b",), "multicast": _TWO},
+                at="multicast",
+            ),
+            Rule(
+                ".{dst_fmt} needs a source format",
+                "write .b8x16.b6x16_p32 or .b8x16.b4x16_p64",
+                {"dst_fmt": ()},
+                ("src_fmt",),
+            ),
+            Rule(".{src_fmt} needs .b8x16 in front", "write .b8x16.{src_fmt}", {"src_fmt": ()}, ("dst_fmt",)),
+        ),
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.shift",),
+        (GROUP, Slot("down", ("down",), "direction", Need.ALWAYS)),
+        ("[taddr]",),
+        shift,
+        "an issue; outside of program order a read of tensor memory and a write of the element before",
+        PAGE + "tcgen05.shift",
+        since=100,
+        families=frozenset({100, 103, 110}),
+    ),
+    Row(
+        ("tcgen05.ld",),
+        (*ALIGNED, _SHAPE, _NUMBER, flag("pack::16b"), type_slot(("b32",))),
+        ("r", "[taddr]", "immHalfSplitoff?"),
+        load,
+        "an issue; outside of program order a read of tensor memory for each register",
+        PAGE + "tcgen05.ld",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.st",),
+        (*ALIGNED, _SHAPE, _NUMBER, flag("unpack::16b"), type_slot(("b32",))),
+        ("[taddr]", "r", "r?"),
+        store,
+        "an issue; outside of program order a write of tensor memory for each register",
+        PAGE + "tcgen05.st",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+        written="[taddr]{, immHalfSplitoff}, r",
+    ),
+)
