@@ -162,8 +162,8 @@ def test_when_the_budget_runs_out_the_answer_says_so() -> None:
 
 
 def test_what_was_settled_before_the_budget_ran_out_stands() -> None:
-    reads = "st.weak x, 1; ld.weak r0, x; ld.weak r1, x; ld.weak r2, x; st.weak x"
-    test = columns(f"{reads}, 1", f"{reads}, 2", condition="x == 1")
+    readers = ["ld.weak r0, x; ld.weak r1, x"] * 3
+    test = columns("st.weak x, 1", "st.weak x, 2", *readers, condition="x == 1")
     answer = ask(test, PTX, races=True, budget=Budget(effort=500_000))
     assert answer.observation is Observation.SOMETIMES
     assert answer.witness is not None and answer.counter is not None

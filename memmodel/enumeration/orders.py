@@ -7,49 +7,66 @@ nothing is generated and thrown away but what the comparable pairs exclude.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import permutations
 
 Order = tuple[int, ...]
-
-_SORTED = 5
-"""Orders of so many elements are few enough to sort."""
 
 
 def partial_orders(count: int, comparable: Sequence[int] = ()) -> Iterator[Order]:
     """All strict partial orders on 0..count-1 in which a and b are related if bit b of comparable[a] is set."""
-    if count == 0:
-        yield ()
-        return
-    last = count - 1
-    needed = (comparable[last] if comparable else 0) & ((1 << last) - 1)
-    for order in partial_orders(last, comparable):
-        below = [sum(1 << a for a in range(last) if order[a] >> b & 1) for b in range(last)]
-        downs = [one for one in range(1 << last) if _closed(one, below)]
-        ups = [one for one in range(1 << last) if _closed(one, order)]
-        for down in downs:
-            for up in ups:
-                if down & up or needed & ~(down | up):
-                    continue
-                if any(down >> a & 1 and up & ~order[a] for a in range(last)):
-                    continue
-                yield (*(row | ((down >> a & 1) << last) for a, row in enumerate(order)), up)
+
+    def fits(order: Order) -> bool:
+        last = len(order) - 1
+        related = order[last] | sum(1 << a for a in range(last) if order[a] >> last & 1)
+        return not (comparable[last] & (1 << last) - 1) & ~related
+
+    return grow(count, True, fits if comparable else None)
 
 
 def acyclic_relations(count: int) -> Iterator[Order]:
     """All acyclic relations on 0..count-1, transitive or not."""
+    return grow(count, False, None)
+
+
+def grow(count: int, transitive: bool, viable: Callable[[Order], bool] | None) -> Iterator[Order]:
+    """All partial orders, or all acyclic relations, that are viable; and whose restrictions to 0..k are so for each k.
+
+    What relates most comes first: most models want writes ordered, so a witness is found sooner.
+    """
     if count == 0:
         yield ()
         return
-    last = count - 1
-    for order in acyclic_relations(last):
+    for order in grow(count - 1, transitive, viable):
+        for longer in _extensions(order, transitive):
+            if viable is None or viable(longer):
+                yield longer
+
+
+def _extensions(order: Order, transitive: bool) -> list[Order]:
+    """An order with one more element, in every way: `down` comes before it, `up` after it."""
+    last = len(order)
+    if transitive:
+        below = [sum(1 << a for a in range(last) if order[a] >> b & 1) for b in range(last)]
+        reach: Sequence[int] = order
+        downs = [one for one in range(1 << last) if _closed(one, below)]
+        ups = [one for one in range(1 << last) if _closed(one, order)]
+    else:
         reach = closed(order)
-        for down in range(1 << last):
-            for up in range(1 << last):
-                if any(up >> a & 1 and (reach[a] | 1 << a) & down for a in range(last)):
-                    continue
-                yield (*(row | ((down >> a & 1) << last) for a, row in enumerate(order)), up)
+        downs = ups = list(range(1 << last))
+    found: list[tuple[int, Order]] = []
+    for down in downs:
+        for up in ups:
+            if up & down:
+                continue
+            if transitive and any(down >> a & 1 and up & ~order[a] for a in range(last)):
+                continue
+            if not transitive and any(up >> a & 1 and reach[a] & down for a in range(last)):
+                continue
+            longer = (*(row | ((down >> a & 1) << last) for a, row in enumerate(order)), up)
+            found.append((-(down | up).bit_count(), longer))
+    found.sort(key=lambda one: one[0])
+    return [longer for _, longer in found]
 
 
 def least_orders(count: int, comparable: Sequence[int]) -> Iterator[Order]:
@@ -88,28 +105,7 @@ def _closed(members: int, rows: Sequence[int]) -> bool:
     return all(not rows[a] & ~members for a in range(len(rows)) if members >> a & 1)
 
 
-def write_orders(count: int, transitive: bool) -> Iterator[Order]:
-    """All orders of the writes to one location: partial orders, or all acyclic relations if the model can tell.
-
-    Those that relate most come first, since most models want writes ordered: a witness is found sooner.
-    """
-    if count <= _SORTED:
-        yield from _sorted_orders(count, transitive)
-        return
-    for sequence in permutations(range(count)):
-        after = 0
-        rows = [0] * count
-        for element in reversed(sequence):
-            rows[element] = after
-            after |= 1 << element
-        yield tuple(rows)
-    for order in partial_orders(count) if transitive else acyclic_relations(count):
-        if 2 * sum(row.bit_count() for row in order) != count * (count - 1):
-            yield order
-
-
 @lru_cache(maxsize=16)
-def _sorted_orders(count: int, transitive: bool) -> tuple[Order, ...]:
-    orders = list(partial_orders(count) if transitive else acyclic_relations(count))
-    orders.sort(key=lambda order: -sum(row.bit_count() for row in order))
-    return tuple(orders)
+def write_orders(count: int, transitive: bool) -> tuple[Order, ...]:
+    """All orders of a few writes to one location: partial orders, or all acyclic relations if the model can tell."""
+    return tuple(grow(count, transitive, None))

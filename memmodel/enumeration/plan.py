@@ -14,7 +14,7 @@ from functools import partial
 from memmodel.cat.analysis import closed_only, dependencies
 from memmodel.cat.syntax import Binary, Check, Empty, Expr, Kind, Model, Name, Unary
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.signs import least_suffices
+from memmodel.enumeration.signs import harm, least_suffices
 from memmodel.errors import InternalError
 
 STAGES = ("program", "rf", "sync_fence", "co")
@@ -39,11 +39,12 @@ class _Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A check at the stage that settles it: what to run first, and the slot of its body."""
+    """A check at the stage that settles it: what to run first, the slot of its body, what of `co` hurts it."""
 
     check: Check
     slot: int
     runs: tuple[Run, ...]
+    harm: frozenset[int]
 
     def holds(self, values: Values, shape: Shape) -> bool:
         """Compute what the check needs, and decide it."""
@@ -96,13 +97,14 @@ class Plan:
     def _arrange(self, bodies: Sequence[tuple[Check, int]]) -> None:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done: set[int] = set()
+        hurt = harm(self.model, "co")
         for number, stage in enumerate(self.stages):
             for flags in (False, True):
                 waiting = [(c, slot) for c, slot in bodies if self._stage[slot] == number and c.flag is flags]
                 while waiting:
                     _, at = min((len(self._missing(slot, done)), at) for at, (_, slot) in enumerate(waiting))
                     check, slot = waiting.pop(at)
-                    test = Test(check, slot, self._take(self._missing(slot, done), done))
+                    test = Test(check, slot, self._take(self._missing(slot, done), done), hurt[check.name])
                     (stage.flags if flags else stage.axioms).append(test)
             later = {one for c, slot in bodies if self._stage[slot] > number for one in self._missing(slot, done)}
             now = {one for one in later if self._instructions[one].stage <= number}
@@ -179,11 +181,18 @@ class Plan:
             return self._computed("0", ())
         if isinstance(expr, Unary):
             operand = self._slot(expr.operand)
-            if expr.op == "*":
-                return self._computed("?", (self._computed("+", (operand,)),))
+            if expr.op in "+*":
+                return self._closure(expr, operand)
             op = "complement of a set" if expr.op == "~" and expr.kind is Kind.SET else expr.op
             return self._computed(op, (operand,))
         return self._binary(expr)
+
+    def _closure(self, expr: Unary, operand: int) -> int:
+        """`r+` or `r*`. Where only transitive co's are tried, co is its own closure."""
+        inner = expr.operand
+        is_co = isinstance(inner, Name) and inner.ref is None and inner.name == "co"
+        plus = operand if is_co and self.closed_co else self._computed("+", (operand,))
+        return plus if expr.op == "+" else self._computed("?", (plus,))
 
     def _binary(self, expr: Binary) -> int:
         """`[S] ; r` and `r ; [S]` only select rows or columns of r, which is cheaper than composing."""

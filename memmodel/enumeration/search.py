@@ -7,8 +7,9 @@ A family is skipped only if nothing in it could add to the findings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 from memmodel.enumeration.barriers import reductions_agree
@@ -17,6 +18,7 @@ from memmodel.enumeration.finals import Key, Question
 from memmodel.enumeration.meter import CANDIDATE, Meter
 from memmodel.enumeration.plan import Plan, Test, Values
 from memmodel.enumeration.problem import Problem
+from memmodel.enumeration.signs import LESS, MORE
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.enumeration.threads import Trace
 from memmodel.isa.memory import Location
@@ -256,7 +258,7 @@ class _Combination:
             return
         raised = [(test, self._pairs(test, values[test.slot])) for test in variant.raised] + self._raised(1, values)
         self._prepare(1, values)
-        for order in self.skeleton.fence_orders:
+        for order in self.skeleton.fence_orders():
             self._set(values, "sync_fence", order)
             if self.plan.stages[2].axioms and self._refused(self._failed(2, values)):
                 continue
@@ -272,18 +274,13 @@ class _Combination:
         """Look for consistent co's; only until nothing new can come of them."""
         news = any(self._new(test, pairs) for test, pairs in raised)
         late_flags = bool(self.plan.stages[3].flags)
-        locations = list(self.skeleton.coherence)
-        asked = [at for at, where in enumerate(locations) if where in self.question.locations]
-        for choice in _product(list(self.skeleton.coherence.values())):
+        for co, last in self.skeleton.coherence.choices(partial(self._alive, values)):
             if not (late_flags or news or self.search._adds(self.keys)):
                 return
-            endings = self._endings([(locations[at], choice[at][1]) for at in asked])
+            endings = self._endings(last)
             if not (late_flags or news or any(key not in self.findings.found for key, _ in endings)):
                 self.meter.spend(CANDIDATE // 20)
                 continue
-            co = 0
-            for matrix, _ in choice:
-                co |= matrix
             self._set(values, "co", co)
             if self._refused(self._failed(3, values)):
                 continue
@@ -296,12 +293,25 @@ class _Combination:
                     found = Candidate(self.traces, self.skeleton, variant, rf, order, co, memory)
                     self.findings.found[key] = found
 
-    def _endings(self, asked: Sequence[tuple[Location, int]]) -> list[tuple[Key, dict[Location, int]]]:
+    def _alive(self, values: Values, least: int, greatest: int) -> bool:
+        """Can a co between these be consistent? Axioms that only more (less) co hurts judge the least (greatest)."""
+        for co, hurt in ((least, MORE), (greatest, LESS)):
+            axioms = self.plan.stages[3].axioms
+            if not any(test.harm == hurt for test in axioms):
+                continue
+            self.meter.spend(CANDIDATE)
+            self._set(values, "co", co)
+            failed = {test.check.name for test in axioms if not test.holds(values, self.shape) and test.harm == hurt}
+            if self._refused(frozenset(failed)):
+                return False
+        return True
+
+    def _endings(self, last: dict[Location, int]) -> list[tuple[Key, dict[Location, int]]]:
         """The final states of a candidate as far as the question looks at them: one maximal write per location."""
         endings = []
-        for chosen in product(*(bits(last) for _, last in asked)):
+        for chosen in product(*(bits(last[where]) for where in self.question.locations)):
             memory = {}
-            for (where, _), write in zip(asked, chosen, strict=True):
+            for where, write in zip(self.question.locations, chosen, strict=True):
                 value = self.event_values[write]
                 assert value is not None
                 memory[where] = value
@@ -345,16 +355,6 @@ class _Combination:
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
         events = self.skeleton.events
         return name, frozenset((position(events[pair[0]]), position(events[pair[1]])))
-
-
-def _product(options: Sequence[Iterable[tuple[int, int]]]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """As itertools.product, but without first listing what there are too many of."""
-    if not options:
-        yield ()
-        return
-    for first in options[0]:
-        for others in _product(options[1:]):
-            yield (first, *others)
 
 
 def position(event: ExecutionEvent) -> Position:

@@ -1,29 +1,41 @@
-"""Whether more of a base relation can only hurt: then its smallest choices decide everything.
+"""Whether more, or less, of a base relation can only hurt: then some choices need not be tried.
 
-In: Model, name of a base relation. Out: yes or no. An occurrence is positive if a larger relation makes the whole
-larger, negative if it makes it smaller (below `~`, or right of `\\`).
+In: Model, name of a base relation. Out: for each check, what hurts it. An occurrence is positive if a larger relation
+makes the whole larger, negative if it makes it smaller (below `~`, or right of `\\`).
 """
 
 from __future__ import annotations
 
-from memmodel.cat.syntax import Binary, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
 
 _Signs = frozenset[int]
 _NONE: _Signs = frozenset()
+
+MORE: _Signs = frozenset((1,))
+LESS: _Signs = frozenset((-1,))
+
+
+def harm(model: Model, name: str) -> dict[str, _Signs]:
+    """For each check by name: can it stop holding when `name` grows (1), when it shrinks (-1), or either, or neither?
+
+    A larger body can only hurt a check, and only help a negated one.
+    """
+    signs = definition_signs(model, name)
+    return {check.name: _harm(check, name, signs) for check in model.checks}
+
+
+def _harm(check: Check, name: str, signs: list[_Signs]) -> _Signs:
+    body = _expr_signs(check.body, name, signs)
+    return _flip(body) if check.negated else body
 
 
 def least_suffices(model: Model, name: str, flags: bool) -> bool:
     """If a candidate is consistent, so is it with less of `name`, and raises no fewer flags (if these matter).
 
-    A smaller body can only help a check to hold, a larger one a negated check; and raised flags are checks that hold.
+    A flag is raised when its check holds.
     """
-    signs = definition_signs(model, name)
-    for check in model.checks:
-        if check.flag and not flags:
-            continue
-        if not _expr_signs(check.body, name, signs) <= {-1 if check.negated else 1}:
-            return False
-    return True
+    hurt = harm(model, name)
+    return all(hurt[check.name] <= MORE for check in model.checks if flags or not check.flag)
 
 
 def definition_signs(model: Model, name: str) -> list[_Signs]:

@@ -6,12 +6,12 @@ values, rf, sync_fence and co are tried on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Generic, TypeVar
+from functools import cached_property
 
 from memmodel.enumeration.barriers import BarrierEvent, Groups, meetings
+from memmodel.enumeration.coherence import Coherence
 from memmodel.enumeration.execution import (
     INITIAL_TAGS,
     Covered,
@@ -23,7 +23,7 @@ from memmodel.enumeration.execution import (
     static_relations,
 )
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.orders import Order, least_orders, partial_orders, write_orders
+from memmodel.enumeration.orders import least_orders, partial_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.threads import ThreadEvent
@@ -33,28 +33,11 @@ from memmodel.isa.ops import Barrier, Cover, Fence, Read, Write
 
 Paths = Sequence[tuple[ThreadEvent, ...]]
 
-MAX_ORDERED = 12
-"""More writes to one location, or more fence.sc, have more orders than anyone can try."""
+MAX_FENCES = 10
+"""More fence.sc in one execution have more orders than anyone can try."""
 
-_KEPT = 4
-"""Orders of so many events are kept for the next candidate; beyond that they are generated again."""
-
-_Choice = TypeVar("_Choice")
-
-
-@dataclass(frozen=True, slots=True)
-class _Again(Generic[_Choice]):
-    """Generated anew by every loop over it."""
-
-    make: Callable[[], Iterator[_Choice]]
-
-    def __iter__(self) -> Iterator[_Choice]:
-        return self.make()
-
-
-def kept(make: Callable[[], Iterator[_Choice]], count: int) -> Iterable[_Choice]:
-    """The choices that `make` yields for `count` events, kept if they are few."""
-    return tuple(make()) if count <= _KEPT else _Again(make)
+_FEW_FENCES = 3
+"""Orders of so many fences are kept for the next candidate."""
 
 
 def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
@@ -171,11 +154,19 @@ class Skeleton:
     # ---- choices -------------------------------------------------------------------------------------------
 
     @cached_property
+    def coherence(self) -> Coherence:
+        """The choices of co."""
+        return Coherence(self.writes, len(self.events), self._plan.closed_co)
+
     def fence_orders(self) -> Iterable[int]:
         """Every sync_fence, as a matrix; only the least ones where the model cannot gain from more."""
-        if len(self.fences) > MAX_ORDERED:
-            raise TooLarge(f"{len(self.fences)} fence.sc, more than {MAX_ORDERED}: too many orders to try")
-        return kept(self._orders_of_fences, len(self.fences))
+        if len(self.fences) > MAX_FENCES:
+            raise TooLarge(f"{len(self.fences)} fence.sc, more than {MAX_FENCES}: too many orders to try")
+        return self._orders_of_few_fences if len(self.fences) <= _FEW_FENCES else self._orders_of_fences()
+
+    @cached_property
+    def _orders_of_few_fences(self) -> tuple[int, ...]:
+        return tuple(self._orders_of_fences())
 
     def _orders_of_fences(self) -> Iterator[int]:
         related = self.relations["sr"]
@@ -185,33 +176,8 @@ class Skeleton:
         ]
         make = least_orders if self._plan.least_fences else partial_orders
         for order in make(len(self.fences), comparable):
-            yield self._matrix(order, self.fences)
-
-    @cached_property
-    def coherence(self) -> dict[Location, Iterable[tuple[int, int]]]:
-        """For each location the choices of co: its matrix, and the mask of its maximal writes."""
-        for where, writes in self.writes.items():
-            if len(writes) > MAX_ORDERED:
-                raise TooLarge(f"{len(writes)} writes to {where}, more than {MAX_ORDERED}: too many orders to try")
-        return {
-            where: kept(partial(self._orders_of_writes, writes), len(writes) - 1)
-            for where, writes in self.writes.items()
-        }
-
-    def _orders_of_writes(self, writes: Sequence[int]) -> Iterator[tuple[int, int]]:
-        initial, *others = writes
-        if not others:
-            yield 0, 1 << initial
-            return
-        first = sum(1 << event for event in others) << initial * self.shape.count
-        for order in write_orders(len(others), self._plan.closed_co):
-            last = sum(1 << event for event, row in zip(others, order, strict=True) if not row)
-            yield first | self._matrix(order, others), last
-
-    def _matrix(self, order: Order, events: Sequence[int]) -> int:
-        count = self.shape.count
-        matrix = 0
-        for event, row in zip(events, order, strict=True):
-            for later in bits(row):
-                matrix |= 1 << event * count + events[later]
-        return matrix
+            matrix = 0
+            for fence, row in zip(self.fences, order, strict=True):
+                for later in bits(row):
+                    matrix |= 1 << fence * len(self.events) + self.fences[later]
+            yield matrix
