@@ -28,7 +28,7 @@ from memmodel.isa.ops import Apply, Expr, Get, Op, Part
 from memmodel.isa.place import mask, mbarrier, shifted
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
 from memmodel.litmus.syntax import Operand
-from memmodel.ptx import Proxy, Scope
+from memmodel.ptx import DataType, Proxy, Scope
 
 _PAGE = "Data Movement and Conversion Instructions: "
 RELAXED_FAMILIES = frozenset({90, 100, 103, 110})
@@ -74,7 +74,8 @@ def reduce(call: Call) -> tuple[Op, ...]:
         check_unit(call, side, unit)
     offsets = [k * unit for k in elements(call, target, source, size // unit)]
     reads = sources(call, call.word("src") or "", source.address, offsets, grouped=in_group)
-    its = updates(call, call.word("dst") or "", target.address, offsets, call.scope or Scope.SYS, grouped=in_group)
+    space, scope = call.word("dst") or "", call.scope or Scope.SYS
+    its = updates(call, space, target.address, offsets, scope, call.type, grouped=in_group)
     if in_group:
         return (grouped(reads, its),)
     check_barrier(call, target, given["[mbar]"])
@@ -111,7 +112,9 @@ def check_unit(call: Call, side: End, unit: int) -> None:
         call.fail(f"{call.head} works on elements of {unit} bytes", side.operand, hint)
 
 
-def updates(call: Call, space: str, address: Expr, offsets: list[int], scope: Scope, *, grouped: bool) -> list[Part]:
+def updates(
+    call: Call, space: str, address: Expr, offsets: list[int], scope: Scope, type: DataType, *, grouped: bool
+) -> list[Part]:
     """An atomic read and write of each element of the destination, relaxed."""
     shared = ("SMEM",) if space.startswith("shared") else ()
     tags = ("M", "RLX", "RMW", "ASYNC", "BULK", *shared)
@@ -120,7 +123,7 @@ def updates(call: Call, space: str, address: Expr, offsets: list[int], scope: Sc
     parts = []
     for k, at in enumerate(offsets):
         where = shifted(address, at)
-        value = Apply(call.word("op") or "", (Get(f"$d{k}"), Get(f"$s{k}")), call.type)
+        value = Apply(call.word("op") or "", (Get(f"$d{k}"), Get(f"$s{k}")), type)
         parts.append(Part("read", where, read, f"$d{k}", track=track))
         parts.append(Part("write", where, write, value=value, rmw=True, track=track))
     return parts

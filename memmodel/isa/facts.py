@@ -73,6 +73,23 @@ def _targets(item: Instruction) -> Iterator[str]:
             return
 
 
+def changed(test: LitmusTest, name: str) -> bool:
+    """Can some instruction change this tensor map? It stays as declared if only tensor copies and fences name it."""
+    harmless = ("cp.async.bulk.tensor.", "cp.reduce.async.bulk.tensor.", "cp.async.bulk.prefetch.", "fence.")
+    return any(
+        _names(operand, name)
+        for thread in test.threads
+        for item in instructions(thread)
+        if not item.mnemonic.startswith(harmless)
+        for operand in item.operands
+    )
+
+
+def _names(operand: Operand, name: str) -> bool:
+    base = operand.base if isinstance(operand, Mem) else operand
+    return isinstance(base, Sym) and base.name == name
+
+
 def interest(test: LitmusTest) -> Mapping[str, frozenset[int]]:
     """For every variable that is no alias, the indices of elements that matter; empty if nothing is copied in bulk."""
     if not any(item.mnemonic.startswith(BULK) for thread in test.threads for item in instructions(thread)):

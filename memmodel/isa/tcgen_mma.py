@@ -187,8 +187,8 @@ _RULES = (
 )
 _OPERANDS = ("[d-tmem]", "a", "b-desc", "idesc", "enable-input-d", *(f"{name}?" for name in "cdefg"))
 _EVENTS = (
-    "an issue; outside of program order reads of the shared-memory operands (async proxy) and tensor-memory operands, "
-    "a read of the accumulator unless enable-input-d is known to be false, and its write; with .cta_group::2 also those "
+    "an issue; outside of program order reads of operands in shared memory (async proxy) and tensor memory, a "
+    "read of the accumulator unless enable-input-d is known to be false, and its write; with .cta_group::2 also those "
     "of the peer CTA, if the test has it"
 )
 

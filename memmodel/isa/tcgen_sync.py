@@ -144,8 +144,8 @@ ROWS = (
         ),
         ("[mbar]", "ctaMask?"),
         commit,
-        "an issue; when all earlier mma, cp and shift of the thread and CTA group are done an arrive-on, which releases "
-        "at .cluster scope; .multicast::cluster makes one in every CTA of the mask",
+        "an issue; when all earlier mma, cp and shift of the thread and CTA group are done an arrive-on, which "
+        "releases at .cluster scope; .multicast::cluster makes one in every CTA of the mask",
         PAGE + "tcgen05.commit",
         rules=(
             Rule(
