@@ -50,7 +50,7 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
     shipped = axioms_directory() / f"{name}.cat"
     if not name.endswith(".cat") and _is_file(shipped):
-        return parse_model(_read_shipped(shipped))
+        return parse_model(_read_shipped(shipped), (shipped.parent,))  # its includes lie beside it, wherever we run
     if _is_file(Path(name)):
         return parse_model(Source.read(name))
     near = nearest(name, shipped_models())
