@@ -38,6 +38,9 @@ class Logic:
     def name(self, variable: int) -> str:
         return self._names[variable]
 
+    def is_variable(self, formula: int) -> bool:
+        return formula in self._names
+
     def conj(self, items: Iterable[int]) -> int:
         """Conjunction; drops constants, repetitions and contradictions."""
         kept: set[int] = set()
@@ -92,6 +95,19 @@ class Logic:
         if then == other:
             return then
         return self.either(self.both(condition, then), self.both(-condition, other))
+
+    def refuted(self, formula: int) -> bool:
+        """Is a formula false at a glance: do the conjuncts it is made of, however deep, contradict one another?"""
+        kept: set[int] = set()
+        stack = [formula]
+        while stack:
+            item = stack.pop()
+            if item == FALSE or -item in kept:
+                return True
+            if item not in kept:
+                kept.add(item)
+                stack += (self._children[item] or ()) if item > 0 else ()
+        return self._exclusive(kept)
 
     def _exclusive(self, items: set[int]) -> bool:
         seen = set()

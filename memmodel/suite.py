@@ -52,11 +52,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How every test of the suite is run."""
+    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run."""
 
     engine: str = "auto"
     budget: Budget = field(default_factory=Budget)
     bound: int = 3
+    against: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
         model = _model(name)
         found = api.judge(test, model, engine=settings.engine, budget=settings.budget, bound=settings.bound)
         found = replace(found, times=replace(found.times, parse=reading))
-        report = Report.of(test, model, found, job.expected or expected_word(test, model.name))
+        report = Report.of(test, model, found, job.expected or expected_word(test, settings.against or model.name))
         return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]
 
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]

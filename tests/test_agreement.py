@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
-from strategies_programs import Program, model_texts, programs, quick
+from hypothesis import given
+from strategies_programs import Program, judged, model_texts, programs, quick
 
 from memmodel import engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Race, ShownEvent
@@ -37,7 +37,7 @@ def flagged(races: tuple[Race, ...]) -> set[tuple[str, frozenset[tuple[object, .
 
 def answer(test: LitmusTest, model: Model, name: str) -> Answer:
     found = engine.answer(test, model, engine=name, budget=LITTLE, bound=2)
-    assume(found.observation is not Observation.UNDECIDED and "budget" not in found.reason)
+    judged(found.observation is not Observation.UNDECIDED and "budget" not in found.reason)
     return found
 
 
@@ -51,9 +51,9 @@ def agree(text: str, model: Model) -> None:
     assert flagged(fast.races) == flagged(slow.races), where
     assert set(fast.flags) == set(slow.flags), where
     states = engine.outcomes(test, model, engine="enumerate", budget=LITTLE, bound=2)
-    assume(states.complete)
+    judged(states.complete)
     again = engine.outcomes(test, model, engine="z3", budget=LITTLE, bound=2)
-    assume(again.complete)
+    judged(again.complete)
     assert again.states == states.states, where
     assert any(state.satisfies for state in states.states) == (
         slow.observation in (Observation.SOMETIMES, Observation.ALWAYS)

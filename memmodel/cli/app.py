@@ -128,6 +128,9 @@ def suite(
     expected: Annotated[
         str | None, typer.Option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
     ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="NAME", help="Expect what the files say of this model.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     json_out: JsonOut = None,
     junit: Annotated[str | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
@@ -138,12 +141,13 @@ def suite(
 ) -> Exit:
     """Run every test below the paths and compare with what is expected.
 
-    Without --model each test runs under the models that its Expect line names.
+    Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
+    words: `--model my.cat --against ptx-9.3` shows what changes.
     """
     from memmodel import suite as runner
     from memmodel.cli.listing import run_suite
 
-    settings = runner.Settings(engine.value, parse_budget(budget), bound)
+    settings = runner.Settings(engine.value, parse_budget(budget), bound, against)
     work = runner.plan(paths or (), model or (), expected)
     return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, write=_write)
 

@@ -1,0 +1,123 @@
+"""Formulas are simplified as they are built: never their truth, and always the same formula for the same question."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies_programs import quick
+
+from memmodel.answer import Budget
+from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.solve.door import Door, Found
+
+NAMES = 4
+
+trees = st.recursive(
+    st.sampled_from(("true", "false", *range(NAMES))),
+    lambda inner: st.one_of(
+        st.tuples(st.just("not"), inner),
+        st.tuples(st.sampled_from(("both", "either")), inner, inner),
+        st.tuples(st.just("choose"), inner, inner, inner),
+        st.lists(inner, max_size=4).map(lambda items: ("conj", *items)),
+        st.lists(inner, max_size=4).map(lambda items: ("disj", *items)),
+    ),
+    max_leaves=12,
+)
+
+
+def build(logic: Logic, variables: list[int], tree) -> int:
+    if not isinstance(tree, tuple):
+        return {"true": TRUE, "false": FALSE}[tree] if isinstance(tree, str) else variables[tree]
+    word, *rest = tree
+    parts = [build(logic, variables, item) for item in rest]
+    if word == "not":
+        return -parts[0]
+    if word in ("conj", "disj"):
+        return getattr(logic, word)(parts)
+    return getattr(logic, word)(*parts)
+
+
+def truth(values: tuple[bool, ...], tree) -> bool:
+    if not isinstance(tree, tuple):
+        return tree == "true" if isinstance(tree, str) else values[tree]
+    word, *rest = tree
+    parts = [truth(values, item) for item in rest]
+    if word == "not":
+        return not parts[0]
+    if word == "choose":
+        return parts[1] if parts[0] else parts[2]
+    return all(parts) if word in ("conj", "both") else any(parts)
+
+
+@quick(300)
+@given(tree=trees)
+def test_building_keeps_the_truth_table(tree) -> None:
+    logic = Logic()
+    variables = [logic.var(f"v{i}") for i in range(NAMES)]
+    formula = build(logic, variables, tree)
+    for values in product((False, True), repeat=NAMES):
+        by_variable = dict(zip(variables, values, strict=True))
+        assert logic.value(formula, {}, by_variable.__getitem__) == truth(values, tree)
+
+
+@quick(100)
+@given(tree=trees)
+def test_equal_formulas_are_equal_integers(tree) -> None:
+    logic = Logic()
+    variables = [logic.var(f"v{i}") for i in range(NAMES)]
+    first = build(logic, variables, tree)
+    size = logic.size
+    assert build(logic, variables, tree) == first
+    assert logic.size == size
+
+
+@quick(60)
+@given(tree=trees)
+def test_clauses_have_the_models_of_the_formula(tree) -> None:
+    logic = Logic()
+    variables = [logic.var(f"v{i}") for i in range(NAMES)]
+    formula = build(logic, variables, tree)
+    door = Door(logic, Budget())
+    for values in product((False, True), repeat=NAMES):
+        fixed = [v if value else -v for v, value in zip(variables, values, strict=True)]
+        found = door.check([*fixed, formula])
+        assert found is (Found.SAT if truth(values, tree) else Found.UNSAT)
+
+
+@quick(60)
+@given(tree=trees)
+def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
+    logic = Logic()
+    variables = [logic.var(f"v{i}") for i in range(NAMES)]
+    door = Door(logic, Budget())
+    assert door.check([variables[0], -variables[1]]) is Found.SAT
+    formula = build(logic, variables, tree)
+    values = tuple(door.holds(v) for v in variables)
+    assert values[:2] == (True, False)
+    assert door.holds(formula) == truth(values, tree)
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 7, 12])
+def test_exactly_one_variable_holds(count: int) -> None:
+    logic = Logic()
+    when = logic.var("when")
+    group = [logic.var(f"v{i}") for i in range(count)]
+    logic.exactly_one(group, when)
+    door = Door(logic, Budget())
+    assert door.check([when, *(-v for v in group)]) is Found.UNSAT
+    for chosen in group:
+        assert door.check([when, chosen]) is Found.SAT
+        assert [v for v in group if door.holds(v)] == [chosen]
+        assert door.check([-when, chosen]) is Found.UNSAT
+    for first, second in pairwise(group):
+        assert logic.both(first, second) == FALSE
+    assert door.check([-when]) is Found.SAT
+
+
+def test_a_clause_without_literals_has_no_model() -> None:
+    logic = Logic()
+    logic.require()
+    assert Door(logic, Budget()).check() is Found.UNSAT
