@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memmodel.enumeration.barriers import BarrierEvent, combine, meetings, reductions_agree
-from memmodel.enumeration.threads import Half, Reduction, Resource
+from memmodel.enumeration.traces import Half, Reduction, Resource
 
 ONE: Resource = ("cta", (0,), (1,))
 TWO: Resource = ("cta", (0,), (2,))

@@ -121,7 +121,7 @@ def everything(problem: Problem, plan: Plan) -> Iterator[tuple[Execution, list[d
             for rf, fence_order, co in product(
                 product(*sources), orders_of_fences(fences, static["sr"], count), orders_of_writes(events, count)
             ):
-                chosen = {"rf": rows_of(rf, count), "co": co, "sync_fence": fence_order, "syncbar": variant.syncbar}
+                chosen = {"rf": rows_of(rf, count), "co": co, "sync_fence": fence_order, **variant.chosen}
                 execution = Execution(events, sets, {**static, **chosen})
                 yield execution, [trace.registers for trace in traces]
 

@@ -27,6 +27,7 @@ from memmodel.enumeration.meter import BudgetSpent, Meter
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.search import Candidate, Findings, Search, smallest_blame
+from memmodel.enumeration.skeleton import with_bad
 from memmodel.enumeration.witness import make_witness, shown_event
 from memmodel.errors import InternalError
 from memmodel.isa.memory import Location
@@ -145,14 +146,15 @@ def execution_of(problem: Problem, candidate: Candidate) -> Execution:
     values: list[int | None] = [problem.memory.initial[where] for where in problem.locations]
     for trace in candidate.traces:
         values.extend(trace.values)
-    events = tuple(replace(event, value=value) for event, value in zip(skeleton.events, values, strict=True))
+    bad = candidate.variant.bad
+    events = tuple(replace(e, value=v) for e, v in zip(with_bad(skeleton.events, bad), values, strict=True))
     chosen = {
         "rf": skeleton.shape.unpack(candidate.rf),
         "co": skeleton.shape.unpack(candidate.co),
         "sync_fence": skeleton.shape.unpack(candidate.sync_fence),
-        "syncbar": candidate.variant.syncbar,
+        **candidate.variant.chosen,
     }
-    return Execution(events, skeleton.sets, {**skeleton.relations, **chosen})
+    return Execution(events, {**skeleton.sets, "MBBAD": bad}, {**skeleton.relations, **chosen})
 
 
 def final_memory(execution: Execution, asked: Mapping[Location, int]) -> dict[Location, int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise, product
 
-from memmodel.enumeration.threads import Half, Reduction, Resource
+from memmodel.enumeration.traces import Half, Reduction, Resource
 from memmodel.errors import InternalError
 
 Groups = dict[tuple[Resource, int], frozenset[int]]

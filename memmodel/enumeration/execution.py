@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memmodel.enumeration.traces import Operation
 from memmodel.isa.memory import Location
 from memmodel.litmus.syntax import Instruction
 from memmodel.ptx import Place, Scope, Space
@@ -23,9 +24,9 @@ INITIAL_TAGS = frozenset(("IW", "W", "M", "GEN", "WEAK"))
 
 STATIC_RELATIONS = (
     *("po", "rmw", "id", "int", "ext", "loc", "vloc", "sr", "scta", "scluster", "sgpu", "addr", "data", "ctrl"),
-    *("spcta", "sri", "covers", "iss", "compl", "mbar", "mbarobs", "mbarfr", "samebar", "scg", "smma"),
+    *("spcta", "sri", "covers", "iss", "compl", "samebar", "scg", "smma"),
 )
-"""Base relations that no choice changes. The last eight speak of asynchronous operations, which have no events here."""
+"""Base relations that no choice changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,10 @@ class Covered:
 class ExecutionEvent:
     """One event. `thread` is the thread's number and `order` its place in the thread (both None for an initial write).
 
-    `covers`: None for a fence about all memory. `address`: where a memory event's location lies.
-    `addr`, `data`, `ctrl`, `rmw`: numbers (`order`) of earlier reads of the thread that it depends on so; `rmw` has at
-    most one. `location`, `vaddr`, `value` are None for events that access no memory.
+    `covers`: None for a fence about all memory. `address`: where a memory event's location lies. `seat`: for a signal,
+    the CTA that its scope starts from. `addr`, `data`, `ctrl`, `rmw`, `completes`: numbers (`order`) of the thread's
+    events that it depends on so, or completes; `rmw` has at most one, as has `source`, the issue of a part or signal.
+    `location`, `vaddr`, `value` are None for events that access no memory.
     """
 
     tags: frozenset[str]
@@ -62,11 +64,18 @@ class ExecutionEvent:
     address: int | None = None
     instruction: Instruction | None = None
     step: int | None = None
+    part: int | None = None
+    source: tuple[int, ...] = ()
+    completes: tuple[int, ...] = ()
+    operation: Operation | None = None
+    seat: Place | None = None
+    unit: int | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Events in order (initial writes first, then thread by thread in program order) and the base relations on them."""
+    """Events in order (initial writes first, then thread by thread as created) and the base relations on them."""
 
     events: tuple[ExecutionEvent, ...]
     sets: dict[str, int]
@@ -114,6 +123,7 @@ def static_relations(events: Sequence[ExecutionEvent]) -> dict[str, Rows]:
     """The base relations that the events decide without any choice: all but rf, co, fr, syncbar and sync_fence."""
     count = len(events)
     everything = (1 << count) - 1
+    ordered = sum(1 << index for index, event in enumerate(events) if event.part is None)
     number = {(event.thread, event.order): index for index, event in enumerate(events) if event.thread is not None}
     of_thread: dict[int, int] = {}
     of_location: dict[Location, int] = {}
@@ -138,59 +148,81 @@ def static_relations(events: Sequence[ExecutionEvent]) -> dict[str, Rows]:
         mine = of_thread[event.thread]
         relations["int"][a] = mine
         relations["ext"][a] = everything & ~mine
-        relations["po"][a] = mine & ~((2 << a) - 1)
-        for name, sources in (("rmw", event.rmw), ("addr", event.addr), ("data", event.data), ("ctrl", event.ctrl)):
+        if event.part is None:
+            relations["po"][a] = mine & ordered & ~((2 << a) - 1)
+        for name, sources in (
+            *(("rmw", event.rmw), ("addr", event.addr), ("data", event.data), ("ctrl", event.ctrl)),
+            *(("iss", event.source), ("compl", event.completes)),
+        ):
             for source in sources:
                 relations[name][number[event.thread, source]] |= 1 << a
     _add_scopes(events, relations)
     _add_places(events, relations)
+    _add_pairs(events, relations)
     return relations
 
 
 def _add_scopes(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) -> None:
-    """Fill sr, scta, scluster and sgpu."""
+    """Fill sr, sri, scta, scluster and sgpu."""
     placed = [(a, event, event.place) for a, event in enumerate(events) if event.place is not None]
     for a, left, here in placed:
         assert here is not None
         for b, right, there in placed:
             assert there is not None
-            if here.shares(Scope.CTA, there):
-                relations["scta"][a] |= 1 << b
-            if here.shares(Scope.CLUSTER, there):
-                relations["scluster"][a] |= 1 << b
-            if here.shares(Scope.GPU, there):
-                relations["sgpu"][a] |= 1 << b
+            for name, scope in (("scta", Scope.CTA), ("scluster", Scope.CLUSTER), ("sgpu", Scope.GPU)):
+                if here.shares(scope, there):
+                    relations[name][a] |= 1 << b
             if left.scope is None or right.scope is None:
                 continue
-            if left.thread == right.thread or (here.shares(left.scope, there) and there.shares(right.scope, here)):
-                relations["sr"][a] |= 1 << b
+            for name, mine, other in (("sri", here, there), ("sr", left.seat or here, right.seat or there)):
+                if left.thread == right.thread or (mine.shares(left.scope, other) and other.shares(right.scope, mine)):
+                    relations[name][a] |= 1 << b
 
 
 def _add_places(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) -> None:
-    """Fill spcta, sri and covers."""
+    """Fill spcta and covers."""
     performed = [_performed(event) for event in events]
     for a, event in enumerate(events):
-        relations["sri"][a] = relations["sr"][a]
+        about = "F" in event.tags or event.covers is not None
         for b, other in enumerate(events):
             if performed[a] is not None and performed[a] == performed[b]:
                 relations["spcta"][a] |= 1 << b
-            if "F" in event.tags and "M" in other.tags and _covers(event, other):
+            if about and _covers(event, other):
                 relations["covers"][a] |= 1 << b
 
 
+def _add_pairs(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) -> None:
+    """Fill samebar, scg and smma."""
+    objects = [None if event.operation is None else event.operation.object for event in events]
+    for a, event in enumerate(events):
+        for b, other in enumerate(events):
+            if a != b and objects[a] is not None and objects[a] == objects[b]:
+                relations["samebar"][a] |= 1 << b
+            if event.unit is not None and event.unit == other.unit:
+                relations["scg"][a] |= 1 << b
+            both_accumulate = {"MMA", "TMEM"} <= event.tags & other.tags and event.form is not None
+            if both_accumulate and event.form == other.form and event.location == other.location:
+                relations["smma"][a] |= 1 << b
+
+
 def _performed(event: ExecutionEvent) -> tuple[object, ...] | None:
-    """The CTA in which an event is performed: shared memory is accessed where it lies."""
-    if event.location is not None and event.location.owner is not None:
-        return event.location.owner
+    """The CTA in which an event is performed: shared memory, and an object in it, is accessed where it lies."""
+    location = event.location if event.operation is None else event.operation.object
+    if location is not None and location.space is Space.SHARED:
+        return location.owner
     return None if event.place is None else event.place.cta_id
 
 
 def _covers(fence: ExecutionEvent, access: ExecutionEvent) -> bool:
-    """Does the access lie in what the fence is about?"""
+    """Is the fence about this event: a memory event in its state space or range, or an init that it covers?"""
     covered, location = fence.covers, access.location
+    if covered is not None and covered.what == "init":
+        earlier = access.thread == fence.thread and (access.order or 0) < (fence.order or 0)
+        return "MBINIT" in access.tags and earlier
+    if "M" not in access.tags or location is None:
+        return False
     if covered is None:
         return True
-    assert location is not None
     if covered.what == "own-shared":
         return location.space is Space.SHARED and fence.place is not None and location.owner == fence.place.cta_id
     if covered.what == "shared":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 
-from memmodel.enumeration.loops import assigned
+from memmodel.enumeration.loops import assigned, is_hidden
 from memmodel.enumeration.problem import Problem
 from memmodel.errors import InputError
 from memmodel.isa import programs
@@ -111,7 +111,7 @@ def _everything(test: LitmusTest) -> tuple[Term, ...]:
     terms: list[Term] = []
     for thread, program in zip(test.threads, programs(test), strict=True):
         names = {one.register for one in test.registers if one.thread == thread.name}
-        names.update(name for step in program.steps if (name := assigned(step.op)) and not name.startswith("$"))
+        names.update(name for step in program.steps for name in assigned(step.op) if not is_hidden(name))
         terms.extend(RegValue(thread.name, name) for name in sorted(names))
     return (*terms, *(LocValue(where.name, where.index, _cta(where)) for where in MemoryMap(test).initial))
 

@@ -10,7 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memmodel.isa.ops import Assign, Barrier, Expr, Jump, Op, Read, Reduce, Write, registers_of
+from memmodel.isa.ops import (
+    Assign,
+    Barrier,
+    Expr,
+    Fence,
+    Issue,
+    Jump,
+    Mbarrier,
+    Op,
+    Part,
+    Read,
+    Reduce,
+    Wait,
+    Write,
+    registers_of,
+)
 from memmodel.isa.program import Program, Step
 
 
@@ -25,22 +40,43 @@ class Loop:
 
 def expressions(op: Op) -> tuple[Expr, ...]:
     """The expressions that a step evaluates."""
+    found: tuple[Expr | None, ...] = ()
     if isinstance(op, Assign | Reduce):
-        return (op.value,)
-    if isinstance(op, Jump):
-        return () if op.when is None else (op.when,)
-    if isinstance(op, Read):
-        return (op.address,)
-    if isinstance(op, Write):
-        return (op.value, op.address) if op.when is None else (op.value, op.address, op.when)
-    if isinstance(op, Barrier):
-        return op.key if op.count is None else (*op.key, op.count)
-    return ()
+        found = (op.value,)
+    elif isinstance(op, Jump):
+        found = (op.when,)
+    elif isinstance(op, Read):
+        found = (op.address,)
+    elif isinstance(op, Write):
+        found = (op.value, op.address, op.when)
+    elif isinstance(op, Barrier):
+        found = (*op.key, op.count)
+    elif isinstance(op, Mbarrier):
+        found = (op.address, op.count, op.bytes, op.parity, op.state)
+    elif isinstance(op, Wait):
+        found = (op.pending,)
+    elif isinstance(op, Issue):
+        found = tuple(
+            one for part in op.parts for one in (part.address, part.value if isinstance(part, Part) else part.bytes)
+        )
+    return tuple(one for one in found if one is not None)
 
 
-def assigned(op: Op) -> str | None:
-    """The register that a step assigns, if any."""
-    return op.register if isinstance(op, Assign | Read | Reduce) else None
+def assigned(op: Op) -> tuple[str, ...]:
+    """The registers that a step assigns."""
+    found: tuple[str | None, ...] = ()
+    if isinstance(op, Assign | Read | Reduce):
+        found = (op.register,)
+    elif isinstance(op, Mbarrier):
+        found = (op.register, op.pending)
+    elif isinstance(op, Issue):
+        found = tuple(part.register for part in op.parts if isinstance(part, Part))
+    return tuple(one for one in found if one is not None)
+
+
+def is_hidden(register: str) -> bool:
+    """Is it no register of the program, but a temporary of one instruction or a note beside an mbarrier state?"""
+    return register.startswith("$") or "#" in register
 
 
 def used(step: Step) -> frozenset[str]:
@@ -69,15 +105,20 @@ def _spins(program: Program, first: int, last: int, back: dict[int, int], live: 
         return False
     for number, step in enumerate(program.steps):
         if number in inside:
-            if not isinstance(step.op, Assign | Jump | Read | Write):
-                return False
-            if isinstance(step.op, Write) and step.op.when is None:
-                return False
-            if assigned(step.op) in live:
+            if _leaves_something(step.op) or not live.isdisjoint(assigned(step.op)):
                 return False
         elif any(target in inside and target != first for target in _targets(program, number)):
             return False
     return True
+
+
+def _leaves_something(op: Op) -> bool:
+    """Does a round with such a step differ for others from no round at all?"""
+    if isinstance(op, Write):
+        return op.when is None
+    if isinstance(op, Mbarrier):
+        return op.action != "test"
+    return not isinstance(op, Assign | Jump | Read | Fence | Wait)
 
 
 def _targets(program: Program, number: int) -> Sequence[int]:
@@ -94,7 +135,7 @@ def _live_before(program: Program) -> list[frozenset[str]]:
     Temporaries of an instruction (`$…`) never outlive it.
     """
     steps = program.steps
-    seen_at_end = frozenset(name for step in steps if (name := assigned(step.op)) and not name.startswith("$"))
+    seen_at_end = frozenset(name for step in steps for name in assigned(step.op) if not is_hidden(name))
     live: list[frozenset[str]] = [frozenset()] * len(steps) + [seen_at_end]
     reads = [frozenset(name for name in used(step) if not name.startswith("$")) for step in steps]
     changed = True
@@ -107,8 +148,8 @@ def _live_before(program: Program) -> list[frozenset[str]]:
                 after = live[number + 1]
             for target in _targets(program, number):
                 after |= live[target]
-            if step.guard is None and (name := assigned(step.op)):
-                after -= {name}
+            if step.guard is None:
+                after -= frozenset(assigned(step.op))
             before = after | reads[number]
             if before != live[number]:
                 live[number] = before

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 
 from memmodel.enumeration.loops import expressions
 from memmodel.enumeration.meter import Meter
-from memmodel.enumeration.threads import Resource, Runner, Runs, ThreadEvent, Trace
+from memmodel.enumeration.threads import Asked, Runner
+from memmodel.enumeration.traces import Resource, Runs, Trace
 from memmodel.errors import TooLarge
 from memmodel.isa import programs
 from memmodel.isa.memory import Location, MemoryMap
 from memmodel.isa.ops import (
     AddressOf,
     Apply,
-    Barrier,
     Commit,
     Const,
     Expr,
-    Fence,
     Issue,
     Mbarrier,
     Read,
@@ -47,11 +46,6 @@ class Problem:
     locations: tuple[Location, ...]
     traces: tuple[tuple[Trace, ...], ...]
     cut: bool
-
-    def tags(self, runner: Runner, event: ThreadEvent) -> frozenset[str]:
-        """The cat sets of an event of a trace."""
-        op = runner.program.steps[event.step].op
-        return op.event.tags if isinstance(op, Read | Write | Fence | Barrier) else frozenset()
 
     def size_of(self, resource: Resource) -> int:
         """How many threads of the test share a barrier's domain instance."""
@@ -103,9 +97,11 @@ def refuse_asynchronous(runners: Sequence[Runner]) -> None:
 
 
 def _run(runner: Runner, domain: Domain, threads: int, meter: Meter) -> Runs:
-    def values(where: Location | Reduce, taken: int) -> Sequence[int]:
+    def values(where: Location | Reduce | Asked, taken: int) -> Sequence[int]:
         if isinstance(where, Location):
             return domain[where]
+        if isinstance(where, Asked):
+            return (0, 1)
         return range(threads + 1) if where.op == "popc" else (0, 1)
 
     return runner.run(values, meter)

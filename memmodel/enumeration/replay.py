@@ -16,11 +16,13 @@ from memmodel.enumeration.choice import Choice, EventId
 from memmodel.enumeration.evaluate import evaluate
 from memmodel.enumeration.execution import Execution, ExecutionEvent, Rows, base_sets, rows_of, static_relations
 from memmodel.enumeration.finals import condition_question
+from memmodel.enumeration.mbarriers import Told, tell
 from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.orders import closed
-from memmodel.enumeration.problem import Problem, make_runners, refuse_asynchronous
-from memmodel.enumeration.skeleton import barrier_events, build_events
-from memmodel.enumeration.threads import Trace
+from memmodel.enumeration.problem import Problem, make_runners
+from memmodel.enumeration.skeleton import barrier_events, build_events, mbarrier_objects, with_bad
+from memmodel.enumeration.threads import Asked
+from memmodel.enumeration.traces import Trace, answers
 from memmodel.enumeration.witness import make_witness
 from memmodel.errors import InternalError
 from memmodel.isa.memory import Location, MemoryMap
@@ -46,7 +48,6 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
     memory = MemoryMap(test)
     runners = make_runners(test, memory, None)
-    refuse_asynchronous(runners)
     problem = Problem(test, memory, runners, tuple(memory.initial), (), cut=False)
     traces = _run(problem, choice)
     paths = [trace.events for trace in traces]
@@ -55,11 +56,15 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     for trace in traces:
         values.extend(trace.values)
     events = tuple(replace(e, value=v) for e, v in zip(build_events(problem, paths), values, strict=True))
+    told = _objects(problem, events, choice, numbers)
+    events = with_bad(events, told.bad)
     relations = static_relations(events)
     relations["rf"] = _reads_from(events, numbers.pairs(choice.rf))
     relations["co"] = _coherence(events, numbers.pairs(choice.co))
     relations["sync_fence"] = _fence_order(events, relations["sr"], numbers.pairs(choice.sync_fence))
     relations["syncbar"] = _barriers(problem, barrier_events(problem, paths), choice, numbers, len(events))
+    for name, pairs in (("mbar", told.mbar), ("mbarobs", told.mbarobs), ("mbarfr", told.mbarfr)):
+        relations[name] = rows_of(pairs, len(events))
     if not reductions_agree([one for trace in traces for one in trace.reductions]):
         raise InternalError("replay: a barrier reduction does not return the combination of its values")
     evaluation = evaluate(model, Execution(events, base_sets(events), relations))
@@ -74,19 +79,28 @@ def _run(problem: Problem, choice: Choice) -> list[Trace]:
     """Each thread once, its reads returning the values that the choice lists."""
     if len(choice.reads) != len(problem.runners):
         raise InternalError("replay: values for another number of threads")
+    results = choice.results or ((),) * len(problem.runners)
+    if len(results) != len(problem.runners):
+        raise InternalError("replay: results for another number of threads")
     meter = Meter(_BUDGET)
     traces = []
-    for runner, reads in zip(problem.runners, choice.reads, strict=True):
+    for runner, reads, told in zip(problem.runners, choice.reads, results, strict=True):
 
-        def given(_: Location | Reduce, taken: int, reads: tuple[int, ...] = reads) -> Sequence[int]:
-            return reads[taken : taken + 1]
+        def given(
+            where: Location | Reduce | Asked, taken: int, reads: tuple[int, ...] = reads, told: tuple[int, ...] = told
+        ) -> Sequence[int]:
+            return (told if isinstance(where, Asked) else reads)[taken : taken + 1]
 
         runs = runner.run(given, meter).traces
+        name = runner.thread.name
         if len(runs) != 1:
-            raise InternalError(f"replay: thread {runner.thread.name} does not reach its end with the values {reads}")
-        taken = sum("R" in problem.tags(runner, event) for event in runs[0].events) + len(runs[0].reductions)
+            raise InternalError(f"replay: thread {name} does not reach its end with the values {reads}, {told}")
+        taken = sum("R" in event.made.tags for event in runs[0].events) + len(runs[0].reductions)
+        heard = sum(len(answers(event.operation)) for event in runs[0].events)
         if taken != len(reads):
-            raise InternalError(f"replay: thread {runner.thread.name} takes {taken} values, not {len(reads)}")
+            raise InternalError(f"replay: thread {name} takes {taken} values, not {len(reads)}")
+        if heard != len(told):
+            raise InternalError(f"replay: thread {name} hears {heard} results, not {len(told)}")
         traces.append(runs[0])
     return traces
 
@@ -175,6 +189,24 @@ def _barriers(problem: Problem, halves: Sequence[BarrierEvent], choice: Choice, 
         if met(groups) == asked:
             return rows_of(pairs, count)
     raise InternalError("replay: the barriers cannot complete in the way chosen")
+
+
+def _objects(problem: Problem, events: Sequence[ExecutionEvent], choice: Choice, numbers: _Numbers) -> Told:
+    """The order of updates, and what the tests see, for every mbarrier object."""
+    orders = {where: [numbers.of(name) for name in names] for where, names in choice.mbar}
+    seen = {numbers.of(name): over for name, over in choice.seen}
+    chosen = []
+    for one in mbarrier_objects(problem, events):
+        walk = one.walk(orders.pop(one.location, []))
+        if walk is None:
+            raise InternalError(f"replay: the operations on {one.location} cannot have the order chosen")
+        its = {test.event: seen.pop(test.event, -1) for test in one.tests}
+        if not one.fits(walk, its):
+            raise InternalError(f"replay: the tests of {one.location} cannot see {its}")
+        chosen.append((one, walk, its))
+    if seen or any(orders.values()):
+        raise InternalError("replay: an order of updates, or what a test sees, for what is no such event")
+    return tell(chosen)
 
 
 def _finals(events: Sequence[ExecutionEvent], co: Rows, choice: Choice, numbers: _Numbers) -> dict[Location, int]:

@@ -20,7 +20,7 @@ from memmodel.enumeration.plan import Plan, Test, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.signs import LESS, MORE
 from memmodel.enumeration.skeleton import Skeleton, Variant
-from memmodel.enumeration.threads import Trace
+from memmodel.enumeration.traces import Trace
 from memmodel.isa.memory import Location
 from memmodel.isa.ops import Read
 

@@ -7,10 +7,11 @@ values, rf, sync_fence and co are tried on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
-from memmodel.enumeration.barriers import BarrierEvent, Groups, meetings
+from memmodel.enumeration.barriers import BarrierEvent, meetings
 from memmodel.enumeration.coherence import Coherence
 from memmodel.enumeration.execution import (
     INITIAL_TAGS,
@@ -23,13 +24,16 @@ from memmodel.enumeration.execution import (
     static_relations,
 )
 from memmodel.enumeration.matrix import Shape
+from memmodel.enumeration.mbarriers import Object, Use, tellings
 from memmodel.enumeration.orders import least_orders, partial_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
-from memmodel.enumeration.threads import ThreadEvent
+from memmodel.enumeration.traces import ThreadEvent
 from memmodel.errors import TooLarge
-from memmodel.isa.memory import Location
-from memmodel.isa.ops import Barrier, Cover, Fence, Read, Write
+from memmodel.isa.memory import Location, cta_places
+from memmodel.isa.ops import Cover
+
+_DONE = frozenset({"MBDONE"})
 
 Paths = Sequence[tuple[ThreadEvent, ...]]
 
@@ -51,17 +55,18 @@ def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
         )
         for where in problem.locations
     ]
+    seats = {place.cta_id: place for place in cta_places(problem.test)}
     for number, (runner, path) in enumerate(zip(problem.runners, paths, strict=True)):
         for order, event in enumerate(path):
-            step = runner.program.steps[event.step]
-            assert isinstance(step.op, Read | Write | Fence | Barrier)
+            made, operation = event.made, event.operation
+            signals = operation is not None and event.part is not None
             events.append(
                 ExecutionEvent(
-                    step.op.event.tags,
+                    made.tags | _DONE if operation is not None and operation.done else made.tags,
                     number,
                     order,
                     runner.thread.place,
-                    step.op.event.scope,
+                    made.scope,
                     event.cell.location if event.cell else None,
                     event.cell.vaddr if event.cell else None,
                     None,
@@ -69,10 +74,17 @@ def build_events(problem: Problem, paths: Paths) -> tuple[ExecutionEvent, ...]:
                     tuple(bits(event.data)),
                     tuple(bits(event.ctrl)),
                     () if event.rmw is None else (event.rmw,),
-                    _covered(step.op.event.covers, event.range_at),
+                    _covered(made.covers, event.range_at),
                     problem.memory.address_of(event.cell.location) if event.cell else None,
-                    step.instruction,
+                    runner.program.steps[event.step].instruction,
                     event.step,
+                    event.part,
+                    () if event.source is None else (event.source,),
+                    tuple(bits(event.completes)),
+                    operation,
+                    seats.get(operation.object.owner or ()) if operation is not None and signals else None,
+                    made.unit,
+                    made.form,
                 )
             )
     return tuple(events)
@@ -96,12 +108,35 @@ def barrier_events(problem: Problem, paths: Paths) -> list[BarrierEvent]:
     return halves
 
 
+def mbarrier_objects(problem: Problem, events: Sequence[ExecutionEvent]) -> list[Object]:
+    """The mbarrier objects that an execution uses."""
+    found: dict[Location, list[Use]] = {}
+    for number, event in enumerate(events):
+        if event.operation is not None:
+            assert event.thread is not None and event.order is not None
+            source = event.source[0] if event.source else None
+            use = Use(number, event.thread, event.order, source, event.operation)
+            found.setdefault(event.operation.object, []).append(use)
+    return [Object(where, problem.memory.mbarrier_count(where), uses) for where, uses in found.items()]
+
+
+def with_bad(events: tuple[ExecutionEvent, ...], bad: int) -> tuple[ExecutionEvent, ...]:
+    """The events, those of the mask being in MBBAD."""
+    return tuple(
+        replace(event, tags=event.tags | {"MBBAD"}) if bad >> number & 1 else event
+        for number, event in enumerate(events)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A skeleton with its barriers decided: syncbar, the plan's slots after the first stage, failed axioms, flags."""
+    """A skeleton with its barriers and mbarrier objects decided.
 
-    groups: Groups
-    syncbar: Rows
+    `chosen`: the relations that this decides. `bad`: the set MBBAD. `values`: the plan's slots after the first stage.
+    """
+
+    chosen: dict[str, Rows]
+    bad: int
     values: Values
     failed: frozenset[str]
     raised: tuple[Test, ...]
@@ -134,22 +169,25 @@ class Skeleton:
     def _variants(self, problem: Problem, halves: list[BarrierEvent]) -> Iterator[Variant]:
         sizes = {one.half.resource: problem.size_of(one.half.resource) for one in halves}
         plan, count = self._plan, len(self.events)
-        for groups, pairs in meetings(halves, sizes):
-            syncbar = rows_of(pairs, count)
+        objects = mbarrier_objects(problem, self.events)
+        for (_, pairs), told in product(meetings(halves, sizes), tellings(objects)):
+            names = ("syncbar", "mbar", "mbarobs", "mbarfr")
+            chosen = {
+                name: rows_of(its, count)
+                for name, its in zip(names, (pairs, told.mbar, told.mbarobs, told.mbarfr), strict=True)
+            }
             values = [0] * plan.size
             for name, slot in plan.slots.items():
                 if plan.is_set[name]:
-                    values[slot] = self.sets.get(name, 0)
-                elif name == "syncbar":
-                    values[slot] = self.shape.pack(syncbar)
+                    values[slot] = told.bad if name == "MBBAD" else self.sets.get(name, 0)
                 elif name not in CHOSEN:
-                    values[slot] = self.shape.pack(self.relations[name])
+                    values[slot] = self.shape.pack(chosen[name] if name in chosen else self.relations[name])
             stage = plan.stages[0]
             failed = frozenset(test.check.name for test in stage.axioms if not test.holds(values, self.shape))
             raised = tuple(test for test in stage.flags if test.holds(values, self.shape))
             for run in stage.prepare:
                 run(values, self.shape)
-            yield Variant(groups, syncbar, values, failed, raised)
+            yield Variant(chosen, told.bad, values, failed, raised)
 
     # ---- choices -------------------------------------------------------------------------------------------
 

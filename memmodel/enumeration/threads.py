@@ -8,95 +8,52 @@ Left open: where the values that it read came from.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
 
-from memmodel.enumeration.loops import Loop, assigned, find_loops
+from memmodel.enumeration.loops import Loop, assigned, find_loops, is_hidden
 from memmodel.enumeration.meter import CANDIDATE, STEP, Meter
-from memmodel.errors import InputError, InternalError
+from memmodel.enumeration.traces import Half, Operation, Reduction, Runs, State, ThreadEvent, Trace
+from memmodel.errors import InputError
 from memmodel.isa.arith import apply
 from memmodel.isa.memory import Cell, Location, MemoryMap
 from memmodel.isa.ops import (
     AddressOf,
     Assign,
     Barrier,
+    Commit,
     Const,
+    Event,
     Expr,
     Fence,
     Get,
+    Issue,
     Jump,
+    Mbarrier,
+    Op,
+    Part,
     Read,
     Reduce,
+    Signal,
+    Wait,
     Write,
     registers_of,
 )
 from memmodel.isa.program import Program, Step
 from memmodel.litmus.syntax import LitmusTest, Thread
 
-Resource = tuple[object, ...]
-"""A barrier: the domain, which CTA, cluster or warp, and the values of its key."""
-
 
 @dataclass(frozen=True, slots=True)
-class Half:
-    """One half of a barrier as executed: which resource, and how many arrivals it asks for.
+class Asked:
+    """What a thread wants to know of an mbarrier object: "test" (0 or 1), "state" (phases over) or "pending"."""
 
-    `count` 0: all threads of the domain that the test has; negative: those that arrive.
-    """
-
-    half: str
-    resource: Resource
-    count: int
+    object: Location
+    what: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadEvent:
-    """One event of a trace. `addr`, `data`, `ctrl`: masks over the trace's events. `rmw`: the atom's read, or None.
-
-    `range_at`: where the range of a fence with a range begins.
-    """
-
-    step: int
-    cell: Cell | None = None
-    addr: int = 0
-    data: int = 0
-    ctrl: int = 0
-    rmw: int | None = None
-    half: Half | None = None
-    range_at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """What a thread put into a barrier reduction of one generation and what it took the result to be."""
-
-    resource: Resource
-    generation: int
-    op: str
-    value: int
-    result: int
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One complete run of a thread: events (apart from values, which make `values`), registers at the end."""
-
-    events: tuple[ThreadEvent, ...]
-    values: tuple[int | None, ...]
-    registers: dict[str, int]
-    reductions: tuple[Reduction, ...]
-
-
-@dataclass(slots=True)
-class Runs:
-    """The traces of one thread. `cut`: a loop was stopped at the bound. `read`: the locations that any trace reads."""
-
-    traces: list[Trace] = field(default_factory=list)
-    cut: bool = False
-    read: set[Location] = field(default_factory=set)
-
-
-Oracle = Callable[[Location | Reduce, int], Sequence[int]]
-"""The values that a read of a location, or a barrier reduction, may return; with the number of values taken before."""
+Oracle = Callable[[Location | Reduce | Asked, int], Sequence[int]]
+"""The values that a read of a location, or a barrier reduction, or an operation on an mbarrier object may return; with
+the number of values taken before, those of mbarrier objects counted apart."""
 
 
 class Runner:
@@ -120,51 +77,59 @@ class Runner:
 
     def run(self, oracle: Oracle, meter: Meter) -> Runs:
         """All complete runs, depth first over the values that `oracle` offers."""
-        runs = Runs()
-        pending = [_State(dict(self.initial))]
-        while pending:
-            state = pending.pop()
-            self._advance(state, oracle, runs, pending, meter)
-        return runs
+        walk = _Walk(oracle, meter, Runs(), [State(dict(self.initial))])
+        while walk.pending:
+            self._advance(walk.pending.pop(), walk)
+        return walk.runs
 
     # ---- one run -------------------------------------------------------------------------------------------
 
-    def _advance(self, state: _State, oracle: Oracle, runs: Runs, pending: list[_State], meter: Meter) -> None:
+    def _advance(self, state: State, walk: _Walk) -> None:
         """Run until the thread ends, is abandoned, or needs a value; then a state for each value is pending."""
         steps = self.program.steps
         while state.at < len(steps):
-            meter.spend(STEP)
+            walk.meter.spend(STEP)
             step = steps[state.at]
             if state.at in self._heads:
                 state.heads[state.at] = len(state.events)
             if not self._enabled(state, step):
                 self._skip(state, step)
-                continue
-            op = step.op
-            if isinstance(op, Assign):
-                state.set(op.register, self.value(op.value, state), state.depends(op.value) | state.guard_depends)
-            elif isinstance(op, Jump):
-                if not self._jump(state, op, runs):
+            elif isinstance(step.op, Jump):
+                if not self._jump(state, step.op, walk.runs):
                     return
-                continue
-            elif isinstance(op, Read | Reduce):
-                self._branch(state, op, oracle, runs, pending, meter)
-                return
-            elif isinstance(op, Write):
-                if not self._write(state, op):
-                    return
-            elif isinstance(op, Barrier):
-                state.add(ThreadEvent(state.at, ctrl=state.control(), half=self._half(state, op)), None)
-            elif isinstance(op, Fence):
-                state.add(self._fence(state, op), None)
+            elif self._step(state, step.op, walk):
+                state.at += 1
             else:
-                raise InternalError(f"a step that threads do not run: {type(op).__name__}")
-            state.at += 1
-        meter.spend(CANDIDATE)
-        registers = {name: value for name, value in state.registers.items() if not name.startswith("$")}
-        runs.traces.append(Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions)))
+                return
+        walk.meter.spend(CANDIDATE)
+        registers = {name: value for name, value in state.registers.items() if not is_hidden(name)}
+        walk.runs.traces.append(Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions)))
 
-    def _enabled(self, state: _State, step: Step) -> bool:
+    def _step(self, state: State, op: Op, walk: _Walk) -> bool:
+        """Run one step that does not jump; False if the run ends here: abandoned, or continued by states pending."""
+        if isinstance(op, Assign):
+            state.set(op.register, self.value(op.value, state), state.depends(op.value) | state.guard_depends)
+        elif isinstance(op, Read):
+            return self._read(state, op, walk)
+        elif isinstance(op, Reduce):
+            return self._reduce(state, op, walk)
+        elif isinstance(op, Write):
+            return self._write(state, op)
+        elif isinstance(op, Barrier):
+            state.add(self._event(state, op.event, half=self._half(state, op)))
+        elif isinstance(op, Fence):
+            state.add(self._event(state, op.event))
+        elif isinstance(op, Issue):
+            return self._issue(state, op, walk)
+        elif isinstance(op, Commit):
+            state.commits.append((op.track, len(state.events)))
+        elif isinstance(op, Wait):
+            state.add(self._event(state, op.event, completes=self._waited(state, op)))
+        elif isinstance(op, Mbarrier):
+            return self._mbarrier(state, op, walk)
+        return True
+
+    def _enabled(self, state: State, step: Step) -> bool:
         """Does the step's guard let it run? A guard is looked at once, when its instruction starts."""
         if step.index != state.instruction:
             state.instruction = step.index
@@ -176,15 +141,14 @@ class Runner:
                 state.enabled = bool(state.registers.get(name, 0)) is not step.guard.negated
         return state.enabled
 
-    def _skip(self, state: _State, step: Step) -> None:
-        name = assigned(step.op)
-        if name is not None:
+    def _skip(self, state: State, step: Step) -> None:
+        for name in assigned(step.op):
             state.dependencies[name] = state.dependencies.get(name, 0) | state.guard_depends
         if isinstance(step.op, Jump):
             state.ctrl |= state.guard_depends
         state.at += 1
 
-    def _jump(self, state: _State, op: Jump, runs: Runs) -> bool:
+    def _jump(self, state: State, op: Jump, runs: Runs) -> bool:
         """Take or pass a jump; False if this run is abandoned (a spin loop goes round, or a loop exceeds the bound)."""
         state.ctrl |= state.guard_depends
         if op.when is not None:
@@ -205,62 +169,180 @@ class Runner:
         state.instruction = None
         return True
 
-    def _wrote(self, state: _State, loop: Loop) -> bool:
+    def _wrote(self, state: State, loop: Loop) -> bool:
         """Has this round of the loop written? Then it is kept: only rounds that leave nothing behind are dropped."""
-        steps = self.program.steps
-        return any(isinstance(steps[event.step].op, Write) for event in state.events[state.heads[loop.first] :])
+        return any("W" in event.made.tags for event in state.events[state.heads[loop.first] :])
 
-    def _branch(
-        self, state: _State, op: Read | Reduce, oracle: Oracle, runs: Runs, pending: list[_State], meter: Meter
-    ) -> None:
-        """One successor for each value that a read or a reduction may return."""
-        if isinstance(op, Read):
-            cell = self._cell(self.value(op.address, state))
-            if cell is None:
-                return
-            runs.read.add(cell.location)
-            where: Location | Reduce = cell.location
-            event = ThreadEvent(state.at, cell, addr=state.depends(op.address), ctrl=state.control())
-            depends = 1 << len(state.events)
-        else:
-            where = op
-            depends = state.depends(op.value)
-        for value in reversed(oracle(where, state.taken)):
-            meter.spend(STEP)
-            next_state = state.copy()
-            next_state.taken += 1
-            if isinstance(op, Read):
-                next_state.add(event, value)
-            else:
-                next_state.reductions.append(self._reduction(state, op, value))
-            if op.register is not None:
-                next_state.set(op.register, value, depends | state.guard_depends)
-            next_state.at += 1
-            pending.append(next_state)
+    def _event(
+        self,
+        state: State,
+        made: Event,
+        *,
+        addr: int = 0,
+        data: int = 0,
+        cell: Cell | None = None,
+        rmw: int | None = None,
+        half: Half | None = None,
+        part: int | None = None,
+        completes: int = 0,
+        operation: Operation | None = None,
+    ) -> ThreadEvent:
+        """An event of the current step; what it covers is looked up here."""
+        begin = None
+        if made.covers is not None and made.covers.address is not None:
+            begin = self.value(made.covers.address, state)
+            addr |= state.depends(made.covers.address)
+        source = None if part is None else state.source
+        return ThreadEvent(
+            *(state.at, made, cell, addr, data, state.control(), rmw),
+            *(half, begin, part, source, completes, operation),
+        )
 
-    def _write(self, state: _State, op: Write) -> bool:
-        """Add a write, unless its `when` is zero; False if nothing lies at its address."""
-        data = state.depends(op.value)
-        if op.when is not None:
-            data |= state.depends(op.when)
-            if not self.value(op.when, state):
-                return True
+    def _read(self, state: State, op: Read | Part, walk: _Walk, part: int | None = None) -> bool:
+        """One successor for each value that a read may return. A part leaves the thread at its instruction."""
         cell = self._cell(self.value(op.address, state))
         if cell is None:
             return False
-        rmw = len(state.events) - 1 if op.rmw else None
-        event = ThreadEvent(state.at, cell, state.depends(op.address), data, state.control(), rmw)
+        walk.runs.read.add(cell.location)
+        event = self._event(state, op.event, addr=state.depends(op.address), cell=cell, part=part)
+        for value in reversed(walk.oracle(cell.location, state.taken)):
+            walk.meter.spend(STEP)
+            after = state.copy()
+            after.taken += 1
+            if op.register is not None:
+                after.set(op.register, value, 1 << len(state.events) | state.guard_depends)
+            after.add(event, value)
+            after.at += part is None
+            walk.pending.append(after)
+        return False
+
+    def _reduce(self, state: State, op: Reduce, walk: _Walk) -> bool:
+        """One successor for each value that a barrier reduction may return."""
+        for value in reversed(walk.oracle(op, state.taken)):
+            walk.meter.spend(STEP)
+            after = state.copy()
+            after.taken += 1
+            after.reductions.append(self._reduction(state, op, value))
+            after.set(op.register, value, state.depends(op.value) | state.guard_depends)
+            after.at += 1
+            walk.pending.append(after)
+        return False
+
+    def _write(self, state: State, op: Write) -> bool:
+        """Add a write, unless its `when` is zero; False if nothing lies at its address."""
+        if op.when is not None and not self.value(op.when, state):
+            return True
+        cell = self._cell(self.value(op.address, state))
+        if cell is None:
+            return False
+        data, rmw = state.depends(op.value, op.when), len(state.events) - 1 if op.rmw else None
+        event = self._event(state, op.event, addr=state.depends(op.address), data=data, cell=cell, rmw=rmw)
         state.add(event, self.value(op.value, state))
         return True
 
-    def _fence(self, state: _State, op: Fence) -> ThreadEvent:
-        covers = op.event.covers
-        if covers is None or covers.address is None:
-            return ThreadEvent(state.at, ctrl=state.control())
-        depends, begin = state.depends(covers.address), self.value(covers.address, state)
-        return ThreadEvent(state.at, addr=depends, ctrl=state.control(), range_at=begin)
+    # ---- asynchronous steps --------------------------------------------------------------------------------
 
-    def _half(self, state: _State, op: Barrier) -> Half:
+    def _issue(self, state: State, op: Issue, walk: _Walk) -> bool:
+        """The issue, then its parts and signals in order; a read part is left as `_read` leaves a read."""
+        if state.source is None:
+            addr, data = _issue_depends(state, op)
+            state.add(self._event(state, op.event, addr=addr, data=data))
+            state.source = len(state.events) - 1
+        while (number := len(state.events) - state.source - 1) < len(op.parts):
+            part = op.parts[number]
+            if isinstance(part, Part) and part.half == "read":
+                return self._read(state, part, walk, number)
+            if not (self._signal(state, part, number) if isinstance(part, Signal) else self._put(state, part, number)):
+                return False
+        state.source = None
+        return True
+
+    def _put(self, state: State, part: Part, number: int) -> bool:
+        cell = self._cell(self.value(part.address, state))
+        if cell is None or part.value is None:
+            return False
+        rmw = len(state.events) - 1 if part.rmw else None
+        addr, data = state.depends(part.address), state.depends(part.value)
+        event = self._event(state, part.event, addr=addr, data=data, cell=cell, rmw=rmw, part=number)
+        state.add(event, self.value(part.value, state))
+        return True
+
+    def _signal(self, state: State, signal: Signal, number: int) -> bool:
+        cell = self._cell(self.value(signal.address, state))
+        if cell is None:
+            return False
+        assert state.source is not None
+        completes = sum(1 << state.source + 1 + one for one in signal.of)
+        if signal.tracks is not None:
+            completes |= self._tracked(state, signal.tracks, None)
+        if signal.bytes is None:
+            operation = Operation(cell.location, "arrive", count=1)
+        else:
+            operation = Operation(cell.location, "complete_tx", bytes=self.value(signal.bytes, state))
+        addr, data = state.depends(signal.address), state.depends(signal.bytes)
+        state.add(
+            self._event(
+                state, signal.event, addr=addr, data=data, part=number, completes=completes, operation=operation
+            )
+        )
+        return True
+
+    def _waited(self, state: State, op: Wait) -> int:
+        """The parts that a wait waits for."""
+        if op.pending is None:
+            return self._tracked(state, op.track, op.only)
+        ends = [end for track, end in state.commits if track == op.track]
+        groups = len(ends) - self.value(op.pending, state)
+        return self._tracked(state, op.track, op.only, ends[groups - 1]) if groups > 0 else 0
+
+    def _tracked(self, state: State, track: str, only: str | None, end: int | None = None) -> int:
+        """The parts of that name among the first `end` events, those in the cat set `only` if it is given."""
+        found = 0
+        for number, event in enumerate(state.events[:end]):
+            if event.part is not None and (only is None or only in event.made.tags):
+                op = self.program.steps[event.step].op
+                part = op.parts[event.part] if isinstance(op, Issue) else None
+                if isinstance(part, Part) and track in part.track:
+                    found |= 1 << number
+        return found
+
+    def _mbarrier(self, state: State, op: Mbarrier, walk: _Walk) -> bool:
+        """An operation on an mbarrier object; one successor for each answer that it may give, if it gives any."""
+        cell = self._cell(self.value(op.address, state))
+        if cell is None:
+            return False
+        addr = state.depends(op.address)
+        data = state.depends(op.count, op.bytes, op.parity, op.state)
+        count, size, parity, token = (
+            None if one is None else self.value(one, state) for one in (op.count, op.bytes, op.parity, op.state)
+        )
+        what = "test" if op.action == "test" else "state"
+        asked = [(op.register, what), (op.pending, "pending")]
+        offers: list[Sequence[int | None]] = [[None], [None]]
+        told = 0
+        for number, (register, which) in enumerate(asked):
+            if register is not None:
+                offers[number] = walk.oracle(Asked(cell.location, which), state.told + told)
+                told += 1
+        for result, before in reversed(list(product(*offers))):
+            walk.meter.spend(STEP)
+            after = state if not told else state.copy()
+            operation = Operation(
+                cell.location, op.action, count or 0, size or 0, op.drop, parity, token, result, before
+            )
+            depends = 1 << len(state.events) | state.guard_depends
+            after.add(self._event(state, op.event, addr=addr, data=data, operation=operation))
+            if not told:
+                return True
+            for (register, _), value in zip(asked, (result, before), strict=True):
+                if register is not None and value is not None:
+                    after.set(register, value, depends)
+            after.told += told
+            after.at += 1
+            walk.pending.append(after)
+        return False
+
+    def _half(self, state: State, op: Barrier) -> Half:
         place = self.thread.place
         domain: object = place.cta_id if op.domain == "cta" else place.cluster_id
         if op.domain == "warp":
@@ -269,7 +351,7 @@ class Runner:
         count = 0 if op.count is None else self.value(op.count, state)
         return Half(op.half, (op.domain, domain, key), count)
 
-    def _reduction(self, state: _State, op: Reduce, result: int) -> Reduction:
+    def _reduction(self, state: State, op: Reduce, result: int) -> Reduction:
         """The reduction over the generation that the thread's last wait belonged to."""
         waits = [event.half for event in state.events if event.half is not None and event.half.half == "wait"]
         resource = waits[-1].resource
@@ -278,7 +360,7 @@ class Runner:
 
     # ---- values --------------------------------------------------------------------------------------------
 
-    def value(self, expr: Expr, state: _State) -> int:
+    def value(self, expr: Expr, state: State) -> int:
         """The value of an expression in a state."""
         if isinstance(expr, Get):
             return state.registers.get(expr.register, 0)
@@ -302,58 +384,29 @@ class Runner:
         return self._cells[address]
 
 
-@dataclass(slots=True)
-class _State:
-    """A thread in the middle of a run. `heads`: where the events of the current round of a loop start."""
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What all states of one run share: who answers reads, who counts, what was found, what is left to do."""
 
-    registers: dict[str, int]
-    dependencies: dict[str, int] = field(default_factory=dict)
-    events: list[ThreadEvent] = field(default_factory=list)
-    values: list[int | None] = field(default_factory=list)
-    reductions: list[Reduction] = field(default_factory=list)
-    rounds: dict[int, int] = field(default_factory=dict)
-    heads: dict[int, int] = field(default_factory=dict)
-    at: int = 0
-    taken: int = 0
-    ctrl: int = 0
-    instruction: int | None = None
-    enabled: bool = True
-    guard_depends: int = 0
+    oracle: Oracle
+    meter: Meter
+    runs: Runs
+    pending: list[State]
 
-    def copy(self) -> _State:
-        return _State(
-            self.registers.copy(),
-            self.dependencies.copy(),
-            self.events.copy(),
-            self.values.copy(),
-            self.reductions.copy(),
-            self.rounds.copy(),
-            self.heads.copy(),
-            self.at,
-            self.taken,
-            self.ctrl,
-            self.instruction,
-            self.enabled,
-            self.guard_depends,
-        )
 
-    def add(self, event: ThreadEvent, value: int | None) -> None:
-        self.events.append(event)
-        self.values.append(value)
-
-    def set(self, register: str, value: int, depends: int) -> None:
-        self.registers[register] = value
-        self.dependencies[register] = depends
-
-    def depends(self, expr: Expr) -> int:
-        """The reads whose values an expression depends on."""
-        if isinstance(expr, Const | AddressOf):
-            return 0
-        mask = 0
-        for name in registers_of(expr):
-            mask |= self.dependencies.get(name, 0)
-        return mask
-
-    def control(self) -> int:
-        """The reads that the execution of the current step depends on."""
-        return self.ctrl | self.guard_depends
+def _issue_depends(state: State, op: Issue) -> tuple[int, int]:
+    """The addr and data dependencies of an issue: those of its parts, except on what other parts read."""
+    addr = data = 0
+    inner: set[str] = set()
+    for part in op.parts:
+        value = part.bytes if isinstance(part, Signal) else part.value
+        for expr, places in ((part.address, True), (value, False)):
+            if expr is not None:
+                for name in registers_of(expr) - inner:
+                    if places:
+                        addr |= state.dependencies.get(name, 0)
+                    else:
+                        data |= state.dependencies.get(name, 0)
+        if isinstance(part, Part) and part.register is not None:
+            inner.add(part.register)
+    return addr, data

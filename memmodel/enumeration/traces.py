@@ -1,0 +1,188 @@
+"""What one thread leaves behind when it runs alone, and where it stands while it runs.
+
+In: nothing. Out: the types of a run: events with concrete addresses, dependencies and counts; traces; `State`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memmodel.isa.memory import Cell, Location
+from memmodel.isa.ops import AddressOf, Const, Event, Expr, registers_of
+
+Resource = tuple[object, ...]
+"""A barrier: the domain, which CTA, cluster or warp, and the values of its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One half of a barrier as executed: which resource, and how many arrivals it asks for.
+
+    `count` 0: all threads of the domain that the test has; negative: those that arrive.
+    """
+
+    half: str
+    resource: Resource
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an event does to an mbarrier object (`action` as in `isa.ops.Mbarrier`), with its numbers.
+
+    `result`: what a test yields, or the state that an arrive puts into a register. `pending`: the count that an arrive
+    puts into a register.
+    """
+
+    object: Location
+    action: str
+    count: int = 0
+    bytes: int = 0
+    drop: bool = False
+    parity: int | None = None
+    state: int | None = None
+    result: int | None = None
+    pending: int | None = None
+
+    @property
+    def updates(self) -> bool:
+        return self.action != "test"
+
+    @property
+    def done(self) -> bool:
+        """Is it a test that yielded 1?"""
+        return self.action == "test" and self.result == 1
+
+    def answer(self, over: int) -> int:
+        """What a test yields that sees so many phases over."""
+        if self.parity is not None:
+            return int(over % 2 != self.parity % 2)
+        return int(self.state is not None and over > self.state)
+
+
+def answers(operation: Operation | None) -> tuple[int, ...]:
+    """What an operation tells its thread."""
+    if operation is None:
+        return ()
+    return tuple(one for one in (operation.result, operation.pending) if one is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEvent:
+    """One event of a trace. `addr`, `data`, `ctrl`, `completes`: masks over the trace's events, which are numbered in
+    the order in which the thread creates them: an issue, then its parts and signals.
+
+    `part`: position of a part or signal in its instruction. `source`: for these, their issue. `rmw`: the atom's read.
+    `range_at`: where the range that an event covers begins.
+    """
+
+    step: int
+    made: Event = field(compare=False)
+    cell: Cell | None = None
+    addr: int = 0
+    data: int = 0
+    ctrl: int = 0
+    rmw: int | None = None
+    half: Half | None = None
+    range_at: int | None = None
+    part: int | None = None
+    source: int | None = None
+    completes: int = 0
+    operation: Operation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What a thread put into a barrier reduction of one generation and what it took the result to be."""
+
+    resource: Resource
+    generation: int
+    op: str
+    value: int
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One complete run of a thread: events (apart from values, which make `values`), registers at the end."""
+
+    events: tuple[ThreadEvent, ...]
+    values: tuple[int | None, ...]
+    registers: dict[str, int]
+    reductions: tuple[Reduction, ...]
+
+
+@dataclass(slots=True)
+class Runs:
+    """The traces of one thread. `cut`: a loop was stopped at the bound. `read`: the locations that any trace reads."""
+
+    traces: list[Trace] = field(default_factory=list)
+    cut: bool = False
+    read: set[Location] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class State:
+    """A thread in the middle of a run. `heads`: where the events of the current round of a loop start.
+
+    `commits`: each group that was closed: its name, and the number of events before its end. `source`: the issue whose
+    parts are being made.
+    """
+
+    registers: dict[str, int]
+    dependencies: dict[str, int] = field(default_factory=dict)
+    events: list[ThreadEvent] = field(default_factory=list)
+    values: list[int | None] = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    commits: list[tuple[str, int]] = field(default_factory=list)
+    rounds: dict[int, int] = field(default_factory=dict)
+    heads: dict[int, int] = field(default_factory=dict)
+    at: int = 0
+    taken: int = 0
+    told: int = 0
+    ctrl: int = 0
+    instruction: int | None = None
+    enabled: bool = True
+    guard_depends: int = 0
+    source: int | None = None
+
+    def copy(self) -> State:
+        return State(
+            self.registers.copy(),
+            self.dependencies.copy(),
+            self.events.copy(),
+            self.values.copy(),
+            self.reductions.copy(),
+            self.commits.copy(),
+            self.rounds.copy(),
+            self.heads.copy(),
+            self.at,
+            self.taken,
+            self.told,
+            self.ctrl,
+            self.instruction,
+            self.enabled,
+            self.guard_depends,
+            self.source,
+        )
+
+    def add(self, event: ThreadEvent, value: int | None = None) -> None:
+        self.events.append(event)
+        self.values.append(value)
+
+    def set(self, register: str, value: int, depends: int) -> None:
+        self.registers[register] = value
+        self.dependencies[register] = depends
+
+    def depends(self, *exprs: Expr | None) -> int:
+        """The reads whose values some expressions depend on."""
+        mask = 0
+        for expr in exprs:
+            if expr is not None and not isinstance(expr, Const | AddressOf):
+                for name in registers_of(expr):
+                    mask |= self.dependencies.get(name, 0)
+        return mask
+
+    def control(self) -> int:
+        """The reads that the execution of the current step depends on."""
+        return self.ctrl | self.guard_depends
