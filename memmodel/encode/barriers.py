@@ -90,7 +90,7 @@ def _resource(event: Event, key: tuple[int, ...]) -> Resource:
     return (domain, event.place.cta_id, key)
 
 
-def _generations(logic: Logic, halves: list[Event], stuck: dict[int | None, int] | None = None) -> Halves:
+def _generations(logic: Logic, halves: list[Event], stuck: dict[int, int] | None = None) -> Halves:
     """(resource, k) -> the halves that are the k-th use of the resource by their thread, each with its formula.
 
     `stuck`: wait halves at which a thread may stand for good count as used there.
@@ -157,10 +157,11 @@ def _members(
 
 def _needed(graph: EventGraph, resource: Resource, halves: list[tuple[Event, int]]) -> int:
     """Arrivals that make a generation; negative: however many arrive."""
-    given = {event.count for event, _ in halves}
+    given = [event.count for event, _ in halves]
     if min(given) < 0:
         return -1
-    return max(given) or sum(_takes_part(graph, i, resource) for i in range(len(graph.test.threads)))
+    everyone = sum(_takes_part(graph, i, resource) for i in range(len(graph.test.threads)))
+    return max(number or everyone for number in given)
 
 
 def _takes_part(graph: EventGraph, index: int, resource: Resource) -> bool:

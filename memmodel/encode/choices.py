@@ -10,6 +10,7 @@ from memmodel.encode.barriers import barriers
 from memmodel.encode.mbarrier import Mbarriers
 from memmodel.encode.relations import Algebra, Rel
 from memmodel.events.graph import Event, EventGraph
+from memmodel.events.values import Value
 from memmodel.isa.memory import Location
 from memmodel.logic import FALSE, TRUE
 from memmodel.ptx import Place, Space
@@ -104,7 +105,7 @@ class Choices:
         sources: list[tuple[Event, int]] = []
         for write in self.writes:
             assert write.value is not None
-            if write.uid == read.uid or not (write.value.cases.keys() & read.value.cases.keys()):
+            if write.uid == read.uid or not _may_be_equal(write.value, read.value):
                 continue
             meet = self.same_location(write, read)
             if meet != FALSE and logic.both(write.runs, read.runs) != FALSE:
@@ -120,9 +121,19 @@ class Choices:
             assert write.value is not None
             logic.require(-edge, write.runs)
             logic.require(-edge, meet)
-            for number, formula in write.value.cases.items():
-                logic.require(-edge, -formula, read.value.cases.get(number, FALSE))
+            self._same_value(edge, write.value, read.value)
             self.rf[write.uid][read.uid] = edge
+
+    def _same_value(self, edge: int, written: Value, read: Value) -> None:
+        """If the edge holds, what is read is what was written."""
+        logic = self.logic
+        if written.bits is not None or read.bits is not None:
+            for a, b in zip(written.as_bits(logic), read.as_bits(logic), strict=True):
+                logic.require(-edge, -a, b)
+                logic.require(-edge, a, -b)
+            return
+        for number, formula in written.cases.items():
+            logic.require(-edge, -formula, read.cases.get(number, FALSE))
 
     # ---- co ------------------------------------------------------------------------------------------------------
 
@@ -201,6 +212,11 @@ class Choices:
                 other = self.graph.events[uid]
                 if a.uid < uid and issuers_in_scope(a, other):
                     logic.require(-a.runs, -other.runs, edge, self.sync_fence[uid][a.uid])
+
+
+def _may_be_equal(written: Value, read: Value) -> bool:
+    wide = written.bits is not None or read.bits is not None
+    return wide or bool(written.cases.keys() & read.cases.keys())
 
 
 def issuers_in_scope(a: Event, b: Event) -> bool:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from memmodel.encode.choices import Choices
 from memmodel.errors import InputError, InternalError
+from memmodel.events import bits
+from memmodel.events.bits import Bits
 from memmodel.events.graph import EventGraph
-from memmodel.events.values import ZERO, Value, constant
+from memmodel.events.values import ZERO, Value, constant, select
 from memmodel.isa.memory import Location, MemoryMap
 from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
-from memmodel.logic import FALSE, TRUE
+from memmodel.logic import TRUE
 
 
 class Final:
@@ -40,14 +42,13 @@ class Final:
             return constant(term.value)
         if isinstance(term, RegValue):
             return self.graph.registers[self._threads[term.thread]].get(term.register, ZERO)
-        cases: dict[int, int] = {}
+        options = []
         for uid, chosen in self.choices.final_writes(self.location(term)).items():
             value = self.graph.events[uid].value
             if value is None:
                 raise InternalError("a write without a value")
-            for number, formula in value.cases.items():
-                cases[number] = self.logic.either(cases.get(number, FALSE), self.logic.both(chosen, formula))
-        return Value(cases)
+            options.append((chosen, value))
+        return select(self.logic, options)
 
     def formula(self, condition: Condition) -> int:
         """The formula of a condition."""
@@ -65,12 +66,22 @@ class Final:
     def _compare(self, compare: Compare) -> int:
         logic = self.logic
         left, right = self.term(compare.left), self.term(compare.right)
+        if left.bits is not None or right.bits is not None:
+            return self._compare_wide(compare.op, left.as_bits(logic), right.as_bits(logic))
         cells = []
         for a, first in left.cases.items():
             for b, second in right.cases.items():
                 if _COMPARE[compare.op](a, b):
                     cells.append(logic.both(first, second))
         return logic.disj(cells)
+
+    def _compare_wide(self, op: str, left: Bits, right: Bits) -> int:
+        logic = self.logic
+        if op in ("==", "!="):
+            same = bits.equal(logic, left, right)
+            return same if op == "==" else -same
+        below = bits.less(logic, left, right) if op in ("<", ">=") else bits.less(logic, right, left)
+        return below if op in ("<", ">") else -below
 
 
 _COMPARE = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.errors import InputError
 from memmodel.isa import Program, Step
 from memmodel.isa.ops import (
     Assign,
@@ -27,8 +26,13 @@ from memmodel.isa.ops import (
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Steps start..end (inclusive); `spin`: a round that writes nothing leaves nothing behind (docs/executions.md)."""
+    """A jump back from step `end` to step `start`; `first`: where the steps that it may repeat begin.
 
+    `first` is `start`, unless another loop reaches into this one from before: then both are taken to begin there, so
+    that loops always nest. `spin`: a round that writes nothing leaves nothing behind (docs/executions.md).
+    """
+
+    first: int
     start: int
     end: int
     spin: bool
@@ -39,56 +43,43 @@ class Loops:
 
     def __init__(self, program: Program) -> None:
         steps = program.steps
-        found = []
+        found: list[Loop] = []
         for index, step in enumerate(steps):
             op = step.op
             if isinstance(op, Jump) and op.label is not None and program.labels[op.label] <= index:
                 start = program.labels[op.label]
-                found.append(Loop(start, index, _is_spin(steps[start : index + 1], program)))
+                first = min([loop.first for loop in found if loop.first < start <= loop.end] + [start])
+                spin = first == start and _is_spin(steps[start : index + 1], start, program)
+                found.append(Loop(first, start, index, spin))
         self.by_end = {loop.end: loop for loop in found}
-        found.sort(key=lambda loop: (loop.start, -loop.end))
-        for outer in found:
-            for inner in found:
-                if outer.start < inner.start <= outer.end < inner.end:
-                    span = steps[inner.end].instruction.span
-                    raise InputError(
-                        "this backward jump makes two loops that overlap without nesting",
-                        span,
-                        hint="write the loops so that one lies inside the other",
-                    )
-        self._around = [tuple(loop for loop in found if loop.start <= pc <= loop.end) for pc in range(len(steps) + 1)]
+        found.sort(key=lambda loop: (loop.first, -loop.end))
+        self._around = [tuple(loop for loop in found if loop.first <= pc <= loop.end) for pc in range(len(steps) + 1)]
 
     def around(self, pc: int) -> tuple[Loop, ...]:
         """The loops that contain a step, outermost first."""
         return self._around[pc]
 
 
-def _is_spin(body: tuple[Step, ...], program: Program) -> bool:
+def _is_spin(body: tuple[Step, ...], start: int, program: Program) -> bool:
+    """No round leaves anything behind: neither in memory nor in a register that a later round or step could tell."""
+    registers = [step.op.register for step in body if isinstance(step.op, Assign | Read | Mbarrier)]
+    written = {register for register in registers if register}
     assigned: set[str] = set()
-    written = {op.register for step in body if isinstance(op := step.op, Assign | Read | Mbarrier) and op.register}
+    left = False
     for position, step in enumerate(body):
         op = step.op
-        if _lasting(op):
+        if _lasting(op) or (_reads(op, step) & written) - assigned:
             return False
-        if isinstance(op, Jump) and position + 1 < len(body) and op.label is not None:
-            target = program.labels[op.label]
-            first = program.steps.index(body[0])
-            if target <= first + position:
-                return False
-        if (_reads(op, step) & written) - assigned:
-            return False
-        # An assignment under a guard may keep the old value, so it does not count as made in this round.
-        if isinstance(op, Assign | Read | Mbarrier) and op.register and step.guard is None:
+        if isinstance(op, Jump) and position + 1 < len(body):
+            target = None if op.label is None else program.labels[op.label]
+            if target is not None and start <= target < start + len(body):
+                return False  # a jump inside the loop may skip an assignment, or is a loop of its own
+            left = True
+        elif isinstance(op, Assign | Read | Mbarrier) and op.register:
+            if left or step.guard is not None:
+                return False  # the last round may not make this assignment
             assigned.add(op.register)
-    return not any(isinstance(step.op, Jump) and _skips(step.op, body, program) for step in body[:-1])
-
-
-def _skips(jump: Jump, body: tuple[Step, ...], program: Program) -> bool:
-    """A forward jump that stays inside the loop may skip an assignment; leaving the loop is harmless."""
-    if jump.label is None:
-        return False
-    first = program.steps.index(body[0])
-    return first <= program.labels[jump.label] < first + len(body)
+    return True
 
 
 def _lasting(op: object) -> bool:

@@ -13,9 +13,11 @@ import heapq
 from dataclasses import dataclass, field
 
 from memmodel.errors import InputError, TooLarge
+from memmodel.events.bits import WIDTH
 from memmodel.events.control import Loop, Loops
 from memmodel.events.graph import CommitMark, Event, EventGraph, MbarrierStep, Reduction, Stuck
 from memmodel.events.values import (
+    FEW,
     ZERO,
     Deps,
     Value,
@@ -33,7 +35,8 @@ from memmodel.logic import FALSE, TRUE, Logic
 MAX_EVENTS = 600
 """More events than this and the test is reported as too large."""
 
-Domains = dict[Location, set[int]]
+Domains = dict[Location, set[int] | None]
+"""Integers that reads of a location may return; None: too many to list, reads are wide."""
 
 
 def elaborate(test: LitmusTest, bound: int, *, hang: bool = False) -> EventGraph:
@@ -44,8 +47,9 @@ def elaborate(test: LitmusTest, bound: int, *, hang: bool = False) -> EventGraph
     memory = MemoryMap(test)
     code = programs(test)
     domains: Domains = {where: {value} for where, value in memory.initial.items()}
+    _add_constants(test, code, memory, domains)
     seeds = _constants(test, code)
-    rounds = 2 + sum(isinstance(step.op, ops.Write) for program in code for step in program.steps) * (bound + 1)
+    rounds = 2 + sum(_writes(step.op) for program in code for step in program.steps) * (bound + 1)
     for _ in range(rounds):
         run = _Run(test, code, memory, domains, bound)
         run.hang = hang
@@ -62,14 +66,37 @@ def _grow(graph: EventGraph, domains: Domains, seeds: set[int]) -> bool:
     for event in graph.events:
         if event.thread is None or not event.is_write or event.value is None:
             continue
-        values = set(event.value.cases)
-        if event.value.deps:
+        values = None if event.value.bits is not None else set(event.value.cases)
+        if values is not None and event.value.deps:
             values |= seeds
         for location in event.at(graph.logic):
-            if not values <= domains[location]:
-                domains[location] |= values
-                grown = True
+            known = domains[location]
+            if known is None or (values is not None and values <= known):
+                continue
+            merged = None if values is None or len(values | known) > FEW else values | known
+            domains[location] = merged
+            grown = True
     return grown
+
+
+def _add_constants(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap, domains: Domains) -> None:
+    """Constants stored to a named location belong to its domain, even where only that value lets the store run."""
+    for thread, program in zip(test.threads, code, strict=True):
+        for step in program.steps:
+            op = step.op
+            if isinstance(op, ops.Write) and isinstance(op.value, ops.Const) and isinstance(op.address, ops.AddressOf):
+                address = memory.address(op.address.name, op.address.offset, thread.place, op.address.cta)
+                cell = memory.cell(address) if address is not None else None
+                known = domains[cell.location] if cell is not None else None
+                if known is not None:
+                    known.add(op.value.value)
+
+
+def _writes(op: ops.Op) -> int:
+    """How many writes a step makes."""
+    if isinstance(op, ops.Issue):
+        return sum(isinstance(part, ops.Part) and part.half == "write" for part in op.parts)
+    return int(isinstance(op, ops.Write))
 
 
 def _constants(test: LitmusTest, code: tuple[Program, ...]) -> set[int]:
@@ -160,7 +187,7 @@ class _Run:
             """Queue a state; keys sort in order of execution, rounds of a loop one after the other."""
             key: list[int] = []
             for loop in loops.around(pc):
-                key += (loop.start, state.counts.get(loop, 0))
+                key += (loop.first, state.counts.get(loop, 0))
             key.append(pc)
             if tuple(key) not in waiting:
                 heapq.heappush(order, tuple(key))
@@ -229,7 +256,7 @@ class _Run:
         taken, deps = self._guard(step, state)
         if op.when is not None:
             value = self._value(op.when, state, step)
-            taken = logic.both(taken, value.is_nonzero())
+            taken = logic.both(taken, value.is_nonzero(logic))
             deps = merge_deps(logic, deps, value.deps)
         control = merge_deps(logic, state.control, deps) if deps else state.control
         go, stay = logic.both(state.path, taken), logic.both(state.path, -taken)
@@ -246,6 +273,8 @@ class _Run:
                 else:
                     logic.require(-silent)
                 go = logic.both(go, wrote)
+                if logic.refuted(go):
+                    go = FALSE
             if count >= self.bound and go != FALSE:
                 self.cut.append(go)
                 logic.require(-go)
@@ -272,7 +301,7 @@ class _Run:
         if step.guard is None:
             return TRUE, {}
         value = state.registers.get(step.guard.register, ZERO)
-        holds = value.is_nonzero()
+        holds = value.is_nonzero(self.logic)
         return (-holds if step.guard.negated else holds), value.deps
 
     def _value(self, expr: ops.Expr, state: _State, step: Step) -> Value:
@@ -319,7 +348,7 @@ class _Run:
             event.data_deps = event.value.deps
             if op.when is not None:
                 condition = self._value(op.when, state, step)
-                event.runs = logic.both(runs, condition.is_nonzero())
+                event.runs = logic.both(runs, condition.is_nonzero(logic))
                 event.data_deps = merge_deps(logic, event.data_deps, condition.deps)
             if op.rmw:
                 event.partner = event.uid - 1
@@ -419,18 +448,20 @@ class _Run:
         register = getattr(step.op, "register", None)
         if register is not None and deps:
             old = state.registers.get(register, ZERO)
-            state.registers = {**state.registers, register: Value(old.cases, merge_deps(self.logic, old.deps, deps))}
+            state.registers = {**state.registers, register: old.with_deps(merge_deps(self.logic, old.deps, deps))}
 
     def _assign(self, register: str, value: Value, state: _State, holds: int, deps: Deps) -> None:
         if holds != TRUE:
             old = state.registers.get(register, ZERO)
             value = select(self.logic, [(holds, value), (-holds, old)])
         if deps:
-            value = Value(value.cases, merge_deps(self.logic, value.deps, deps))
+            value = value.with_deps(merge_deps(self.logic, value.deps, deps))
         state.registers = {**state.registers, register: value}
 
     def _locate(self, event: Event, address: ops.Expr, state: _State, step: Step) -> None:
         value = self._value(address, state, step)
+        if value.bits is not None:
+            raise TooLarge("an address is computed from a register that may hold very many values")
         event.address_deps = value.deps
         for number, formula in value.cases.items():
             cell = self.memory.cell(number)
@@ -446,7 +477,11 @@ class _Run:
                 event.where[cell.location, cell.vaddr] = formula
 
     def _read_value(self, event: Event) -> Value:
-        numbers = sorted(set().union(*(self.domains[location] for location in event.at(self.logic))))
+        domains = [self.domains[location] for location in event.at(self.logic)]
+        if any(domain is None for domain in domains):
+            wide = tuple(self.logic.var(f"value(e{event.uid},bit{i})") for i in range(WIDTH))
+            return Value({}, {event.uid: TRUE}, wide)
+        numbers = sorted({number for domain in domains if domain is not None for number in domain})
         deps = {event.uid: TRUE}
         if len(numbers) == 1:
             return Value({numbers[0]: TRUE}, deps)
@@ -463,7 +498,7 @@ class _Run:
         variables = {number: logic.var(f"reduce(t{index},{number})") for number in numbers}
         logic.exactly_one(list(variables.values()), runs)
         wait = next(event for event in reversed(self.events) if event.thread == index and event.barrier)
-        self.reductions.append(Reduction(wait.uid, op.op, own.is_nonzero(), variables, runs))
+        self.reductions.append(Reduction(wait.uid, op.op, own.is_nonzero(logic), variables, runs))
         self._assign(op.register, Value(variables, own.deps), state, holds, deps)
 
     def _barrier(self, event: Event, op: ops.Barrier, state: _State, step: Step) -> None:

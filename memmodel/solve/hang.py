@@ -103,5 +103,4 @@ def _told(graph: EventGraph, choices: Choices, incomplete: list[Incomplete], stu
 def _spins_on(graph: EventGraph, event: Event, door: Door) -> str:
     where = next(str(location) for location, here in event.at(graph.logic).items() if door.holds(here))
     assert event.value is not None
-    value = next(number for number, formula in event.value.cases.items() if door.holds(formula))
-    return f"{where} stays {value}"
+    return f"{where} stays {event.value.number(door.holds)}"

@@ -37,7 +37,7 @@ def read_execution(graph: EventGraph, choices: Choices, door: Door) -> Reading:
             names[event.uid] = (event.thread, counts[event.thread])
             counts[event.thread] += 1
             if event.is_read and event.value is not None:
-                values[event.thread].append((event.uid, 0, _pick(event.value.cases, door)))
+                values[event.thread].append((event.uid, 0, event.value.number(door.holds)))
     for reduction in graph.reductions:
         if door.holds(reduction.runs):
             thread = graph.events[reduction.wait].thread

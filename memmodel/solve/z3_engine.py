@@ -39,7 +39,15 @@ class Query:
     final: Final
     condition: int
     axioms: dict[str, int]
-    flags: dict[str, dict[tuple[int, int], int]]
+    flags: dict[str, Flag]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A check that only reports: when it is raised, and for `flag ~empty` the pairs (or events) that it speaks of."""
+
+    raised: int
+    pairs: dict[tuple[int, int], int]
 
 
 def encode(test: LitmusTest, model: Model, bound: int) -> Query:
@@ -50,7 +58,12 @@ def encode(test: LitmusTest, model: Model, bound: int) -> Query:
     formulas = ModelFormulas(model, Base(graph, algebra, choices))
     final = Final(graph, choices)
     axioms = {check.name: formulas.holds(check) for check in model.axioms}
-    flags = {check.name: formulas.cells(check.body) for check in model.flags}
+    flags = {
+        check.name: Flag(
+            formulas.holds(check), formulas.cells(check.body) if check.negated and check.test == "empty" else {}
+        )
+        for check in model.flags
+    }
     return Query(graph, choices, final, final.formula(test.condition), axioms, flags)
 
 
@@ -151,28 +164,49 @@ class _Questions:
         return again.witness
 
     def _races(self) -> tuple[tuple[Race, ...], tuple[str, ...], bool]:
-        """Every pair that a flag relates in some consistent execution."""
-        races: dict[tuple[str, int, int], Race] = {}
+        """Every pair that a flag relates in some consistent execution, the flags raised, and whether that is all."""
+        races: list[Race] = []
         raised: list[str] = []
-        for flag, cells in self.query.flags.items():
-            left = dict(cells)
-            while left:
-                found = self.door.check([*self.consistent, self.query.graph.logic.disj(left.values())])
+        for name, flag in self.query.flags.items():
+            left = _by_position(self.query.graph, flag.pairs)
+            more = flag.raised
+            while True:
+                found = self.door.check([*self.consistent, more])
                 if found is Found.UNKNOWN:
-                    return tuple(races.values()), tuple(raised), False
+                    return tuple(races), tuple(raised), False
                 if found is Found.UNSAT:
                     break
-                if flag not in raised:
-                    raised.append(flag)
+                if name not in raised:
+                    raised.append(name)
+                if not left:
+                    break
                 reading, again = self._replayed()
                 shown = dict(zip(sorted(reading.names), again.witness.events, strict=True))
-                for pair, formula in list(left.items()):
-                    if self.door.holds(formula):
-                        a, b = sorted(pair)
-                        races.setdefault((flag, a, b), Race(flag, shown[a], shown[b]))
-                        del left[pair]
-                left = {(a, b): f for (a, b), f in left.items() if (flag, min(a, b), max(a, b)) not in races}
-        return tuple(races.values()), tuple(raised), True
+                for position, pairs in list(left.items()):
+                    pair = next((pair for pair, formula in pairs.items() if self.door.holds(formula)), None)
+                    if pair is not None:
+                        first, second = sorted(pair)
+                        races.append(Race(name, shown[first], shown[second]))
+                        del left[position]
+                more = self.query.graph.logic.disj(formula for pairs in left.values() for formula in pairs.values())
+        return tuple(races), tuple(raised), True
+
+
+def _by_position(graph: EventGraph, pairs: dict[tuple[int, int], int]) -> dict[object, dict[tuple[int, int], int]]:
+    """Pairs of events, sorted by the two places in the test that they come from, in either order."""
+    found: dict[object, dict[tuple[int, int], int]] = {}
+    for (a, b), formula in pairs.items():
+        places = frozenset(_position(graph, uid) for uid in (a, b))
+        found.setdefault(places, {})[a, b] = formula
+    return found
+
+
+def _position(graph: EventGraph, uid: int) -> tuple[object, ...]:
+    """Where in the test an event comes from: copies of an instruction in unrolled loops come from one place."""
+    event = graph.events[uid]
+    if event.instruction is None:
+        return (uid,)
+    return (event.thread, event.instruction.span.start, event.tags)
 
 
 def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
@@ -194,7 +228,10 @@ def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int
                 bound if query.graph.bounded else None,
                 "" if complete else door.reason,
             )
-        picked = [(name, *next(case for case in value.cases.items() if door.holds(case[1]))) for name, value in values]
+        picked = []
+        for name, value in values:
+            number = value.number(door.holds)
+            picked.append((name, number, value.is_number(logic, number)))
         states.append(Outcome(tuple((name, number) for name, number, _ in picked), door.holds(query.condition)))
         logic.require(*(-formula for _, _, formula in picked))
     return Outcomes(tuple(states), "z3", False, None, f"more than {MAX_STATES} final states")

@@ -1,0 +1,150 @@
+"""Arithmetic on values that may be almost anything: circuits over bits, for when listing the integers is hopeless.
+
+A wide value is WIDTH formulas, lowest bit first, in two's complement; one bit more than the widest register, so that
+unsigned 64-bit values stay positive. Circuits agree with `isa.arith`; the tests compare them on random operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.ptx import DataType
+
+WIDTH = 65
+
+Bits = tuple[int, ...]
+
+
+def of_number(number: int) -> Bits:
+    """The bits of a constant."""
+    return tuple(TRUE if number >> i & 1 else FALSE for i in range(WIDTH))
+
+
+def of_cases(logic: Logic, cases: Mapping[int, int]) -> Bits:
+    """The bits of a value given by cases (integer -> formula)."""
+    return tuple(logic.disj(formula for number, formula in cases.items() if number >> i & 1) for i in range(WIDTH))
+
+
+def number(bits: Bits, holds: Callable[[int], bool]) -> int:
+    """The integer under a valuation."""
+    unsigned = sum(1 << i for i, bit in enumerate(bits) if holds(bit))
+    return unsigned - (1 << WIDTH) if unsigned >> (WIDTH - 1) else unsigned
+
+
+def equal(logic: Logic, left: Bits, right: Bits) -> int:
+    """The formula that says two values are the same."""
+    return logic.conj(-_xor(logic, a, b) for a, b in zip(left, right, strict=True))
+
+
+def less(logic: Logic, left: Bits, right: Bits) -> int:
+    """left < right, as integers."""
+    return _less(logic, left, right, signed=True)
+
+
+def choose(logic: Logic, options: Iterable[tuple[int, Bits]]) -> Bits:
+    """The one of several whose condition holds (conditions exclude each other)."""
+    chosen = list(options)
+    return tuple(logic.disj(logic.both(when, bits[i]) for when, bits in chosen) for i in range(WIDTH))
+
+
+def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | None:
+    """The bits of an operation of `isa.arith`; None if it has no circuit."""
+    if op == "selp":
+        condition = logic.disj(args[2])
+        return choose(logic, [(condition, wrap(args[0], type)), (-condition, wrap(args[1], type))])
+    width, signed = type.width, type.kind == "s"
+    inputs = [list(arg[:width]) for arg in args]
+    a = inputs[0]
+    b = inputs[1] if len(inputs) > 1 else []
+    if op in ("eq", "ne", "lt", "le", "gt", "ge"):
+        return _compare(logic, op, a, b, signed)
+    if op in ("min", "max"):
+        first = _less(logic, a, b, signed) if op == "min" else _less(logic, b, a, signed)
+        out = [logic.choose(first, x, y) for x, y in zip(a, b, strict=True)]
+    elif op == "abs":
+        out = [logic.choose(a[-1], y, x) for x, y in zip(a, _negate(logic, a), strict=True)] if signed else a
+    elif op in _BITWISE:
+        out = [_BITWISE[op](logic, x, y) for x, y in zip(a, b, strict=True)]
+    elif op == "add":
+        out = _add(logic, a, b, FALSE)
+    elif op == "sub":
+        out = _add(logic, a, [-bit for bit in b], TRUE)
+    elif op == "mul":
+        out = _multiply(logic, a, b)
+    elif op == "not":
+        out = [-bit for bit in a]
+    elif op == "neg":
+        out = _negate(logic, a)
+    elif op == "cvt":
+        out = a
+    else:
+        return None
+    return wrap(tuple(out), type)
+
+
+def wrap(bits: Iterable[int], type: DataType) -> Bits:
+    """Reduce to a type: keep its bits, extend by its sign or by zero."""
+    kept = list(bits)[: type.width]
+    top = kept[-1] if type.kind == "s" else FALSE
+    return tuple(kept + [top] * (WIDTH - len(kept)))
+
+
+def _xor(logic: Logic, a: int, b: int) -> int:
+    if a in (TRUE, FALSE):
+        return b if a == FALSE else -b
+    if b in (TRUE, FALSE):
+        return a if b == FALSE else -a
+    return logic.either(logic.both(a, -b), logic.both(-a, b))
+
+
+_BITWISE: dict[str, Callable[[Logic, int, int], int]] = {
+    "and": lambda logic, a, b: logic.both(a, b),
+    "or": lambda logic, a, b: logic.either(a, b),
+    "xor": _xor,
+}
+
+
+def _add(logic: Logic, a: list[int], b: list[int], carry: int) -> list[int]:
+    out = []
+    for x, y in zip(a, b, strict=True):
+        half = _xor(logic, x, y)
+        out.append(_xor(logic, half, carry))
+        carry = logic.either(logic.both(x, y), logic.both(half, carry))
+    return out
+
+
+def _negate(logic: Logic, a: list[int]) -> list[int]:
+    return _add(logic, [-bit for bit in a], [FALSE] * len(a), TRUE)
+
+
+def _multiply(logic: Logic, a: list[int], b: list[int]) -> list[int]:
+    total = [FALSE] * len(a)
+    for shift, bit in enumerate(b):
+        if bit != FALSE:
+            row = [FALSE] * shift + [logic.both(bit, x) for x in a[: len(a) - shift]]
+            total = _add(logic, total, row, FALSE)
+    return total
+
+
+def _less(logic: Logic, a: Iterable[int], b: Iterable[int], signed: bool) -> int:
+    below = FALSE
+    pairs = list(zip(a, b, strict=True))
+    for i, (x, y) in enumerate(pairs):
+        if signed and i == len(pairs) - 1:
+            x, y = y, x
+        below = logic.either(logic.both(-x, y), logic.both(-_xor(logic, x, y), below))
+    return below
+
+
+def _compare(logic: Logic, op: str, a: list[int], b: list[int], signed: bool) -> Bits:
+    if op in ("eq", "ne"):
+        same = logic.conj(-_xor(logic, x, y) for x, y in zip(a, b, strict=True))
+        result = same if op == "eq" else -same
+    elif op in ("lt", "ge"):
+        below = _less(logic, a, b, signed)
+        result = below if op == "lt" else -below
+    else:
+        above = _less(logic, b, a, signed)
+        result = above if op == "gt" else -above
+    return (result, *([FALSE] * (WIDTH - 1)))
