@@ -24,11 +24,11 @@ BLOCKS = """PTX sample
 .tensor .b32 sf[2];
 .shared .align 16 .b32 tile[8];
 .const .u32 k = 3;
-thread P0 @ cta 0, gpu 0 {{
+thread P0 @ cta 0, cluster 0, gpu 0 {{
 L0:
   {}
 }}
-thread P1 @ cta 1, gpu 0 {{
+thread P1 @ cta 1, cluster 0, gpu 0 {{
   st.weak.u32 [x], 0;
 }}
 exists (true)

@@ -156,7 +156,7 @@ COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), 
 MULTICAST = Slot("multicast", ("multicast::cluster",), "qualifier")
 SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH_SCOPE)
 _PLAIN_SHARED = {
-    "shared": ("{head} says which shared memory it means", "write .shared::cta or .shared::cluster"),
+    "shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster"),
 }
 TARGET = Slot("dst", ("shared::cta", "shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED)
 SOURCE = Slot("src", ("global", "shared::cta"), "source", Need.ALWAYS, _PLAIN_SHARED)

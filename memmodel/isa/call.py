@@ -249,7 +249,14 @@ class Call:
             self.fail(
                 f"'{symbol.name}' is not .shared, so it has one instance for all CTAs", symbol, f"write {symbol.name}"
             )
+        if symbol.cta is not None and not self._in_cluster(symbol.cta):
+            hint = f"place both threads in one cluster: @ cta {symbol.cta}, cluster 0, gpu {self.place.gpu}"
+            self.fail(f"CTA {symbol.cta} is not in the cluster of {self.context.thread.name}", symbol, hint)
         return AddressOf(symbol.name, offset, symbol.cta)
+
+    def _in_cluster(self, cta: int) -> bool:
+        places = (thread.place for thread in self.context.test.threads)
+        return any(place.cta == cta and place.cluster_id == self.place.cluster_id for place in places)
 
     def root(self, variable: Variable) -> Variable:
         """The variable that this one is, or is finally an alias of."""

@@ -31,6 +31,9 @@ from memmodel.litmus.syntax import (
     Variable,
 )
 
+Copy = tuple[str, str, list[tuple[int, int]]]
+"""Two variables and the elements of them that a copy pairs, the pair of its first element first."""
+
 BULK = ("cp.async.bulk.", "cp.reduce.async.bulk.")
 """Instructions that move more elements than a test looks at."""
 
@@ -96,14 +99,14 @@ def interest(test: LitmusTest) -> Mapping[str, frozenset[int]]:
         return {}
     variables = {variable.name: variable for variable in test.variables}
     found: dict[str, set[int]] = {name: {0} for name, variable in variables.items() if variable.alias_of is None}
-    copies: list[tuple[str, int, str, int, int]] = []
+    copies: list[Copy] = []
     for thread in test.threads:
         for item in instructions(thread):
             if item.mnemonic.startswith(BULK):
-                copies += _copy(item, variables)
+                copies += [copy for copy in (_copy(item, variables),) if copy is not None]
                 continue
             for operand in item.operands:
-                _mention(operand, _moved(item), variables, found)
+                _mention(operand, item, variables, found)
     for term in (*test.shown, *_terms(test.condition)):
         if isinstance(term, LocValue):
             found[_root(variables, term.name).name].add(term.index)
@@ -111,50 +114,53 @@ def interest(test: LitmusTest) -> Mapping[str, frozenset[int]]:
     return {name: frozenset(indices) for name, indices in found.items()}
 
 
-def _close(found: dict[str, set[int]], copies: list[tuple[str, int, str, int, int]]) -> None:
-    """An element matters if the element that it is copied to, or from, does."""
+def _close(found: dict[str, set[int]], copies: list[Copy]) -> None:
+    """An element matters if the element that it is copied to, or from, does; so does the first of each copy."""
     grown = True
     while grown:
         grown = False
-        for target, to, source, origin, count in copies:
-            wanted = {0} | {i - to for i in found[target]} | {i - origin for i in found[source]}
-            for k in wanted:
-                if 0 <= k < count and not (to + k in found[target] and origin + k in found[source]):
-                    found[target].add(to + k)
-                    found[source].add(origin + k)
+        for target, source, pairs in copies:
+            for k, (to, origin) in enumerate(pairs):
+                ends = (to in found[target]) + (origin in found[source])
+                if ends == 1 or (k == 0 and ends == 0):
+                    found[target].add(to)
+                    found[source].add(origin)
                     grown = True
 
 
-def _copy(item: Instruction, variables: Mapping[str, Variable]) -> list[tuple[str, int, str, int, int]]:
-    """(target, first index, source, first index, elements) of a bulk copy between two variables that it names."""
+def _copy(item: Instruction, variables: Mapping[str, Variable]) -> Copy | None:
+    """A bulk copy between two variables that it names; None if it names them not, or not by constants."""
     if len(item.operands) < 3 or ".tensor." in item.mnemonic:
         return _tensor_copy(item, variables)
     first, second, size = item.operands[:3]
     ends = [operand for operand in (first, second) if isinstance(operand, Mem) and isinstance(operand.base, Sym)]
     if len(ends) < 2 or not isinstance(size, Imm):
-        return []
+        return None
     target, source = (_root(variables, end.base.name) for end in ends)
     unit = element_bytes(source)
     count = min(max(size.value // unit, 0), len(source.init))
-    return [(target.name, ends[0].offset // element_bytes(target), source.name, ends[1].offset // unit, count)]
+    to, origin = ends[0].offset // element_bytes(target), ends[1].offset // unit
+    return target.name, source.name, [(to + k, origin + k) for k in range(count)]
 
 
-def _tensor_copy(item: Instruction, variables: Mapping[str, Variable]) -> list[tuple[str, int, str, int, int]]:
-    """The same for a tensor copy: an element of the shared tile for each element of the box."""
+def _tensor_copy(item: Instruction, variables: Mapping[str, Variable]) -> Copy | None:
+    """The same for a tensor copy in either direction: the shared tile, and the box in the data."""
     groups = [operand for operand in item.operands if isinstance(operand, Group) and operand.bracketed]
     tiles = [operand for operand in item.operands if isinstance(operand, Mem) and isinstance(operand.base, Sym)]
     if not groups or not tiles or not isinstance(groups[0].items[0], Sym):
-        return []
+        return None
     descriptor = variables.get(groups[0].items[0].name)
     tile = _root(variables, tiles[0].base.name)
     if descriptor is None or descriptor.tensormap is None:
-        return []
+        return None
     data = variables[descriptor.tensormap]
     first = tiles[0].offset // element_bytes(tile)
-    coordinates = [part.value for part in _coordinates(groups[0]) if isinstance(part, Imm)]
-    offsets = box_offsets(descriptor, data)
-    base = linear(descriptor, data, coordinates) if coordinates else 0
-    return [(tile.name, first + k, data.name, base + at, 1) for k, at in enumerate(offsets)]
+    given = _coordinates(groups[0])
+    coordinates = [part.value for part in given if isinstance(part, Imm)]
+    if len(coordinates) != len(given):
+        return None
+    base = linear(descriptor, data, coordinates)
+    return tile.name, data.name, [(first + k, base + at) for k, at in enumerate(box_offsets(descriptor, data))]
 
 
 def _coordinates(group: Group) -> tuple[Operand, ...]:
@@ -181,7 +187,9 @@ def linear(descriptor: Variable, data: Variable, coordinates: list[int]) -> int:
     return index
 
 
-def _mention(operand: Operand, count: int, variables: Mapping[str, Variable], found: dict[str, set[int]]) -> None:
+def _mention(
+    operand: Operand, item: Instruction, variables: Mapping[str, Variable], found: dict[str, set[int]]
+) -> None:
     if isinstance(operand, Sym) and operand.name in variables:
         found[_root(variables, operand.name).name].add(0)
     if not isinstance(operand, Mem):
@@ -189,18 +197,19 @@ def _mention(operand: Operand, count: int, variables: Mapping[str, Variable], fo
     if isinstance(operand.base, Sym):
         if operand.base.name in variables:
             root = _root(variables, operand.base.name)
-            first = operand.offset // element_bytes(root)
-            found[root.name] |= {i for i in range(first, first + count) if 0 <= i < len(root.init)}
+            found[root.name] |= _elements(root, operand.offset, item)
         return
     for name, indices in found.items():  # whatever the register points to, an offset counts from it
-        root = variables[name]
-        first = operand.offset // element_bytes(root)
-        indices |= {i for i in range(first, first + count) if 0 <= i < len(root.init)}
+        indices |= _elements(variables[name], operand.offset, item)
 
 
-def _moved(item: Instruction) -> int:
-    """How many elements a vector access names."""
-    return next((int(part[1:]) for part in item.parts if part in ("v2", "v4", "v8")), 1)
+def _elements(variable: Variable, offset: int, item: Instruction) -> set[int]:
+    """The elements that an instruction accesses from an offset on: one, those of a vector, or those of a cp.async."""
+    unit = element_bytes(variable)
+    count = next((int(part[1:]) for part in item.parts if part in ("v2", "v4", "v8")), 1)
+    if item.mnemonic.startswith("cp.async.c") and len(item.operands) > 2 and isinstance(item.operands[2], Imm):
+        count = max(1, item.operands[2].value // unit)
+    return {i for i in range(offset // unit, offset // unit + min(count, 16)) if 0 <= i < len(variable.init)}
 
 
 def _root(variables: Mapping[str, Variable], name: str) -> Variable:

@@ -79,9 +79,7 @@ ROWS = (
                 "space",
                 tuple(SPACES),
                 "state space",
-                refused={
-                    "shared": ("{head} says which shared memory it means", "write .shared::cta or .shared::cluster")
-                },
+                refused={"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")},
             ),
         ),
         (),

@@ -74,3 +74,14 @@ def minimum_target(test: LitmusTest) -> int:
     """The least sm number that has every instruction of the test, as the pages' "Target ISA Notes" give it."""
     bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
     return max((read_instruction(item, test).since for item in bodies), default=0)
+
+
+def target(test: LitmusTest) -> str | None:
+    """The least target that has every instruction of the test, such as `sm_90a`; None if no single one does."""
+    bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
+    families = [numbers for item in bodies for numbers in read_instruction(item, test).families]
+    least = minimum_target(test)
+    if not families:
+        return f"sm_{least}"
+    common = frozenset.intersection(*families)
+    return next((f"sm_{number}a" for number in sorted(common) if number >= least), None)

@@ -15,6 +15,9 @@ from memmodel.litmus.syntax import Layout
 MAX_PARTS = 24
 """More dots than any PTX mnemonic has; a longer one is not worth taking apart."""
 
+MAX_SHOWN = 6
+"""A family with more instructions than this is not listed in a hint."""
+
 
 def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Reading | Fault:
     """Sort the qualifiers of `mnemonic` into the slots of its row. `heads` finds a row by each of its heads."""
@@ -36,7 +39,9 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Re
         word = parts[position]
         slot = _slot_for(word, row, words)
         if isinstance(slot, Fault):
-            return Fault(slot.message.replace("{head}", head), slot.hint, position)
+            longer = nearest(word, [name.removeprefix(f"{head}.") for name in heads if name.startswith(f"{head}.")])
+            hint = f"did you mean '{head}.{longer}'?" if longer and slot.message.startswith("unknown") else slot.hint
+            return Fault(slot.message.replace("{head}", head), hint, position)
         if word in slot.columns and layout is Layout.BLOCKS:
             return Fault(f"PTX has no {head}.{word}", f"it has {_list(slot, layout)}", position)
         words[slot.name], where[slot.name] = word, position
@@ -48,6 +53,11 @@ def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
     parts = mnemonic.split(".")
     for length in range(len(parts) - 1, 0, -1):
         family = [head for head in heads if head.split(".")[:length] == parts[:length]]
+        if len(family) > MAX_SHOWN:
+            parts_tried = (".".join(parts[:count]) for count in range(len(parts), length, -1))
+            close = next((name for tried in parts_tried if (name := nearest(tried, family))), None)
+            hint = f"did you mean '{close}'?" if close else "there is " + ", ".join(family[:MAX_SHOWN]) + ", ..."
+            return Fault(f"unknown instruction '{shown}'", hint)
         if family:
             return Fault(f"unknown instruction '{shown}'", "there is " + ", ".join(family))
     close = nearest(parts[0], heads)

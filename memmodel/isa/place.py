@@ -44,6 +44,8 @@ def shifted(address: Expr, offset: int) -> Expr:
         return address
     if isinstance(address, AddressOf):
         return AddressOf(address.name, address.offset + offset, address.cta)
+    if isinstance(address, Apply) and address.op == "add" and isinstance(address.args[1], Const):
+        return Apply("add", (address.args[0], Const(address.args[1].value + offset)), ADDRESS)
     return Apply("add", (address, Const(offset)), ADDRESS)
 
 

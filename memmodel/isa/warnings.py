@@ -1,32 +1,41 @@
 """Legal but doubtful: what a test's author should hear about before any solving.
 
 In: LitmusTest. Out: rendered warnings. Settled here: semantics that PTX does not have but published files use, and
-atomics whose scope cannot reach the threads that share their location.
+atomics whose scope cannot reach the threads that share their location; `hazards` adds those of the asynchronous half.
 """
 
 from __future__ import annotations
 
 from memmodel.errors import render
-from memmodel.isa.lower import programs
+from memmodel.isa.hazards import hazards
+from memmodel.isa.lower import programs, target
 from memmodel.isa.memory import MemoryMap
 from memmodel.isa.ops import AddressOf, Read, Write
 from memmodel.isa.program import Step
+from memmodel.isa.reach import pointless_scopes
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.ptx import Scope, Space
 
 
 def legality_warnings(test: LitmusTest) -> list[str]:
-    """Every warning about the test, in source order. Raises InputError as `programs` does."""
+    """Every warning about the test. Raises InputError as `programs` does."""
     found = []
     memory = MemoryMap(test)
+    lowered = programs(test)
     sharers = _sharers(test, memory)
-    for thread, program in zip(test.threads, programs(test), strict=True):
+    for thread, program in zip(test.threads, lowered, strict=True):
         told: set[int] = set()
         for step in program.steps:
             if step.index not in told and (warning := _about(step, thread, memory, sharers)):
                 told.add(step.index)
                 instruction = step.instruction
                 found.append(render("warning", warning[0], instruction.mnemonic_span or instruction.span, warning[1]))
+    for step, message, hint in (*hazards(test, lowered), *pointless_scopes(test, lowered)):
+        instruction = step.instruction
+        found.append(render("warning", message, instruction.mnemonic_span or instruction.span, hint))
+    if target(test) is None:
+        where = test.threads[0].span
+        found.append(render("warning", "no target architecture has every instruction of the test", where, None))
     return found
 
 
