@@ -12,7 +12,6 @@ from memmodel.isa.lower import programs, target
 from memmodel.isa.memory import MemoryMap
 from memmodel.isa.ops import AddressOf, Read, Write
 from memmodel.isa.program import Step
-from memmodel.isa.reach import pointless_scopes
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.ptx import Scope, Space
 
@@ -30,7 +29,7 @@ def legality_warnings(test: LitmusTest) -> list[str]:
                 told.add(step.index)
                 instruction = step.instruction
                 found.append(render("warning", warning[0], instruction.mnemonic_span or instruction.span, warning[1]))
-    for step, message, hint in (*hazards(test, lowered), *pointless_scopes(test, lowered)):
+    for step, message, hint in hazards(test, lowered):
         instruction = step.instruction
         found.append(render("warning", message, instruction.mnemonic_span or instruction.span, hint))
     if target(test) is None:
