@@ -158,7 +158,11 @@ def _smma(base: Base) -> Rel:
     """The tensor-memory accesses of two MMAs with one accumulator, shape and kind."""
 
     def same(a: Event, b: Event) -> int:
-        if "MMA" not in a.tags or "MMA" not in b.tags or a.form is None or (a.form, a.unit) != (b.form, b.unit):
+        if (
+            not ({"MMA", "TMEM", "M"} <= a.tags and {"MMA", "TMEM", "M"} <= b.tags)
+            or a.form is None
+            or (a.form, a.unit) != (b.form, b.unit)
+        ):
             return FALSE
         return base.choices.same_location(a, b)
 

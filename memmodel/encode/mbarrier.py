@@ -60,6 +60,16 @@ class Mbarriers:
             self._objects[location] = _Object(self, location, members)
             self.over[location] = self._objects[location].over
 
+    def order(self, holds: Callable[[int], bool]) -> dict[Location, list[int]]:
+        """For each object, the uids of its updates that run, in order, under a valuation."""
+        found = {}
+        for location, one in self._objects.items():
+            running = [i for i, update in enumerate(one.updates) if holds(update.present)]
+            running.sort(key=lambda i: sum(i != j and holds(one.earlier[j, i]) for j in running))
+            if running:
+                found[location] = [one.updates[i].event.uid for i in running]
+        return found
+
     def missing(self, test: int, holds: Callable[[int], bool]) -> str:
         """What the phase that a test looks at still lacks: `bar phase 0: 1 of 2 arrivals, 16 of 32 bytes`."""
         for location, one in self._objects.items():
@@ -261,6 +271,7 @@ class _Object:
         """An update after which its phase is complete is the last of the phase; an arrive beyond the count is bad."""
         logic, update = self.logic, self.updates[i]
         ends, bad = [], [logic.both(update.present, -self.live[i])]
+        before: Cases = {}
         for k, here in update.phase.items():
             inside = logic.both(self.live[i], here)
             if inside == FALSE:
@@ -279,11 +290,19 @@ class _Object:
             if update.step.action == "arrive":
                 for size, formula in sizes[k].items():
                     states = self._sum(prefix, size)
+                    for (arrived, _), f in states.items() if update.step.pending is not None else ():
+                        number = size - arrived
+                        before[number] = logic.either(
+                            before.get(number, FALSE), logic.both(inside, logic.both(formula, f))
+                        )
                     full = logic.disj(f for (arrived, _), f in states.items() if arrived + update.step.count > size)
                     bad.append(logic.both(inside, logic.both(formula, full)))
         update.ends = logic.disj(ends)
         row = self.whole.bad
         row[update.event.uid] = logic.either(row.get(update.event.uid, FALSE), logic.disj(bad))
+        for number, formula in (update.step.pending or {}).items():
+            none = -self.live[i] if number == 0 else FALSE
+            logic.require(-update.present, -formula, before.get(number, FALSE), none)
         if update.step.result is not None:
             for number, formula in update.step.result.items():
                 here = logic.both(self.live[i], update.phase.get(number, FALSE))
@@ -332,6 +351,7 @@ class _Object:
             self._yield(event, present, cases)
             for i in self.counting:
                 self._place(event, present, cases, i)
+            self._sees_the_init(event, present, cases)
             self._uninitialised(event, present)
 
     def _yield(self, event: Event, present: int, cases: Cases) -> None:
@@ -377,6 +397,15 @@ class _Object:
         if after != FALSE:
             row = self.whole.before[event.uid]
             row[update.event.uid] = logic.either(row.get(update.event.uid, FALSE), after)
+
+    def _sees_the_init(self, event: Event, present: int, cases: Cases) -> None:
+        """A test that sees a phase as over observes the initialisation."""
+        if self.init is not None and 0 in cases:
+            yes = self.logic.both(self.whole.done.get(event.uid, FALSE), self.logic.both(present, self.live[self.init]))
+            yes = self.logic.both(yes, -cases[0])
+            if yes != FALSE:
+                row = self.whole.observed[self.updates[self.init].event.uid]
+                row[event.uid] = self.logic.either(row.get(event.uid, FALSE), yes)
 
     def _uninitialised(self, event: Event, present: int) -> None:
         """A test of an object that nothing initialised, or that its own thread initialises later or has invalidated."""

@@ -424,11 +424,12 @@ class _Run:
     def _mbarrier(self, event: Event, op: ops.Mbarrier, state: _State, step: Step, holds: int, deps: Deps) -> None:
         logic = self.logic
         self._locate(event, op.address, state, step)
-        result: dict[int, int] | None = None
+        result = pending = None
         if op.register is not None:
             numbers = range(2) if op.action == "test" else range(self.most_phases)
-            result = {number: logic.var(f"{op.action}(e{event.uid},{number})") for number in numbers}
-            logic.exactly_one(list(result.values()), event.runs)
+            result = self._fresh(event, op.action, numbers)
+        if op.pending is not None:
+            pending = self._fresh(event, "pending", range(self._most_pending() + 1))
         parity = self._value(op.parity, state, step) if op.parity is not None else None
         token = self._value(op.state, state, step) if op.state is not None else None
         event.data_deps = merge_deps(logic, *(value.deps for value in (parity, token) if value is not None))
@@ -440,9 +441,26 @@ class _Run:
             parity,
             token,
             result,
+            pending,
         )
-        if op.register is not None and result is not None:
-            self._assign(op.register, Value(result, {event.uid: TRUE}), state, holds, deps)
+        for register, cases in ((op.register, result), (op.pending, pending)):
+            if register is not None and cases is not None:
+                self._assign(register, Value(cases, {event.uid: TRUE}), state, holds, deps)
+
+    def _fresh(self, event: Event, what: str, numbers: range) -> dict[int, int]:
+        """A value that the object decides: one of these numbers."""
+        cases = {number: self.logic.var(f"{what}(e{event.uid},{number})") for number in numbers}
+        self.logic.exactly_one(list(cases.values()), event.runs)
+        return cases
+
+    def _most_pending(self) -> int:
+        """No object of the test ever waits for more arrivals than this."""
+        counts = [variable.mbarrier or 0 for variable in self.test.variables]
+        for program in self.code:
+            for step in program.steps:
+                if isinstance(step.op, ops.Mbarrier) and isinstance(step.op.count, ops.Const):
+                    counts.append(step.op.count.value)
+        return min(sum(counts), 256)
 
     def _assign_nothing(self, step: Step, state: _State, deps: Deps) -> None:
         register = getattr(step.op, "register", None)

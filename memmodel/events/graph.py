@@ -20,6 +20,7 @@ class MbarrierStep:
     """What an event does to its mbarrier object: an ops.Mbarrier action, or a signal's, with values.
 
     `result`: for a test, 0 and 1 -> formula; for an arrive with a state operand, state -> formula.
+    `pending`: arrivals that were pending just before an arrive -> formula, if the thread asks.
     """
 
     action: str
@@ -29,6 +30,7 @@ class MbarrierStep:
     parity: Value | None = None
     state: Value | None = None
     result: dict[int, int] | None = None
+    pending: dict[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,26 @@ def read_execution(graph: EventGraph, choices: Choices, door: Door) -> Reading:
         for more, group in choices.groups
         if door.holds(more)
     )
+    results: list[list[int]] = [[] for _ in graph.test.threads]
+    seen: list[tuple[ThreadEventId, int]] = []
+    for event in graph.events:
+        if event.mbarrier is not None and event.thread is not None and event.uid in names:
+            told = (event.mbarrier.result, event.mbarrier.pending)
+            results[event.thread] += [_pick(cases, door) for cases in told if cases is not None]
+            if event.uid in choices.mbarriers.tests:
+                seen.append((_in_thread(names[event.uid]), _pick(choices.mbarriers.tests[event.uid], door)))
+    mbar = tuple(
+        (location, tuple(_in_thread(names[uid]) for uid in uids))
+        for location, uids in choices.mbarriers.order(door.holds).items()
+    )
     finals: list[tuple[Location, EventId]] = []
     for location, writes in choices.chosen_finals():
         finals.append((location, names[_pick(writes, door)]))
     reads = tuple(tuple(value for _, _, value in sorted(found)) for found in values)
-    return Reading(Choice(reads, rf, co, fences, groups, tuple(finals)), names)
+    choice = Choice(
+        reads, rf, co, fences, groups, tuple(finals), tuple(tuple(found) for found in results), mbar, tuple(seen)
+    )
+    return Reading(choice, names)
 
 
 def _pick(cases: dict[int, int], door: Door) -> int:
