@@ -25,6 +25,7 @@ from memmodel.cli.options import (
     ModelNames,
     parse_budget,
 )
+from memmodel.cli.ptx import ptx
 from memmodel.cli.terminal import style_for
 from memmodel.litmus.syntax import Layout
 
@@ -222,6 +223,9 @@ def models() -> Exit:
 
     say("\n".join(shipped()))
     return Exit.AS_EXPECTED
+
+
+app.command()(ptx)
 
 
 def _json(value: object) -> str:

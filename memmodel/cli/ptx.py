@@ -1,0 +1,83 @@
+"""The command `ptx`: litmus tests as PTX modules, and what ptxas says of them.
+
+In: what was typed. Out: modules on stdout or in files, errors at their litmus lines, and an exit code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.options import Files
+from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from memmodel.emit import Assembler, Module, Target
+
+
+@guarded
+def ptx(
+    files: Files,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
+    ] = None,
+    assemble: Annotated[bool, typer.Option("--assemble", help="Run ptxas; its errors point at the test.")] = False,
+) -> Exit:
+    """Print each test as a complete PTX module, one kernel that runs its threads.
+
+    Exit code: 0 done, 2 bad input or an instruction that ptxas refuses.
+    """
+    from memmodel.emit import Assembler, Target
+
+    wanted = Target.parse(target) if target is not None else None
+    assembler = Assembler.find() if assemble else None
+    places = _places(files, output)
+    return worst(_one(file, place, wanted, assembler) for file, place in places)
+
+
+def _places(files: list[str], output: str | None) -> list[tuple[str, Path | None]]:
+    """Where each module goes; None: stdout. Raises InputError for two tests with one name."""
+    if output is None:
+        return [(file, None) for file in files]
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: dict[Path, str] = {}
+    for file in files:
+        place = folder / f"{Path(file).stem}.ptx"
+        if place in taken:
+            raise InputError(f"{taken[place]} and {file} would both be {place}", hint="write them to two directories")
+        taken[place] = file
+    return [(file, place) for place, file in taken.items()]
+
+
+def _one(file: str, place: Path | None, target: Target | None, assembler: Assembler | None) -> Exit:
+    from memmodel.emit import emit
+    from memmodel.litmus import parse_litmus
+    from memmodel.source import Source
+
+    try:
+        module = emit(parse_litmus(Source.read(file)), target)
+    except InputError as error:
+        complain(error.render())
+        return Exit.BAD_INPUT
+    if place is not None:
+        place.write_text(module.text, encoding="utf-8", newline="\n")
+    elif assembler is None:
+        say(module.text.rstrip("\n"))
+    return Exit.AS_EXPECTED if assembler is None else _assemble(file, module, assembler)
+
+
+def _assemble(file: str, module: Module, assembler: Assembler) -> Exit:
+    found = assembler.assemble(module)
+    for complaint in found:
+        complain(complaint.render() if complaint.span is not None else f"{file}: {complaint.render()}")
+    if found:
+        return Exit.BAD_INPUT
+    say(f"{file}: assembles for {module.target}")
+    return Exit.AS_EXPECTED

@@ -1,0 +1,185 @@
+"""How a variable is addressed in PTX: by its name, or through a register that is set up before the thread begins.
+
+In: a use of a variable by a thread. Out: the text that stands for it, and the lines that prepare it. Settled here: a
+name stays symbolic where PTX takes it so; aliases (and all global variables of a test for several GPUs) are pointers
+that the host passes; another CTA's shared memory is reached by mapa; tensor memory counts from the allocation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from memmodel.isa.facts import instructions
+from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable
+from memmodel.ptx import Proxy, Space
+
+OURS = "mm_"
+"""What every name of the set-up begins with."""
+
+
+def clean(name: str) -> str:
+    """A litmus name as a PTX identifier that is not one of ours."""
+    text = re.sub(r"[^A-Za-z0-9_$]", "_", name)
+    return f"v_{text}" if text.startswith(OURS) or not re.match(r"[A-Za-z]|[_$].", text) else text
+
+
+def number(value: int, kind: str = "") -> str:
+    """An immediate; the litmus language knows floating-point values by their bits."""
+    if kind in ("f32", "f64"):
+        width = int(kind[1:])
+        return f"0{'f' if width == 32 else 'd'}{value & ((1 << width) - 1):0{width // 4}X}"
+    return str(value) if value < 1 << 63 else f"{value:#x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The variables of a test as a launch has them. `offsets`: where each .tensor variable begins, in columns."""
+
+    variables: dict[str, Variable]
+    pointers: frozenset[str]
+    offsets: dict[str, int]
+
+    @staticmethod
+    def of(test: LitmusTest, gpus: int) -> Memory:
+        variables = {variable.name: variable for variable in test.variables}
+        memory = Memory(variables, frozenset(), {})
+        pointers = set()
+        for variable in test.variables:
+            space = memory.root(variable.name).space
+            in_global = space in (Space.GLOBAL, Space.GENERIC)
+            if in_global and ((variable.alias_of is not None and variable.proxy is Proxy.GENERIC) or gpus > 1):
+                pointers.add(variable.name)
+        column = 0
+        allocated = [_columns(item) for thread in test.threads for item in instructions(thread) if _allocates(item)]
+        for variable in test.variables:
+            if variable.space is Space.TENSOR and variable.alias_of is None:
+                memory.offsets[variable.name] = column
+                column += allocated.pop(0) if allocated else len(variable.init)
+        return Memory(variables, frozenset(pointers), memory.offsets)
+
+    def root(self, name: str) -> Variable:
+        """The variable that this one is, or is finally an alias of."""
+        variable = self.variables[name]
+        while variable.alias_of is not None:
+            variable = self.variables[variable.alias_of]
+        return variable
+
+    def symbol(self, name: str) -> str:
+        """What the module calls the memory behind a name."""
+        return clean(self.root(name).name)
+
+    def allocates(self, test: LitmusTest) -> bool:
+        """Has the set-up to allocate tensor memory? Not where nothing uses it, or the test does so itself."""
+        items = [item for thread in test.threads for item in instructions(thread)]
+        if any(_allocates(item) for item in items):
+            return False
+        used = {name for item in items for name in _named(item.operands)}
+        return any(self.root(name).space is Space.TENSOR for name in used if name in self.variables)
+
+    def columns(self) -> int:
+        """Tensor-memory columns to allocate: a power of two, at least 32."""
+        used = sum(len(self.variables[name].init) for name in self.offsets)
+        return max(32, 1 << (used - 1).bit_length())
+
+
+def _allocates(item: Instruction) -> bool:
+    return item.mnemonic.startswith("tcgen05.alloc")
+
+
+def _columns(item: Instruction) -> int:
+    """What an alloc of the test allocates, where it says so in place; tensor memory is handed out from column 0."""
+    last = item.operands[-1]
+    return last.value if isinstance(last, Imm) else 32
+
+
+def _named(operands: tuple[Operand, ...]) -> Iterator[str]:
+    """The variables in operands."""
+    for operand in operands:
+        if isinstance(operand, Group):
+            yield from _named(operand.items)
+        base = operand.base if isinstance(operand, Mem) else operand
+        if isinstance(base, Sym):
+            yield base.name
+
+
+def pointer(name: str) -> str:
+    """The kernel parameter for a variable whose address the host passes."""
+    return f"{OURS}ptr_{clean(name)}"
+
+
+@dataclass(slots=True)
+class Addresses:
+    """The addresses that one thread needs in registers, and how they get there. `cta`: the thread's own CTA."""
+
+    memory: Memory
+    cta: int
+    lines: list[str] = field(default_factory=list)
+    known: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def inside(self, symbol: Sym, offset: int, *, generic: bool) -> str:
+        """What stands between the brackets of a memory operand."""
+        root = self.memory.root(symbol.name)
+        if root.space is Space.TENSOR:
+            return self._tensor(root, offset)
+        text = self._generic(symbol, root) if generic else self._direct(symbol, root)
+        return f"{text}{offset:+d}" if offset else text
+
+    def value(self, symbol: Sym, width: int, *, named: bool) -> str:
+        """The address as a source operand of `width` bits; `named`: the instruction takes the name of a variable."""
+        root = self.memory.root(symbol.name)
+        if root.space is Space.TENSOR:
+            return self._tensor(root, 0)
+        remote = self._remote(symbol, root)
+        if remote is None and symbol.name not in self.memory.pointers:
+            text = self.memory.symbol(symbol.name)
+            return text if named else self._register(("value", text, width), width, f"mov.b{width} {{}}, {text};")
+        if remote is not None and width == 64:
+            narrow = self._direct(symbol, root)
+            return self._register(("wide", narrow), 64, f"cvt.u64.u32 {{}}, {narrow};")
+        return self._direct(symbol, root)
+
+    def map(self, symbol: Sym) -> str:
+        """A tensor map as its generic address."""
+        return self._generic(symbol, self.memory.root(symbol.name))
+
+    def _direct(self, symbol: Sym, root: Variable) -> str:
+        """An address in the variable's own state space."""
+        if symbol.name in self.memory.pointers:
+            name = pointer(symbol.name)
+            lines = (f"ld.param.u64 {{}}, [{name}];", "cvta.to.global.u64 {}, {};")
+            return self._register(("pointer", name), 64, *lines)
+        remote = self._remote(symbol, root)
+        text = self.memory.symbol(symbol.name)
+        if remote is None:
+            return text
+        return self._register(("remote", text, remote), 32, f"mapa.shared::cluster.u32 {{}}, {text}, {remote};")
+
+    def _generic(self, symbol: Sym, root: Variable) -> str:
+        text = self.memory.symbol(symbol.name)
+        if symbol.name in self.memory.pointers:
+            return self._register(("generic", symbol.name), 64, f"ld.param.u64 {{}}, [{pointer(symbol.name)}];")
+        space = {Space.GENERIC: "global"}.get(root.space, root.space.value)
+        lines = [f"mov.b64 {{}}, {text};", f"cvta.{space}.u64 {{}}, {{}};"]
+        remote = self._remote(symbol, root)
+        if remote is not None:
+            lines.append(f"mapa.u64 {{}}, {{}}, {remote};")
+        return self._register(("generic", text, remote), 64, *lines)
+
+    def _remote(self, symbol: Sym, root: Variable) -> int | None:
+        """The rank of the CTA that holds the instance, where it is not the thread's own."""
+        cta = symbol.cta if symbol.cta is not None else root.cta
+        return None if root.space is not Space.SHARED or cta in (None, self.cta) else cta
+
+    def _tensor(self, root: Variable, offset: int) -> str:
+        column = self.memory.offsets[root.name] + offset
+        return self._register(("tensor", column), 32, f"add.u32 {{}}, %{OURS}tmem, {column};")
+
+    def _register(self, key: tuple[object, ...], width: int, *lines: str) -> str:
+        if key not in self.known:
+            name = f"%{OURS}a{len(self.known)}"
+            self.known[key] = name
+            self.lines.append(f".reg .b{width} {name};")
+            self.lines += [line.replace("{}", name) for line in lines]
+        return self.known[key]

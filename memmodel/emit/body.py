@@ -1,0 +1,301 @@
+"""The body of one litmus thread.
+
+In: a Seat, its instructions and registers. Out: lines of PTX, each with its place in the litmus file. Settled here:
+which lanes execute what. A thread that never needs a whole warp runs in one lane. Otherwise all lanes
+run: they compute and branch alike, the first lane alone touches memory, and what it read goes to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.emit.address import OURS, Addresses, Memory, clean, number
+from memmodel.emit.grid import Seat
+from memmodel.emit.registers import Registers, targets
+from memmodel.errors import InputError
+from memmodel.isa import compute, control
+from memmodel.isa.row import Reading
+from memmodel.litmus.check import memory_position
+from memmodel.litmus.instructions import is_cta_barrier
+from memmodel.litmus.syntax import (
+    Blank,
+    Group,
+    Imm,
+    Instruction,
+    Label,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Reg,
+    RegisterInit,
+    Sym,
+)
+from memmodel.ptx import Space
+from memmodel.source import Span
+
+Line = tuple[str, Span | None]
+
+FULL = "0xffffffff"
+_LAST_BARRIER = 15
+_PURE = frozenset(head for row in (*compute.ROWS, *control.ROWS) for head in row.heads) | {
+    "mapa",
+    "getctarank",
+    "mbarrier.pending_count",
+    "clusterlaunchcontrol.query_cancel.is_canceled",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid",
+}
+"""Instructions that touch no memory, so that all lanes may execute them."""
+
+_NAMED = ("mov", "cvta", "mapa", "getctarank")
+"""Instructions that take the name of a variable as an operand."""
+
+_READS = ("ld", "mbarrier.test_wait", "mbarrier.try_wait")
+"""Instructions that may be repeated by every warp of a warpgroup."""
+
+
+def is_collective(instruction: Instruction) -> bool:
+    """Must all lanes of a warp execute it together?"""
+    parts = instruction.parts
+    return parts[0] in ("bar", "barrier") or "aligned" in parts or "sync" in parts
+
+
+class Body:
+    """One thread, written line by line. `code`: its instructions with their readings, in order."""
+
+    def __init__(
+        self, seat: Seat, code: Sequence[tuple[Instruction, Reading]], registers: Registers, memory: Memory
+    ) -> None:
+        self.seat = seat
+        self.code = code
+        self.registers = registers
+        self.addresses = Addresses(memory, seat.thread.place.cta)
+        self.memory = memory
+        self.whole = seat.lane is None and any(is_collective(item) for item, _ in code)
+        self.lines: list[Line] = []
+        self._meetings = 0
+
+    @property
+    def end(self) -> str:
+        """The label where the thread ends."""
+        return f"{OURS}end_{clean(self.seat.thread.name)}"
+
+    def write(self, inits: Sequence[RegisterInit], results: Sequence[tuple[int, str]]) -> list[Line]:
+        """Everything between the braces. `results`: slots of the output buffer and the registers that go there."""
+        readings = iter(self.code)
+        for item in self.seat.thread.body:
+            if isinstance(item, Label):
+                self.lines.append((f"{clean(item.name)}:", item.span))
+            else:
+                self._instruction(*next(readings))
+        begin = self._initial(inits)
+        store = self._results(results)
+        return [*self._declarations(), *((line, None) for line in self.addresses.lines), *begin, *self._lead(),
+                *self.lines, (f"{self.end}:", None), *store]  # fmt: skip
+
+    # ---- around the instructions -----------------------------------------------------------------------------
+
+    def _declarations(self) -> list[Line]:
+        lines: list[Line] = []
+        for name in self.registers.least:
+            word, register = self.registers.word(name), _register(name)
+            lines.append((f".reg .{word} {register};", None))
+            if word == "pred":
+                lines.append((f"setp.ne.u32 {register}, 0, 0;", None))
+            elif word != "b128":
+                lines.append((f"mov.{word} {register}, 0;", None))
+        if self.whole:
+            lines.append((f".reg .pred %{OURS}lead, %{OURS}first, %{OURS}do;", None))
+            lines.append((f".reg .b32 %{OURS}lo, %{OURS}hi;", None))
+        return lines
+
+    def _initial(self, inits: Sequence[RegisterInit]) -> list[Line]:
+        lines: list[Line] = []
+        for item in inits:
+            if item.register not in self.registers.least:
+                continue
+            word = self.registers.word(item.register)
+            text = str(item.value)
+            if isinstance(item.value, str):
+                before = len(self.addresses.lines)
+                text = self.addresses.value(Sym(item.value), self.registers.width(item.register), named=True)
+                lines += [(line, None) for line in self.addresses.lines[before:]]
+                del self.addresses.lines[before:]
+            if word == "pred":
+                lines.append((f"setp.ne.s64 {_register(item.register)}, {text}, 0;", item.span))
+            elif word != "b128":
+                lines.append((f"mov.{word} {_register(item.register)}, {text};", item.span))
+        return lines
+
+    def _lead(self) -> list[Line]:
+        """Choose the lane that runs alone, or name the lane that leads."""
+        lane, first = f"%{OURS}lane", self.seat.lane or 0
+        if not self.whole:
+            return [] if self.seat.lane is not None else [
+                (f"setp.ne.u32 %{OURS}p, {lane}, {first};", None),
+                (f"@%{OURS}p bra {self.end};", None),
+            ]  # fmt: skip
+        lines: list[Line] = [(f"setp.eq.u32 %{OURS}lead, {lane}, 0;", None)]
+        where = f"%{OURS}warp"
+        lines.append((f"setp.eq.and.u32 %{OURS}first, {where}, {self.seat.warp}, %{OURS}lead;", None))
+        return lines
+
+    def _results(self, results: Sequence[tuple[int, str]]) -> list[Line]:
+        if not results:
+            return []
+        lines: list[Line] = [(f".reg .b64 %{OURS}v;", None)]
+        guard = ""
+        if self.whole:
+            guard = f"@%{OURS}first "
+        elif self.seat.lane is None:
+            lines.append((f"setp.eq.u32 %{OURS}p, %{OURS}lane, 0;", None))
+            guard = f"@%{OURS}p "
+        for slot, name in results:
+            register, width = _register(name), self.registers.width(name)
+            if width == 1:
+                lines.append((f"selp.u64 %{OURS}v, 1, 0, {register};", None))
+            elif width < 64:
+                sign = "s" if self.registers.is_signed(name) else "u"
+                lines.append((f"cvt.{sign}64.{sign}{width} %{OURS}v, {register};", None))
+            elif width == 64:
+                lines.append((f"mov.b64 %{OURS}v, {register};", None))
+            else:
+                lines.append((f"mov.b128 {{%{OURS}v, _}}, {register};", None))
+            lines.append((f"{guard}st.global.u64 [%{OURS}out+{8 * slot}], %{OURS}v;", None))
+        return lines
+
+    # ---- one instruction -------------------------------------------------------------------------------------
+
+    def _instruction(self, item: Instruction, reading: Reading) -> None:
+        guard = "" if item.guard is None else f"@{'!' if item.guard.negated else ''}{_register(item.guard.register)} "
+        if reading.head in ("ret", "exit"):
+            self._put(f"{guard}bra {self.end};", item)
+            return
+        text = self._spell(item, reading)
+        if not self.whole or reading.head in _PURE:
+            self._put(f"{guard}{text};", item)
+        elif is_collective(item):
+            self._together(item, reading, guard, text)
+        else:
+            self._alone(item, reading, text)
+
+    def _together(self, item: Instruction, reading: Reading, guard: str, text: str) -> None:
+        barrier = item.parts[0] in ("bar", "barrier")
+        if not barrier:
+            self._meet()
+        elif self.seat.warps > 1 and is_cta_barrier(item.mnemonic) and item.guard is None and _counted(item):
+            # A count speaks of one warp for each litmus thread, and this one has four.
+            guard = f"@%{OURS}do "
+            self.lines.append((f"setp.eq.u32 %{OURS}do, %{OURS}warp, {self.seat.warp};", None))
+        self._put(f"{guard}{text};", item)
+        if reading.head == "elect.sync":
+            # The thread is what all lanes do together, and it has been elected.
+            elected = [register for register in targets(item, reading) if self.registers.width(register) == 1]
+            self.lines += [(f"setp.eq.u32 {_register(register)}, 0, 0;", None) for register in elected]
+
+    def _meet(self) -> None:
+        """What the first lane did comes before what all lanes do now."""
+        if self.seat.warps > 1:
+            number = _LAST_BARRIER - self.seat.warp // 4
+            self.lines.append((f"bar.sync {number}, {32 * self.seat.warps};", None))
+        else:
+            self.lines.append((f"bar.warp.sync {FULL};", None))
+
+    def _alone(self, item: Instruction, reading: Reading, text: str) -> None:
+        """One lane executes it; a result goes to all lanes."""
+        lead = f"%{OURS}lead" if item.mnemonic.startswith(_READS) else f"%{OURS}first"
+        guard = f"@{lead} "
+        if item.guard is not None:
+            register, do = _register(item.guard.register), f"%{OURS}do"
+            if item.guard.negated:
+                self.lines += [(f"not.pred {do}, {register};", None), (f"and.pred {do}, {do}, {lead};", None)]
+            else:
+                self.lines.append((f"and.pred {do}, {register}, {lead};", None))
+            guard = f"@{do} "
+        self._put(f"{guard}{text};", item)
+        for name in targets(item, reading):
+            self._spread(name)
+
+    def _spread(self, name: str) -> None:
+        """Give all lanes of the warp what its first lane has in a register."""
+        register, width = _register(name), self.registers.width(name)
+        lo, hi = f"%{OURS}lo", f"%{OURS}hi"
+        shuffle = "shfl.sync.idx.b32 {0}, {0}, 0, 31, " + FULL + ";"
+        lines = {
+            1: [f"selp.u32 {lo}, 1, 0, {register};", shuffle.format(lo), f"setp.ne.u32 {register}, {lo}, 0;"],
+            16: [f"cvt.u32.u16 {lo}, {register};", shuffle.format(lo), f"cvt.u16.u32 {register}, {lo};"],
+            32: [shuffle.format(register)],
+            64: [
+                f"mov.b64 {{{lo}, {hi}}}, {register};",
+                shuffle.format(lo),
+                shuffle.format(hi),
+                f"mov.b64 {register}, {{{lo}, {hi}}};",
+            ],
+        }.get(width, [])
+        self.lines += [(line, None) for line in lines]
+
+    def _put(self, text: str, item: Instruction) -> None:
+        self.lines.append((text, item.span))
+
+    # ---- operands --------------------------------------------------------------------------------------------
+
+    def _spell(self, item: Instruction, reading: Reading) -> str:
+        operands = item.operands
+        if is_cta_barrier(item.mnemonic):
+            operands = _barrier(item, operands)
+        has_space = any(slot.name == "space" for slot in reading.row.slots) or "[addr]?" in reading.row.operands
+        generic = has_space and "space" not in reading.words
+        position = memory_position(item)
+        printed = []
+        for index, operand in enumerate(operands):
+            if isinstance(operand, Sym) and index == position:
+                operand = Mem(operand, 0, operand.span)
+            if isinstance(operand, Sym) and operand.name in self.memory.variables:
+                width = 32 if reading.words.get("type", "b64")[1:] == "32" else 64
+                printed.append(self.addresses.value(operand, width, named=reading.head in _NAMED))
+            elif isinstance(operand, Imm) and reading.words.get("type") in ("f32", "f64"):
+                printed.append(number(operand.value, reading.words["type"]))
+            else:
+                printed.append(self._operand(operand, generic))
+        return f"{item.mnemonic} {', '.join(printed)}" if printed else item.mnemonic
+
+    def _operand(self, operand: Operand, generic: bool) -> str:
+        if isinstance(operand, Reg):
+            return _register(operand.name)
+        if isinstance(operand, Imm):
+            hexadecimal = operand.span is not None and operand.span.text == f"{operand.value:#x}"
+            return operand.span.text if hexadecimal else number(operand.value)
+        if isinstance(operand, Sym):
+            return clean(operand.name)
+        if isinstance(operand, Mem):
+            if isinstance(operand.base, Reg):
+                return f"[{_register(operand.base.name)}{f'{operand.offset:+d}' if operand.offset else ''}]"
+            return f"[{self.addresses.inside(operand.base, operand.offset, generic=generic)}]"
+        if isinstance(operand, Group):
+            items = [self._operand(item, generic) for item in operand.items]
+            first = operand.items[0]
+            if operand.bracketed and isinstance(first, Sym):
+                is_map = self.memory.root(first.name).space is not Space.TENSOR
+                items[0] = self.addresses.map(first) if is_map else self.addresses.inside(first, 0, generic=False)
+            return f"[{', '.join(items)}]" if operand.bracketed else f"{{{', '.join(items)}}}"
+        if isinstance(operand, Negated):
+            return f"!{_register(operand.operand.name)}"
+        if isinstance(operand, Pair):
+            return f"{self._operand(operand.first, generic)}|{self._operand(operand.second, generic)}"
+        return "_"
+
+
+def _register(name: str) -> str:
+    return f"%{clean(name)}"
+
+
+def _counted(item: Instruction) -> bool:
+    return len(item.operands) >= 3 and not isinstance(item.operands[2], Blank)
+
+
+def _barrier(item: Instruction, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The operands of a CTA barrier as PTX has them: no resource, and no blank for what is left out."""
+    resource = operands[2] if "red" in item.parts else operands[1]
+    if not isinstance(resource, Blank):
+        raise InputError("PTX barriers have a number and a thread count, and no resource", resource.span)
+    return tuple(operand for operand in operands if not isinstance(operand, Blank))

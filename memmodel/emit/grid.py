@@ -1,0 +1,128 @@
+"""Where each litmus thread runs in a launch: GPU, CTA, warp, lane.
+
+In: LitmusTest. Out: Grid. Settled here: a litmus thread is a warp, or four where wgmma wants a warpgroup; threads that
+the test puts into one warp are its lanes 0, 1, …; CTA n of a cluster has rank n in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.errors import InputError
+from memmodel.isa.facts import instructions
+from memmodel.litmus.syntax import LitmusTest, Thread
+
+MAX_WARPS = 32
+MAX_CLUSTER = 16
+GROUP = 4
+"""Warps of a warpgroup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of one litmus thread. `lane` is None where it has its warps to itself."""
+
+    thread: Thread
+    gpu: int
+    ctaid: int
+    warp: int
+    warps: int = 1
+    lane: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A launch: CTAs in the grid of each GPU, CTAs in a cluster, warps in a CTA, GPUs."""
+
+    seats: tuple[Seat, ...]
+    ctas: int
+    cluster: int
+    warps: int
+    gpus: int
+
+    def number(self, seat: Seat) -> int:
+        """The warp's number among all warps of all GPUs."""
+        return (seat.gpu * self.ctas + seat.ctaid) * self.warps + seat.warp
+
+    def seat_of_cta(self, cta_id: tuple[object, ...]) -> Seat:
+        """Some thread of that CTA."""
+        return next(seat for seat in self.seats if seat.thread.place.cta_id == cta_id)
+
+
+def arrange(test: LitmusTest) -> Grid:
+    """Seat every thread. Raises InputError for a CTA or a cluster that no GPU has."""
+    cluster = _cluster_size(test)
+    members: dict[tuple[object, ...], list[Thread]] = {}
+    for thread in test.threads:
+        members.setdefault(thread.place.cta_id, []).append(thread)
+    ids = _cta_numbers(test, cluster)
+    gpus = sorted({thread.place.gpu for thread in test.threads})
+    seats: dict[str, Seat] = {}
+    most = 1
+    for cta_id, threads in members.items():
+        first = 0
+        for key, group in _warps(threads).items():
+            width = GROUP if key[0] == "group" else 1
+            for lane, thread in enumerate(group):
+                gpu = gpus.index(thread.place.gpu)
+                seats[thread.name] = Seat(thread, gpu, ids[cta_id], first, width, lane if len(group) > 1 else None)
+            first += width
+        if first > MAX_WARPS:
+            raise InputError(f"a CTA of {first} warps", threads[-1].span, f"a CTA has at most {MAX_WARPS} warps")
+        most = max(most, first)
+    ctas = max(ids.values()) + 1
+    ctas += -ctas % cluster
+    return Grid(tuple(seats[thread.name] for thread in test.threads), ctas, cluster, most, len(gpus))
+
+
+def _cluster_size(test: LitmusTest) -> int:
+    """1 where every cluster has one CTA and no CTA is named by its rank."""
+    clusters: dict[tuple[object, ...], set[int]] = {}
+    for thread in test.threads:
+        clusters.setdefault(thread.place.cluster_id, set()).add(thread.place.cta)
+    ranked = any(
+        "multicast::cluster" in item.parts or "cta_group::2" in item.parts
+        for thread in test.threads
+        for item in instructions(thread)
+    )
+    if not ranked and all(len(ctas) == 1 for ctas in clusters.values()):
+        return 1
+    size = 1
+    for thread in test.threads:
+        if thread.place.cluster is not None:
+            size = max(size, thread.place.cta + 1)
+            if size > MAX_CLUSTER:
+                hint = f"number the CTAs of a cluster from 0; it has at most {MAX_CLUSTER}"
+                raise InputError(f"CTA {thread.place.cta} in a cluster", thread.span, hint)
+    return size
+
+
+def _cta_numbers(test: LitmusTest, cluster: int) -> dict[tuple[object, ...], int]:
+    """%ctaid.x of every CTA; the clusters of a GPU follow each other in the order in which the test names them."""
+    clusters: dict[int, dict[tuple[object, ...], int]] = {}
+    numbers: dict[tuple[object, ...], int] = {}
+    for thread in test.threads:
+        place = thread.place
+        known = clusters.setdefault(place.gpu, {})
+        index = known.setdefault(place.cluster_id, len(known))
+        rank = place.cta if cluster > 1 and place.cluster is not None else 0
+        numbers[place.cta_id] = index * cluster + rank
+    return numbers
+
+
+def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
+    """The threads of a CTA by warp; warpgroups come first, since they begin at a multiple of four."""
+    found: dict[tuple[object, ...], list[Thread]] = {}
+    for thread in sorted(threads, key=lambda thread: not needs_group(thread)):
+        key: tuple[object, ...] = ("own", thread.name)
+        if thread.place.warp is not None:
+            key = ("warp", thread.place.warp)
+        if needs_group(thread):
+            key = ("group", *key[1:])
+        found.setdefault(key, []).append(thread)
+    return found
+
+
+def needs_group(thread: Thread) -> bool:
+    """Does the thread use wgmma, which four warps execute together?"""
+    return any(item.parts[0] == "wgmma" for item in instructions(thread))

@@ -1,0 +1,368 @@
+"""A litmus test as one PTX module with one kernel.
+
+In: LitmusTest, Target. Out: Module, whose every line knows where in the litmus file it comes from. Settled here: the
+kernel's parameters, the set-up of shared and tensor memory, the dispatch of threads, the slots of the output buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from memmodel.emit.address import OURS, Memory, clean, pointer
+from memmodel.emit.body import FULL, Body, Line
+from memmodel.emit.grid import arrange
+from memmodel.emit.registers import collect
+from memmodel.emit.target import Target, oldest_target
+from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
+from memmodel.errors import InputError
+from memmodel.isa import programs, read_instruction
+from memmodel.isa.facts import instructions
+from memmodel.isa.memory import MemoryMap
+from memmodel.litmus.printer import print_condition
+from memmodel.litmus.syntax import And, Compare, Condition, Layout, LitmusTest, LocValue, Not, Or, RegValue, Term
+from memmodel.ptx import Space
+from memmodel.source import Span
+
+PTX_VERSION = "9.3"
+ENTRY = "litmus"
+CLUSTERS = 90
+"""Targets before this one launch no clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """PTX text. `places[n]` is the part of the litmus file that line n + 1 comes from, None for set-up.
+
+    `results`: what each 8-byte slot of the output buffer holds.
+    """
+
+    name: str
+    text: str
+    target: Target
+    places: tuple[Span | None, ...] = field(repr=False)
+    results: tuple[Term, ...] = ()
+
+
+def emit(test: LitmusTest, target: Target | None = None) -> Module:
+    """The module for a target (None: the oldest that has every instruction). Raises InputError.
+
+    A test whose instructions lack types (column layout) or that needs a newer target cannot be emitted.
+    """
+    programs(test)
+    test = _with_types(test)
+    oldest = oldest_target(test)
+    if target is not None and target.number < oldest.number:
+        raise InputError(f"{test.name} needs {oldest}, not {target}", hint=f"--target {oldest} or newer")
+    return _Writer(test, target or oldest).module()
+
+
+def _with_types(test: LitmusTest) -> LitmusTest:
+    """The test as block layout. Raises InputError at the first instruction without a type."""
+    if test.layout is Layout.BLOCKS:
+        return test
+    typed = replace(test, layout=Layout.BLOCKS)
+    for thread in test.threads:
+        for item in instructions(thread):
+            try:
+                read_instruction(item, typed)
+            except InputError as error:
+                hint = (
+                    "write types and state spaces as PTX does (fmt --layout blocks changes the layout, adds no types)"
+                )
+                raise InputError(f"not a PTX instruction: {error.message}", error.span, hint) from error
+    return typed
+
+
+class _Writer:
+    """Writes one module from top to bottom."""
+
+    def __init__(self, test: LitmusTest, target: Target) -> None:
+        self.test = test
+        self.target = target
+        grid = arrange(test)
+        if target.number < CLUSTERS:
+            grid = replace(grid, cluster=1)
+        self.grid = grid
+        self.memory = Memory.of(test, grid.gpus)
+        self.results = tuple(_results(test))
+        self._allocates = self.memory.allocates(test)
+        self.lines: list[Line] = []
+
+    def module(self) -> Module:
+        """The whole text."""
+        self._heading()
+        for line in (f".version {PTX_VERSION}", f".target {self.target}", ".address_size 64", ""):
+            self._add(line)
+        self.lines += declare(self.test, self.memory)
+        if self._finishes:
+            self._add(f".shared .align 4 .b32 {OURS}done;")
+        if self.grid.cluster > 1:
+            self._add(f".global .align 4 .b32 {OURS}left[{self.grid.ctas // self.grid.cluster}];")
+        if self._allocates:
+            self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
+        self._signature()
+        self._add("{")
+        self._setup()
+        self._dispatch()
+        for number in range(len(self.grid.seats)):
+            self._thread(number)
+        self._finish()
+        self._add("}")
+        text = "\n".join(line for line, _ in self.lines) + "\n"
+        return Module(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
+
+    def _add(self, text: str, place: Span | None = None) -> None:
+        self.lines.append((text, place))
+
+    # ---- what a launcher has to know -------------------------------------------------------------------------
+
+    def _heading(self) -> None:
+        grid = self.grid
+        self._add(f"// {_one_line(self.test.name)}")
+        for sentence in self.test.description:
+            self._add(f"// {_one_line(sentence)}")
+        cluster = f", clusters of {grid.cluster}" if grid.cluster > 1 else ""
+        self._add(f"// Launch: grid {grid.ctas}, block {32 * grid.warps}{cluster}.")
+        self._add("// Parameters: the output buffer (8 bytes for each slot)" + self._parameter_text() + ".")
+        for slot, term in enumerate(self.results):
+            self._add(f"// out[{slot}]: {_term(term)}")
+        for term in _terms(self.test.condition, self.test.shown):
+            if isinstance(term, LocValue) and term not in self.results:
+                self._add(f"// {_term(term)}: in memory when all CTAs are done")
+        question = _one_line(print_condition(self.test.condition, Layout.BLOCKS))
+        self._add(f"// {self.test.quantifier.value} {question}")
+
+    def _parameter_text(self) -> str:
+        names = [f"the address of `{name}`" for name in self.memory.variables if name in self.memory.pointers]
+        names += [f"`{variable.name}`" for variable in constant_parameters(self.test)]
+        if self.grid.gpus > 1:
+            names.append("the number of the GPU (0 first)")
+        return "".join(f"; {name}" for name in names)
+
+    def _signature(self) -> None:
+        parameters = [f".param .u64 {OURS}out"]
+        parameters += [f".param .u64 {pointer(name)}" for name in self.memory.variables if name in self.memory.pointers]
+        for variable in constant_parameters(self.test):
+            parameters.append(declare_parameter(variable, self.memory))
+        if self.grid.gpus > 1:
+            parameters.append(f".param .u32 {OURS}gpu")
+        self._add("")
+        self._add(f".visible .entry {ENTRY}(")
+        for number, parameter in enumerate(parameters):
+            self._add(f"    {parameter}{',' if number + 1 < len(parameters) else ''}")
+        self._add(")")
+        self._add(f".reqntid {32 * self.grid.warps}, 1, 1")
+        if self.grid.cluster > 1:
+            self._add(f".reqnctapercluster {self.grid.cluster}, 1, 1")
+
+    # ---- before the threads ----------------------------------------------------------------------------------
+
+    @property
+    def _shared_results(self) -> list[tuple[int, LocValue]]:
+        return [(slot, term) for slot, term in enumerate(self.results) if isinstance(term, LocValue)]
+
+    @property
+    def _finishes(self) -> bool:
+        """Is there something left to do when all threads of a CTA are done?"""
+        return bool(self._shared_results or self._allocates or self.grid.cluster > 1)
+
+    def _setup(self) -> None:
+        add = self._code
+        add(f".reg .pred %{OURS}p;")
+        add(f".reg .b32 %{OURS}tid, %{OURS}lane, %{OURS}warp, %{OURS}cta, %{OURS}here, %{OURS}n, %{OURS}tmem;")
+        add(f".reg .b64 %{OURS}out, %{OURS}x;")
+        add(f"ld.param.u64 %{OURS}out, [{OURS}out];")
+        add(f"cvta.to.global.u64 %{OURS}out, %{OURS}out;")
+        add(f"mov.u32 %{OURS}tid, %tid.x;")
+        add(f"and.b32 %{OURS}lane, %{OURS}tid, 31;")
+        add(f"shr.u32 %{OURS}warp, %{OURS}tid, 5;")
+        add(f"mov.u32 %{OURS}cta, %ctaid.x;")
+        add(f"mad.lo.u32 %{OURS}here, %{OURS}cta, {self.grid.warps}, %{OURS}warp;")
+        if self.grid.gpus > 1:
+            add(f"ld.param.u32 %{OURS}n, [{OURS}gpu];")
+            add(f"mad.lo.u32 %{OURS}here, %{OURS}n, {self.grid.ctas * self.grid.warps}, %{OURS}here;")
+        lines = initialise(self.test, self.memory)
+        if self._finishes:
+            lines.append((f"st.shared.b32 [{OURS}done], 0;", None))
+        if lines:
+            add(f"setp.ne.u32 %{OURS}p, %{OURS}tid, 0;")
+            add(f"@%{OURS}p bra {OURS}ready;")
+            self.lines += [("    " + text, place) for text, place in lines]
+            if any(v.mbarrier is not None for v in self.test.variables) and self.target.number >= CLUSTERS:
+                add("fence.mbarrier_init.release.cluster;")
+            self._add(f"{OURS}ready:")
+        if self._allocates:
+            self._allocate()
+        if lines or self._allocates:
+            add("bar.sync 0;")
+        if self.grid.cluster > 1 and lines:
+            add("barrier.cluster.arrive.aligned;")
+            add("barrier.cluster.wait.aligned;")
+        if self._allocates:
+            add(f"ld.shared.b32 %{OURS}tmem, [{OURS}tmem_at];")
+        elif self.memory.offsets:
+            add(f"mov.b32 %{OURS}tmem, 0;")
+
+    def _allocate(self) -> None:
+        group = self._group
+        self._code(f"setp.ne.u32 %{OURS}p, %{OURS}warp, 0;")
+        self._code(f"@%{OURS}p bra {OURS}allocated;")
+        self._code(f"tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [{OURS}tmem_at], {self.memory.columns()};")
+        self._code(f"tcgen05.relinquish_alloc_permit.{group}.sync.aligned;")
+        self._add(f"{OURS}allocated:")
+
+    @property
+    def _group(self) -> str:
+        """One kernel uses one cta_group: the one that its instructions name."""
+        named = (part for thread in self.test.threads for item in instructions(thread) for part in item.parts)
+        return "cta_group::2" if "cta_group::2" in named else "cta_group::1"
+
+    def _code(self, text: str, place: Span | None = None) -> None:
+        self._add("    " + text, place)
+
+    def _dispatch(self) -> None:
+        self._add("")
+        for seat in self.grid.seats:
+            for warp in range(seat.warps):
+                self._code(f"setp.eq.u32 %{OURS}p, %{OURS}here, {self.grid.number(seat) + warp};")
+                if seat.lane is not None:
+                    self._code(f"setp.eq.and.u32 %{OURS}p, %{OURS}lane, {seat.lane}, %{OURS}p;")
+                self._code(f"@%{OURS}p bra {OURS}thread_{clean(seat.thread.name)};")
+        self._code(f"bra {OURS}finish;")
+
+    # ---- threads and what comes after ------------------------------------------------------------------------
+
+    def _thread(self, number: int) -> None:
+        seat = self.grid.seats[number]
+        thread = seat.thread
+        code = [(item, read_instruction(item, self.test)) for item in instructions(thread)]
+        results = [
+            (slot, term.register)
+            for slot, term in enumerate(self.results)
+            if isinstance(term, RegValue) and term.thread == thread.name
+        ]
+        registers = collect(code)
+        inits = [item for item in self.test.registers if item.thread == thread.name]
+        for name in (*(register for _, register in results), *(item.register for item in inits)):
+            registers.least.setdefault(name, 16)
+            if name not in registers.exact and registers.least[name] < 32:
+                registers.pointers.add(name)
+        body = Body(seat, code, registers, self.memory)
+        place = thread.place
+        where = f"cta {place.cta}" + ("" if place.cluster is None else f", cluster {place.cluster}")
+        self._add("")
+        self._add(f"{OURS}thread_{clean(thread.name)}: // {where}, gpu {place.gpu}")
+        self._add("{")
+        for text, span in body.write(inits, results):
+            indent = "" if text.endswith(":") else "    "
+            note = f" // line {span.line}" if span is not None else ""
+            self._add(f"{indent}{text}{note}", span)
+        self._add("}")
+        self._code(f"bra {OURS}finish;")
+
+    def _finish(self) -> None:
+        self._add("")
+        self._add(f"{OURS}finish:")
+        if self._finishes:
+            self._last_warp()
+        self._code("ret;")
+
+    def _last_warp(self) -> None:
+        """The last warp of each CTA waits for its cluster, stores its shared memory, and frees its tensor memory."""
+        add, p, n = self._code, f"%{OURS}p", f"%{OURS}n"
+        add(f"bar.warp.sync {FULL};")
+        add(f"mov.u32 {n}, 0;")
+        add(f"setp.eq.u32 {p}, %{OURS}lane, 0;")
+        add("membar.cta;")
+        add(f"@{p} atom.shared.add.u32 {n}, [{OURS}done], 1;")
+        add(f"shfl.sync.idx.b32 {n}, {n}, 0, 31, {FULL};")
+        add(f"setp.ne.u32 {p}, {n}, {self.grid.warps - 1};")
+        add(f"@{p} bra {OURS}leave;")
+        add("membar.cta;")
+        if self.grid.cluster > 1:
+            self._meet_cluster()
+        found = MemoryMap(self.test)
+        for slot, term in self._shared_results:
+            location = found.find(term.name, term.index, term.cta)
+            if location is None or location.owner is None:
+                continue
+            seat = self.grid.seat_of_cta(location.owner)
+            variable = self.memory.root(term.name)
+            width = variable.type.width if variable.type else 64
+            add(f"setp.eq.u32 {p}, %{OURS}cta, {seat.ctaid};")
+            at = f"{clean(variable.name)}+{term.index * width // 8}" if term.index else clean(variable.name)
+            sign = variable.type.kind if variable.type and variable.type.kind == "s" else "u"
+            add(f"ld.shared.{sign}{width} %{OURS}x, [{at}];")
+            add(f"@{p} st.global.u64 [%{OURS}out+{8 * slot}], %{OURS}x;")
+        if self._allocates:
+            add(f"tcgen05.dealloc.{self._group}.sync.aligned.b32 %{OURS}tmem, {self.memory.columns()};")
+        self._add(f"{OURS}leave:")
+
+    def _meet_cluster(self) -> None:
+        """A CTA stays until all CTAs of its cluster are done, which may still access its shared memory.
+
+        The cluster barrier belongs to the test, so this counts in global memory, on from where the last launch ended.
+        """
+        add, p, n, x = self._code, f"%{OURS}p", f"%{OURS}n", f"%{OURS}x"
+        size = self.grid.cluster
+        add(f"setp.eq.u32 {p}, %{OURS}lane, 0;")
+        add(f"@!{p} bra {OURS}met;")
+        add(f"div.u32 {n}, %{OURS}cta, {size};")
+        add(f"mov.u64 {x}, {OURS}left;")
+        add(f"mad.wide.u32 {x}, {n}, 4, {x};")
+        add(f"atom.acq_rel.gpu.global.add.u32 {n}, [{x}], 1;")
+        add(f"div.u32 {n}, {n}, {size};")
+        add(f"mad.lo.u32 {n}, {n}, {size}, {size};")
+        self._add(f"{OURS}meet:")
+        add(f"ld.acquire.gpu.global.u32 %{OURS}tid, [{x}];")
+        add(f"setp.lt.u32 {p}, %{OURS}tid, {n};")
+        add(f"@{p} bra {OURS}meet;")
+        self._add(f"{OURS}met:")
+        add(f"bar.warp.sync {FULL};")
+
+
+def _results(test: LitmusTest) -> Iterator[Term]:
+    """What the kernel stores: registers, and shared memory, which ends with the kernel."""
+    variables = {variable.name: variable for variable in test.variables}
+    seen: set[tuple[object, ...]] = set()
+    for term in _terms(test.condition, test.shown):
+        key: tuple[object, ...] = ()
+        if isinstance(term, RegValue):
+            key = (term.thread, term.register)
+        elif isinstance(term, LocValue):
+            root = variables[term.name]
+            while root.alias_of is not None:
+                root = variables[root.alias_of]
+            if root.space is Space.SHARED and root.mbarrier is None:
+                key = (term.name, term.index, term.cta)
+        if key and key not in seen:
+            seen.add(key)
+            yield term
+
+
+def _terms(condition: Condition, shown: tuple[Term, ...]) -> Iterator[Term]:
+    pending: list[Condition] = [condition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Compare):
+            yield node.left
+            yield node.right
+        elif isinstance(node, And | Or):
+            pending.extend(reversed(node.items))
+        elif isinstance(node, Not):
+            pending.append(node.item)
+    yield from shown
+
+
+def _term(term: Term) -> str:
+    if isinstance(term, RegValue):
+        return f"{term.thread}:%{term.register}"
+    if isinstance(term, LocValue):
+        cta = "" if term.cta is None else f"@cta{term.cta}"
+        return f"{term.name}{cta}[{term.index}]" if term.index else term.name + cta
+    return str(term.value)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

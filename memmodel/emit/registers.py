@@ -1,0 +1,234 @@
+"""Which PTX type each register of a thread has.
+
+In: the instructions of a thread, read against the table. Out: a class (pred, b16, b32, b64, b128) for each register.
+Settled here: how wide each operand of an instruction is; a load, a store and a conversion also take a wider register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memmodel.errors import InputError
+from memmodel.isa.row import Reading, data_type
+from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
+from memmodel.source import Span
+
+POINTER = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A register operand: its width in bits (1: a predicate). `least`: a wider register is accepted as well."""
+
+    width: int
+    least: bool = False
+    signed: bool = False
+
+
+PRED, B16, B32, B64, B128 = Kind(1), Kind(16), Kind(32), Kind(64), Kind(128)
+ANY = Kind(0)
+"""A predicate or a number: other uses of the register tell."""
+
+
+@dataclass(slots=True)
+class Registers:
+    """What is known of the registers of one thread, in the order in which they appear."""
+
+    exact: dict[str, tuple[int, Span]] = field(default_factory=dict)
+    least: dict[str, int] = field(default_factory=dict)
+    pointers: set[str] = field(default_factory=set)
+    free: set[str] = field(default_factory=set)
+    unsigned: set[str] = field(default_factory=set)
+    signed: set[str] = field(default_factory=set)
+
+    def note(self, register: str, kind: Kind, span: Span) -> None:
+        """One use of a register. Raises InputError where it contradicts an earlier one."""
+        self.least.setdefault(register, 16)
+        if kind is ANY:
+            self.free.add(register)
+            return
+        (self.signed if kind.signed else self.unsigned).add(register)
+        if kind.least:
+            self.least[register] = max(self.least[register], kind.width)
+            return
+        width, first = self.exact.setdefault(register, (kind.width, span))
+        if width != kind.width:
+            hint = f"it is {_words(width)} on line {first.line}; PTX gives a register one size, so use another register"
+            raise InputError(f"'%{register}' is used as {_words(kind.width)}", span, hint)
+
+    def width(self, register: str) -> int:
+        """1 for a predicate, else 16, 32, 64 or 128."""
+        if register in self.exact:
+            return self.exact[register][0]
+        least = self.least.get(register, POINTER)
+        if register in self.free and least < 32:
+            return 1
+        return POINTER if register in self.pointers and least < 32 else least
+
+    def word(self, register: str) -> str:
+        """The class as PTX declares it."""
+        width = self.width(register)
+        return "pred" if width == 1 else f"b{width}"
+
+    def is_signed(self, register: str) -> bool:
+        """Is it only ever used as a signed number?"""
+        return register in self.signed and register not in self.unsigned
+
+
+def _words(width: int) -> str:
+    return "a predicate" if width == 1 else f"{width} bits"
+
+
+def collect(body: Sequence[tuple[Instruction, Reading]]) -> Registers:
+    """The registers of a thread. Raises InputError where one is used with two sizes."""
+    found = Registers()
+    for instruction, reading in body:
+        if instruction.guard is not None:
+            found.note(instruction.guard.register, PRED, instruction.guard.span)
+        for operand, kind in zip(instruction.operands, kinds(instruction, reading), strict=True):
+            for register, exact in _registers(operand, kind):
+                if exact is None:
+                    found.least.setdefault(register.name, 16)
+                    found.pointers.add(register.name)
+                else:
+                    found.note(register.name, exact, register.span or instruction.span)
+    return found
+
+
+def _registers(operand: Operand, kind: Kind) -> Iterator[tuple[Reg, Kind | None]]:
+    """The registers in an operand; no kind for one that holds an address."""
+    if isinstance(operand, Reg):
+        yield operand, kind
+    elif isinstance(operand, Mem):
+        if isinstance(operand.base, Reg):
+            yield operand.base, None
+    elif isinstance(operand, Group):
+        for position, item in enumerate(operand.items):
+            if operand.bracketed and position == 0:
+                if isinstance(item, Reg):
+                    yield item, None
+            else:
+                yield from _registers(item, B32 if operand.bracketed else kind)
+    elif isinstance(operand, Negated):
+        yield operand.operand, PRED
+    elif isinstance(operand, Pair):
+        if isinstance(operand.first, Reg):
+            yield operand.first, kind
+        if isinstance(operand.second, Reg):
+            yield operand.second, PRED
+
+
+# ---- operands of each instruction ----------------------------------------------------------------------------------
+
+_BY_NAME = {
+    "cache_policy": B64,
+    "membermask": B32,
+    "d|p": B32,
+    "pred": PRED,
+    "response": B128,
+    "waitComplete": PRED,
+    "state": B64,
+    "count": B32,
+    "txCount": B32,
+    "timeHint": B32,
+    "reportValue": B64,
+    "ctaMask": B16,
+    "size": B32,
+    "src-size": ANY,
+    "nCols": B32,
+    "taddr": B32,
+    "s-desc": B64,
+    "b-desc": B64,
+    "scale-d": PRED,
+    "t": B32,
+}
+"""Operands that have one size whatever the instruction, by their names in the table."""
+
+RESULTS = frozenset({"d", "p", "d|p", "pred", "state", "waitComplete", "reportValue"})
+"""Names of operands that receive a result."""
+
+
+def kinds(instruction: Instruction, reading: Reading) -> list[Kind]:
+    """What each operand is, if it is a register."""
+    head = reading.head.partition(".")[0]
+    typed = _typed(reading, "type", loose=reading.head in ("ld", "st"))
+    operands = instruction.operands
+    if head == "setp":
+        return [PRED, typed, typed]
+    if head == "selp":
+        return [typed, typed, typed, PRED]
+    if head in ("shl", "shr", "mapa"):
+        return [typed, typed, B32]
+    if head in ("mul", "mad") and reading.words.get("mode") == "wide":
+        double = Kind(2 * typed.width, signed=typed.signed)
+        return [double, typed, typed, double][: len(operands)]
+    if head == "cvt":
+        return [_typed(reading, "type", loose=True), _typed(reading, "source", loose=True)]
+    if head == "getctarank":
+        return [B32, typed]
+    if head in ("bar", "barrier"):
+        return [typed, B32, B32, B32, PRED] if reading.words.get("op") else [B32] * len(operands)
+    if reading.head in ("cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.prefetch.tensor"):
+        return _copy(operands, reading)
+    if reading.head.startswith("tcgen05.mma"):
+        return _mma(operands)
+    if reading.head == "wgmma.mma_async":
+        return [B32, B32 if isinstance(operands[1], Group) else B64, B64, PRED, *[B32] * (len(operands) - 4)]
+    return [_named(name, reading, typed) for name in names(instruction, reading)]
+
+
+def _copy(operands: Sequence[Operand], reading: Reading) -> list[Kind]:
+    """A size; then a CTA mask, a cache policy and a byte mask, as the qualifiers say."""
+    found = [B32] * len(operands)
+    tail = [("multicast", B16), ("hint", B64), ("cp_mask", B16)]
+    last = [kind for slot, kind in tail if slot in reading.words]
+    if reading.words.get("mode", "").startswith("im2col"):
+        found = [B16 if isinstance(operand, Group) and not operand.bracketed else B32 for operand in operands]
+    return found[: len(operands) - len(last)] + last
+
+
+def _mma(operands: Sequence[Operand]) -> list[Kind]:
+    """Descriptors of A and B, the instruction descriptor, the lanes to leave out, enable-input-d, the rest."""
+    found = [B32, B64, B64]
+    scalars = [B32, PRED, B64, B64]
+    for operand in operands[3:]:
+        found.append(B32 if isinstance(operand, Mem | Group) else scalars.pop(0))
+    return found
+
+
+def names(instruction: Instruction, reading: Reading) -> list[str]:
+    """The table's name for each operand that is given, without brackets and question marks."""
+    known = [name.removesuffix("?").strip("[]") for name in reading.row.operands]
+    operands = instruction.operands
+    if "reportValue" in known and not (len(operands) > 1 and isinstance(operands[1], Reg)):
+        known.remove("reportValue")
+    hinted = "hint" in reading.words
+    if hinted:
+        known = [*[name for name in known if name != "cache_policy"][: len(operands) - 1], "cache_policy"]
+    return (known + ["?"] * len(operands))[: len(operands)]
+
+
+def _named(name: str, reading: Reading, typed: Kind) -> Kind:
+    if name == "phase":
+        return B32 if "parity" in reading.words else B64
+    return _BY_NAME.get(name, typed)
+
+
+def _typed(reading: Reading, slot: str, *, loose: bool) -> Kind:
+    kind = data_type(reading.words.get(slot, ""))
+    if kind is None:
+        return B32
+    return Kind(max(16, kind.width) if kind.width > 1 else 1, loose, kind.kind == "s")
+
+
+def targets(instruction: Instruction, reading: Reading) -> list[str]:
+    """The registers that the instruction assigns."""
+    if reading.head == "mbarrier.pending_count":
+        return [register.name for register, _ in _registers(instruction.operands[0], B32)]
+    return [
+        register.name
+        for name, operand in zip(names(instruction, reading), instruction.operands, strict=True)
+        if name in RESULTS
+        for register, _ in _registers(operand, B32)
+    ]

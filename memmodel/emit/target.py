@@ -1,0 +1,59 @@
+"""Which GPU a module is for.
+
+In: LitmusTest, or `sm_90a` as typed. Out: Target. Settled here: the oldest target that has every instruction of a test.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from memmodel.errors import InputError
+from memmodel.isa import minimum_target, read_instruction
+from memmodel.isa.facts import instructions
+from memmodel.litmus.syntax import LitmusTest
+
+OLDEST = 30
+"""The set-up uses warp-level instructions (shfl.sync, bar.warp.sync), which begin here."""
+
+OBJECTS = 80
+"""mbarrier.init, for a declared mbarrier object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`sm_90a`: its number and its suffix, "a" (this architecture only), "f" (its family) or none."""
+
+    number: int
+    suffix: str = ""
+
+    @staticmethod
+    def parse(text: str) -> Target:
+        """Raises InputError for anything but sm_N, sm_Na and sm_Nf."""
+        match = re.fullmatch(r"sm_([1-9][0-9]{1,2})([af]?)", text, re.ASCII)
+        if match is None:
+            raise InputError(
+                f"--target {text[:40]}: not a target architecture", hint="such as sm_80, sm_90a or sm_100f"
+            )
+        return Target(int(match[1]), match[2])
+
+    def __str__(self) -> str:
+        return f"sm_{self.number}{self.suffix}"
+
+
+def oldest_target(test: LitmusTest) -> Target:
+    """The oldest target with every instruction of the test. Raises InputError where no single one has them all."""
+    number = max(OLDEST, minimum_target(test))
+    if any(variable.mbarrier is not None for variable in test.variables):
+        number = max(number, OBJECTS)
+    common: frozenset[int] | None = None
+    for thread in test.threads:
+        for item in instructions(thread):
+            for family in read_instruction(item, test).families:
+                common = family if common is None else common & family
+                if not any(sm >= number for sm in common):
+                    hint = "split the test: its instructions belong to different architectures"
+                    raise InputError("no target architecture has all instructions of this test", item.span, hint)
+    if common is None:
+        return Target(number)
+    return Target(min(sm for sm in common if sm >= number), "a")

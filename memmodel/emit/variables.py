@@ -1,0 +1,134 @@
+"""The memory of a test as PTX declares it.
+
+In: LitmusTest, Memory. Out: declarations, and the instructions that give shared memory its first values. Settled here:
+alignment (128 bytes for arrays, which any copy accepts), and the type of a variable that was declared without one.
+"""
+
+from __future__ import annotations
+
+from memmodel.emit.address import OURS, Memory, clean, number
+from memmodel.emit.body import Line
+from memmodel.isa.facts import instructions
+from memmodel.litmus.objects import TENSORMAP_BYTES
+from memmodel.litmus.syntax import LitmusTest, Mem, Sym, Variable
+from memmodel.ptx import DataType, Space
+
+TILE = 128
+"""Alignment of arrays: that of swizzled tiles in shared memory, the strictest that a copy asks for."""
+
+UNROLLED = 16
+"""Elements of a shared array that are initialised one by one."""
+
+_FILE_SPACES = {Space.GENERIC: "global", Space.GLOBAL: "global", Space.SHARED: "shared", Space.CONST: "const"}
+
+
+def constant_parameters(test: LitmusTest) -> list[Variable]:
+    """Variables that are parameters of the kernel."""
+    return [v for v in test.variables if v.space is Space.PARAM and v.alias_of is None]
+
+
+def declare_parameter(variable: Variable, memory: Memory) -> str:
+    """A .param variable in the kernel's signature."""
+    return f".param {_what(variable, _type(variable, memory))}"
+
+
+def declare(test: LitmusTest, memory: Memory) -> list[Line]:
+    """Module-scope variables, in the order of the test."""
+    lines: list[Line] = []
+    types = _used_types(test)
+    for variable in test.variables:
+        space = _FILE_SPACES.get(variable.space)
+        if variable.alias_of is not None:
+            if variable.name not in memory.pointers:
+                lines.append((f"// {clean(variable.name)} is {clean(variable.alias_of)}", variable.span))
+            continue
+        if space is None or variable.name in memory.pointers:
+            if variable.space is not Space.PARAM:
+                values = ", ".join(map(str, variable.init[:8])) + (", …" if len(variable.init) > 8 else "")
+                what = f"tensor memory from column {memory.offsets[variable.name]}" if space is None else values
+                lines.append((f"// {clean(variable.name)}: {what}", variable.span))
+            continue
+        kind = variable.type or types.get(variable.name) or DataType("b", 64)
+        text = f".{space} {_what(variable, kind)}"
+        if space == "shared":
+            lines.append((f"{text};", variable.span))
+            continue
+        text = f".visible {text}"
+        lines.append((f"{text}{_values(variable)};", variable.span))
+    return lines
+
+
+def initialise(test: LitmusTest, memory: Memory) -> list[Line]:
+    """What one thread of each CTA does to its shared variables."""
+    lines: list[Line] = []
+    types = _used_types(test)
+    for variable in test.variables:
+        if variable.space is not Space.SHARED or variable.alias_of is not None or variable.tensormap is not None:
+            continue
+        name = clean(variable.name)
+        if variable.mbarrier is not None:
+            for index in range(len(variable.init)):
+                at = f"{name}+{8 * index}" if index else name
+                lines.append((f"mbarrier.init.shared.b64 [{at}], {variable.mbarrier};", variable.span))
+            continue
+        width = (variable.type or types.get(variable.name) or DataType("b", 64)).width
+        lines += _stores(variable, name, width)
+    return lines
+
+
+def _stores(variable: Variable, name: str, width: int) -> list[Line]:
+    size = width // 8
+    found: list[str] = []
+    values = list(enumerate(variable.init))
+    if len(values) > UNROLLED:
+        loop, n, x = f"{OURS}clear_{name}", f"%{OURS}n", f"%{OURS}x"
+        found += [f"mov.b64 {x}, {name};", f"mov.u32 {n}, {len(values) * size};", f"{loop}:"]
+        found += [f"st.shared.b8 [{x}], 0;", f"add.u64 {x}, {x}, 1;", f"sub.u32 {n}, {n}, 1;"]
+        found += [f"setp.ne.u32 %{OURS}p, {n}, 0;", f"@%{OURS}p bra {loop};"]
+        values = [(index, value) for index, value in values if value]
+    for index, value in values:
+        at = f"{name}+{index * size}" if index else name
+        for half in range(max(1, width // 64)):
+            part = value if half == 0 else 0
+            found.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {part};")
+    return [(text, variable.span) for text in found]
+
+
+def _what(variable: Variable, kind: DataType) -> str:
+    """Alignment, type, name and size."""
+    name = clean(variable.name)
+    if variable.tensormap is not None:
+        return f".align {TILE} .b8 {name}[{TENSORMAP_BYTES}]"
+    natural = max(1, kind.width // 8)
+    align = variable.align or (TILE if variable.array else natural)
+    word = "b" + str(kind.width) if kind.kind == "f" and kind.width == 16 else str(kind)
+    return f".align {max(align, natural)} .{word} {name}" + (f"[{len(variable.init)}]" if variable.array else "")
+
+
+def _values(variable: Variable) -> str:
+    if variable.tensormap is not None or not any(variable.init):
+        return ""
+    if not variable.array:
+        return f" = {number(variable.init[0], str(variable.type))}"
+    last = max(index for index, value in enumerate(variable.init) if value)
+    return " = {" + ", ".join(number(value, str(variable.type)) for value in variable.init[: last + 1]) + "}"
+
+
+def _type(variable: Variable, memory: Memory) -> DataType:
+    return variable.type or DataType("b", 64)
+
+
+def _used_types(test: LitmusTest) -> dict[str, DataType]:
+    """The widest type through which each variable is accessed, for those declared without one."""
+    found: dict[str, DataType] = {}
+    for thread in test.threads:
+        for item in instructions(thread):
+            width = next(
+                (int(part[1:]) for part in reversed(item.parts) if part[:1] in "usb" and part[1:].isdigit()), 0
+            )
+            for operand in item.operands:
+                if isinstance(operand, Mem) and isinstance(operand.base, Sym) and width in (8, 16, 32, 64, 128):
+                    known = found.get(operand.base.name)
+                    if known is None or known.width < width:
+                        found[operand.base.name] = DataType("b", width)
+    return found
