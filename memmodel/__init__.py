@@ -12,13 +12,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes
-    from memmodel.api import check, outcomes
+    from memmodel.api import check, outcomes, readings
     from memmodel.errors import InputError
+    from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
 
 __version__ = "0.1.0"
 
-__all__ = ["Answer", "Budget", "InputError", "Observation", "Outcomes", "Report", "__version__", "check", "outcomes"]
+__all__ = [
+    "Answer",
+    "Budget",
+    "InputError",
+    "Observation",
+    "Outcomes",
+    "ReadingsReport",
+    "Report",
+    "__version__",
+    "check",
+    "outcomes",
+    "readings",
+]
 
 _HOME = {
     "Answer": "memmodel.answer",
@@ -26,9 +39,11 @@ _HOME = {
     "InputError": "memmodel.errors",
     "Observation": "memmodel.answer",
     "Outcomes": "memmodel.answer",
+    "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
     "check": "memmodel.api",
     "outcomes": "memmodel.api",
+    "readings": "memmodel.api",
 }
 
 

@@ -28,7 +28,8 @@ def shown(uid: int, label: str, thread: str | None, text: str, spelled: str = ""
     place = PLACES[thread] if thread else None
     start = TEXT.find(spelled) if spelled else -1
     span = SOURCE.span(start, start + len(spelled)) if spelled and start >= 0 else None
-    return ShownEvent(uid, label, thread, place, text, frozenset(text[:1]), text.split()[1], 0, span)
+    tags = frozenset((text[0], "WEAK") if ".weak" in text else text[0])
+    return ShownEvent(uid, label, thread, place, text, tags, text.split()[1], 0, span)
 
 
 def mp_witness() -> Witness:

@@ -143,7 +143,7 @@ def test_check_prints_the_report_and_writes_json(run, world, mp, tmp_path):
     assert out.startswith("MP under ptx-9.3: sometimes; exists")
     (record,) = json.loads(out_file.read_text())
     assert (record["test"], record["observation"], record["ok"]) == ("MP", "sometimes", False)
-    assert world["asked"] == [{"engine": "z3", "bound": 2, "budget": Budget(effort=5_000_000)}]
+    assert world["asked"] == [{"engine": "z3", "bound": 2, "budget": Budget(effort=5_000_000), "races": True}]
 
 
 def test_json_on_stdout_is_alone_there_and_has_error_entries(run, world, mp):

@@ -90,7 +90,7 @@ def test_long_text_is_shortened():
 
 @st.composite
 def witnesses(draw_from: st.DrawFn) -> Witness:
-    """Up to four threads with up to four events, anywhere on two GPUs, with arbitrary arrows."""
+    """Up to four threads with up to four events, some asynchronous, anywhere on two GPUs, with arbitrary arrows."""
     events = [ShownEvent(0, "i0", None, None, "W x = 0", frozenset("W"), "x", 0)]
     for thread in range(draw_from(st.integers(1, 4))):
         cluster = draw_from(st.sampled_from([None, 0, 1]))
@@ -98,7 +98,8 @@ def witnesses(draw_from: st.DrawFn) -> Witness:
         for _ in range(draw_from(st.integers(1, 4))):
             uid = len(events)
             text = draw_from(st.sampled_from(["W.weak x = 1", "R.acquire.gpu longer_name = 12", "F.sc.gpu"]))
-            events.append(ShownEvent(uid, chr(96 + uid), f"P{thread}", place, text, frozenset(text[0]), "x", 1))
+            tags = frozenset((text[0], *draw_from(st.sampled_from([(), (), ("ASYNC",)]))))
+            events.append(ShownEvent(uid, chr(96 + uid), f"P{thread}", place, text, tags, "x", 1))
     uids = st.integers(1, len(events) - 1)
     arrows = st.tuples(uids, uids).filter(lambda pair: pair[0] != pair[1])
     edges = {name: tuple(draw_from(st.sets(arrows, max_size=3))) for name in ("rf", "co", "sync")}

@@ -25,8 +25,8 @@ from memmodel.cli.options import (
     ModelNames,
     parse_budget,
 )
-from memmodel.cli.ptx import ptx
 from memmodel.cli.terminal import style_for
+from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
 
 app = typer.Typer(
@@ -70,17 +70,25 @@ def check(
     bound: Bound = 3,
     budget: BudgetText = None,
     json_out: JsonOut = None,
+    readings: Annotated[
+        bool, typer.Option("--readings", help="Ask the default model and every other reading of the documents.")
+    ] = False,
 ) -> Exit:
     """Say what happens to each test's condition, whether that is expected, and why.
 
-    Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided.
+    Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided. With --readings the answer is forbidden, allowed or
+    depends, and the code 0 if it is one of them under every model.
     """
     from memmodel import suite
     from memmodel.api import DEFAULT_MODEL
-    from memmodel.cli.listing import code, entry_record
+    from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.report.text import explain
 
     settings = suite.Settings(engine.value, parse_budget(budget), bound)
+    if readings:
+        if model:
+            raise InputError("--readings runs the default model and its readings", hint="drop --model")
+        return run_readings(files, settings, json_out=json_out, write=_write)
     models = tuple(model or (DEFAULT_MODEL,))
     suite.preload(models)
     entries = []
@@ -206,7 +214,10 @@ def names(
         str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
     ] = None,
 ) -> Exit:
-    """List the sets and relations that a model may use, with their meaning."""
+    """List the sets and relations that a model may use, with their meaning.
+
+    With --model also what that model defines and checks, and for the default model the decisions behind it.
+    """
     from memmodel.cli.listing import base_names, model_names
 
     say("\n".join(base_names()))
@@ -218,14 +229,11 @@ def names(
 @app.command()
 @guarded
 def models() -> Exit:
-    """List the shipped models."""
+    """List the shipped models, and the readings of the default model with the decision that each turns around."""
     from memmodel.cli.listing import shipped
 
     say("\n".join(shipped()))
     return Exit.AS_EXPECTED
-
-
-app.command()(ptx)
 
 
 def _json(value: object) -> str:

@@ -6,11 +6,14 @@ In: plans and tables. Out: lines, files and an exit code.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from memmodel.cli.exits import Exit, say, worst
+from memmodel import api
+from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.terminal import style_for, ticker
+from memmodel.decisions import decisions
+from memmodel.errors import InputError, TooLarge
 from memmodel.report.record import Record, failure
 from memmodel.suite import Entry, Outcome, Plan, Settings, run, summary
 
@@ -74,6 +77,37 @@ def run_suite(
     return worst(map(code, entries))
 
 
+def run_readings(
+    files: Sequence[str], settings: Settings, *, json_out: str | None, write: Callable[[str, str], None]
+) -> Exit:
+    """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
+    records: list[Record] = []
+    codes: list[Exit] = []
+    with ticker(len(files) * len(api.reading_models())) as tick:
+        for path in files:
+            try:
+                found = api.readings(
+                    path, engine=settings.engine, budget=settings.budget, bound=settings.bound, progress=tick.done
+                )
+            except InputError as error:
+                limit = isinstance(error, TooLarge)
+                tick.hide()
+                complain(error.render())
+                records.append(failure(path, None, "limit" if limit else "input", error.render(), error.span))
+                codes.append(Exit.UNDECIDED if limit else Exit.BAD_INPUT)
+                continue
+            records.append(found.to_json())
+            codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
+            if json_out != "-":
+                tick.hide()
+                say(found.explain(style_for(sys.stdout)))
+    if json_out:
+        import json
+
+        write(json_out, json.dumps(records, indent=1) + "\n")
+    return worst(codes)
+
+
 def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     """One entry as a line; an error keeps the lines of its message."""
     role = {Outcome.AS_EXPECTED: "good", Outcome.NO_EXPECTATION: "name", Outcome.UNDECIDED: "undecided"}
@@ -95,20 +129,28 @@ def base_names() -> list[str]:
 
 
 def model_names(name: str) -> list[str]:
-    """A model's definitions and checks as a table."""
-    from memmodel.cat import load_model
-
-    model = load_model(name)
+    """A model's definitions and checks as a table, and for the default model what it decides."""
+    model = api.load(name)
     rows = [(entry.name, entry.kind.value, _first_line(entry.doc)) for entry in model.definitions]
     rows += [(check.name, "flag" if check.flag else "axiom", _first_line(check.doc)) for check in model.checks]
-    return [f"{model.name}: {model.title}", *_table(rows)]
+    head = f"{model.name}: {model.title}"
+    if model.name != api.DEFAULT_MODEL:
+        return [head, *_table(rows)]
+    sides: list[tuple[str, str, str]] = []
+    for one in decisions():
+        sides.append((f"{one.number} {one.default.name}", "default", f"{one.question} {one.default.answer}"))
+        sides += [(f"{one.number} {side.name}", "reading", side.answer) for side in one.readings]
+    return [head, *_table(rows), "", "What the documents leave open:", *_table(sides)]
 
 
 def shipped() -> list[str]:
-    """The shipped models with their titles."""
+    """The shipped models with their titles, and the readings with the question that each answers differently."""
     from memmodel.cat import load_model, shipped_models
 
-    return _table([(name, "model", load_model(name).title) for name in shipped_models()])
+    rows = [(name, "model", load_model(name).title) for name in shipped_models()]
+    for one in decisions():
+        rows += [(side.model or "", "reading", f"{one.question} {side.answer}") for side in one.readings]
+    return _table(rows)
 
 
 def _first_line(doc: str) -> str:

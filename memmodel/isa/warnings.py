@@ -1,7 +1,8 @@
 """Legal but doubtful: what a test's author should hear about before any solving.
 
 In: LitmusTest. Out: rendered warnings. Settled here: semantics that PTX does not have but published files use, and
-atomics whose scope cannot reach the threads that share their location; `hazards` adds those of the asynchronous half.
+atomics whose scope cannot reach the threads that share their location; `hazards` adds those of the asynchronous half,
+`reach` scopes that reach nobody.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from memmodel.isa.hazards import hazards
 from memmodel.isa.lower import programs, target
 from memmodel.isa.memory import MemoryMap
 from memmodel.isa.ops import AddressOf, Read, Write
-from memmodel.isa.program import Step
+from memmodel.isa.program import Program, Step
+from memmodel.isa.reach import pointless_scopes
 from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.ptx import Scope, Space
 
@@ -21,7 +23,7 @@ def legality_warnings(test: LitmusTest) -> list[str]:
     found = []
     memory = MemoryMap(test)
     lowered = programs(test)
-    sharers = _sharers(test, memory)
+    sharers = _sharers(test, lowered, memory)
     for thread, program in zip(test.threads, lowered, strict=True):
         told: set[int] = set()
         for step in program.steps:
@@ -29,7 +31,7 @@ def legality_warnings(test: LitmusTest) -> list[str]:
                 told.add(step.index)
                 instruction = step.instruction
                 found.append(render("warning", warning[0], instruction.mnemonic_span or instruction.span, warning[1]))
-    for step, message, hint in hazards(test, lowered):
+    for step, message, hint in (*hazards(test, lowered), *pointless_scopes(test, lowered)):
         instruction = step.instruction
         found.append(render("warning", message, instruction.mnemonic_span or instruction.span, hint))
     if target(test) is None:
@@ -38,10 +40,10 @@ def legality_warnings(test: LitmusTest) -> list[str]:
     return found
 
 
-def _sharers(test: LitmusTest, memory: MemoryMap) -> dict[str, set[tuple[object, ...]]]:
+def _sharers(test: LitmusTest, lowered: tuple[Program, ...], memory: MemoryMap) -> dict[str, set[tuple[object, ...]]]:
     """For every variable, the CTAs whose threads access it by name."""
     ctas: dict[str, set[tuple[object, ...]]] = {}
-    for thread, program in zip(test.threads, programs(test), strict=True):
+    for thread, program in zip(test.threads, lowered, strict=True):
         for step in program.steps:
             if (name := _location(step, memory)) is not None:
                 ctas.setdefault(name, set()).add(thread.place.cta_id)

@@ -15,7 +15,7 @@ from memmodel.litmus.syntax import Expectation
 from memmodel.source import Source
 
 WORDS = ("never", "sometimes", "always", "vacuous", "undecided", "race", "hang", "hazard", "undefined")
-"""What a file can expect of a model."""
+"""What a file can expect of a model; `a+b` expects both."""
 
 DROPPED = ("Orig", "Com", "Generator", "Prefetch", "Cycle", "Relax", "Safe")
 """Header lines that herd's generators write; they say nothing that a model needs."""
@@ -79,12 +79,19 @@ def _expect(source: Source, start: int, line: str, into: dict[str, Expectation])
         model, colon, word = item[0].rpartition(":")
         if not colon or not model:
             raise InputError(f"`{shorten(item[0])}` is not model:word", span, "for example Expect=ptx-9.3:never")
-        if word not in WORDS:
-            close = nearest(word, WORDS)
-            hint = f"did you mean {close}?" if close else f"known: {listed(WORDS)}"
-            where = source.span(span.end - len(word), span.end)
-            raise InputError(f"unknown expectation `{shorten(word)}`", where, hint)
+        at = span.end - len(word)
+        for part in word.split("+"):
+            _check_word(source, at, part)
+            at += len(part) + 1
         if model in into:
             hint = f"the first is on line {into[model].span.line}"
             raise InputError(f"two expectations for `{shorten(model)}`", span, hint)
         into[model] = Expectation(model, word, span)
+
+
+def _check_word(source: Source, start: int, word: str) -> None:
+    if word not in WORDS:
+        close = nearest(word, WORDS)
+        hint = f"did you mean {close}?" if close else f"known: {listed(WORDS)}; several that hold together: never+race"
+        where = source.span(start, start + max(len(word), 1))
+        raise InputError(f"unknown expectation `{shorten(word)}`", where, hint)

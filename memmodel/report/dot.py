@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
-from memmodel.report.layout import shorten
+from memmodel.report.layout import is_async, shorten
 from memmodel.report.svg import PO_COLOUR, Words, colours
 
 
@@ -71,7 +71,8 @@ def _boxes(events: Sequence[ShownEvent], level: int, indent: str, path: str) -> 
 
 
 def _node(event: ShownEvent) -> str:
-    return f"e{event.uid} [label={_quoted(f'{event.label}: {shorten(event.text, 60)}')}];"
+    dashes = ', style="rounded,dashed"' if is_async(event) else ""
+    return f"e{event.uid} [label={_quoted(f'{event.label}: {shorten(event.text, 60)}')}{dashes}];"
 
 
 def _quoted(text: str) -> str:

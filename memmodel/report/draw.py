@@ -11,7 +11,7 @@ import textwrap
 from memmodel.errors import InputError, TooLarge
 from memmodel.report.dot import dot
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
-from memmodel.report.layout import arrange, shorten
+from memmodel.report.layout import Layout, arrange, shorten
 from memmodel.report.report import Report
 from memmodel.report.route import routes
 from memmodel.report.svg import Words, subtitle_bottom, svg
@@ -68,13 +68,16 @@ def draw(report: Report, form: str = "svg") -> str:
     if form == "dot":
         return dot(witness, drawn, po, words)
     layout = arrange(witness, drawn, subtitle_bottom(words))
-    near = [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes and _next(layout.cell, a, b)]
+    near = [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes and _next(layout, a, b)]
     far = tuple(Edge("po", a, b) for a, b in po if a in layout.boxes and b in layout.boxes and (a, b) not in near)
     return svg(layout, routes(layout, drawn + far), near, words)
 
 
-def _next(cell: dict[int, tuple[int, int]], first: int, second: int) -> bool:
-    return cell[first][0] == cell[second][0] and abs(cell[first][1] - cell[second][1]) == 1
+def _next(layout: Layout, first: int, second: int) -> bool:
+    """Does nothing but asynchronous events stand between two boxes of a column?"""
+    (column, top), (other, bottom) = layout.cell[first], layout.cell[second]
+    between = [uid for uid, (c, row) in layout.cell.items() if c == column and top < row < bottom]
+    return column == other and top < bottom and all(layout.boxes[uid].dashed for uid in between)
 
 
 def _question(report: Report) -> tuple[str, ...]:

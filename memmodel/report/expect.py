@@ -1,8 +1,8 @@
-"""What was expected, in a word, and whether an answer meets it.
+"""What was expected, in words, and whether an answer meets it.
 
 In: a test's Expect line, or a row of a CSV file. Out: the word, and the judgement. Settled here: the closed list of
-words. `never` … `undecided` are observations; `race` and the words after it are findings, met when the
-answer has one; `holds` and `fails` come from a CSV and speak of the file's own question.
+words. `never` … `undecided` are observations; `race` and the words after it are findings, met when the answer has one;
+`a+b` is met when both are; `holds` and `fails` come from a CSV and speak of the file's own question.
 """
 
 from __future__ import annotations
@@ -10,31 +10,39 @@ from __future__ import annotations
 from memmodel.answer import Answer, Observation
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.syntax import LitmusTest, Quantifier
+from memmodel.report.findings import Kind, kind_of, raised
 
 OBSERVED = tuple(observation.value for observation in Observation)
-FINDINGS = ("race", "hang", "hazard", "undefined")
+FINDINGS = {"race": Kind.RACE, "hang": None, "hazard": Kind.HAZARD, "undefined": Kind.UNDEFINED}
+"""The words for findings, each with the kind of flag that it speaks of; a hang is no flag."""
+
 HOLDS, FAILS = "holds", "fails"
 
 
 def expected_word(test: LitmusTest, model: str) -> str | None:
-    """The word that the file's Expect line has for the model, or None. Raises InputError for a word that is none."""
+    """What the file's Expect line has for the model (`a` or `a+b`), or None. Raises InputError for an unknown word."""
+    known = (*OBSERVED, *FINDINGS)
     for expectation in test.expectations:
         if expectation.model != model:
             continue
-        if expectation.word not in OBSERVED + FINDINGS:
-            close = nearest(expectation.word, OBSERVED + FINDINGS)
-            hint = f"did you mean `{close}`?" if close else "one of " + ", ".join(OBSERVED + FINDINGS)
-            raise InputError(f"`{expectation.word}` is nothing that can be expected", expectation.span, hint)
+        for word in expectation.word.split("+"):
+            if word not in known:
+                close = nearest(word, known)
+                hint = f"did you mean `{close}`?" if close else "one of " + ", ".join(known)
+                raise InputError(f"`{word}` is nothing that can be expected", expectation.span, hint)
         return expectation.word
     return None
 
 
-def meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
-    """Is the answer what the word says? An undecided answer meets only `undecided`, and findings that it has."""
+def meets(answer: Answer, quantifier: Quantifier, words: str) -> bool:
+    """Is the answer all that the words say? An undecided answer meets only `undecided`, and findings that it has."""
+    return all(_meets(answer, quantifier, word) for word in words.split("+"))
+
+
+def _meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
     if word in OBSERVED:
         return answer.observation.value == word
     if word in (HOLDS, FAILS):
         return answer.observation.answers(quantifier) is (word == HOLDS)
-    if word == "race":
-        return bool(answer.races)
-    return word in answer.flags
+    kind = FINDINGS[word]
+    return bool(answer.hang) if kind is None else kind in map(kind_of, raised(answer))

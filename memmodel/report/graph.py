@@ -17,8 +17,8 @@ Pair = tuple[int, int]
 BASIC = ("rf", "co", "fr", "rmw")
 """The relations of every execution, in the order in which they are told; what a model shows comes after them."""
 
-DEPENDENCIES = ("addr", "data", "ctrl")
-"""Relations within program order that say more than it does."""
+GIVEN = ("addr", "data", "ctrl", "iss", "compl", "mbarobs")
+"""Relations that say more than the order that they imply: dependencies, asynchronous operations, observed phases."""
 
 UNSHOWN = frozenset(("po", "loc", "int", "ext", "id"))
 """Told by the layout (program order) or by the locations in the events."""
@@ -40,7 +40,7 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
     pairs_of = {name: reduced(name, witness) for name in witness.edges if name not in UNSHOWN}
     pairs_of["co"] = {pair for pair in pairs_of.get("co", ()) if pair[0] not in initial}
     told = set(witness.edges.get("po", ()))
-    derived = [name for name in pairs_of if name not in BASIC + DEPENDENCIES]
+    derived = [name for name in pairs_of if name not in BASIC + GIVEN]
     for name in sorted(derived, key=lambda name: (len(pairs_of[name]), name)):
         pairs_of[name] -= told
         told |= pairs_of[name]

@@ -25,6 +25,9 @@ INIT_HEIGHT = 26
 MAX_TEXT = 30
 """Characters of one line in a box; the operands of a longer instruction take a line of their own."""
 
+INDENT = 30
+"""How far an asynchronous event stands in from its thread's own; program order passes it on the left."""
+
 MAX_NAME = 36
 """Characters of an instruction's name on one line; a longer one takes two lines."""
 
@@ -39,7 +42,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An event: top left corner, size, its lines of text, and what it is (read, write, fence, init, other)."""
+    """An event: top left corner, size, its lines of text, and what it is (read, write, fence, init, other).
+
+    `dashed`: it is asynchronous, outside of program order.
+    """
 
     uid: int
     x: float
@@ -48,6 +54,7 @@ class Box:
     height: float
     lines: tuple[Line, ...]
     kind: str
+    dashed: bool = False
 
     @property
     def right(self) -> float:
@@ -120,13 +127,14 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     """Place the events below `top`; the edges only decide how much room there is between columns."""
     drawn = tuple(edges)
     threads = _threads(witness)
-    rows = {name: [event for event in witness.events if event.thread == name] for name in threads}
+    rows = {name: _rows(witness, name) for name in threads}
     cell = {event.uid: (c, r) for c, name in enumerate(threads) for r, event in enumerate(rows[name])}
     initial = _initial(witness, drawn)
     cell |= {event.uid: (-1, index) for index, event in enumerate(initial)}
     texts = {event.uid: _lines(event) for event in witness.events}
     widths = [
-        max((len(line.text) for e in rows[name] for line in texts[e.uid]), default=8) * CHAR + 22 for name in threads
+        max((len(line.text) * CHAR + 22 + _indent(e) for e in rows[name] for line in texts[e.uid]), default=82)
+        for name in threads
     ]
     gutters = _gutters(len(threads), cell, drawn)
 
@@ -151,8 +159,10 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     boxes: dict[int, Box] = {}
     for c, name in enumerate(threads):
         for r, event in enumerate(rows[name]):
-            kind = kind_of(event)
-            boxes[event.uid] = Box(event.uid, columns[c].x, tops[r], widths[c], heights[r], texts[event.uid], kind)
+            inward = _indent(event)
+            x, width = columns[c].x + inward, widths[c] - inward
+            lines, kind = texts[event.uid], kind_of(event)
+            boxes[event.uid] = Box(event.uid, x, tops[r], width, heights[r], lines, kind, dashed=inward > 0)
     boxes |= _place_initial(initial, texts, boxes, drawn, top)
     bottom = rows_bottom + depths * PAD
     frames = tuple(
@@ -168,6 +178,23 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     )
     channels = tuple(y - GAP / 2 for y in tops)
     return Layout(boxes, cell, tuple(columns), frames, channels, rows_top, header, bottom)
+
+
+def is_async(event: ShownEvent) -> bool:
+    """Does the event stand outside of program order?"""
+    return "ASYNC" in event.tags
+
+
+def _indent(event: ShownEvent) -> int:
+    return INDENT if is_async(event) else 0
+
+
+def _rows(witness: Witness, thread: str) -> list[ShownEvent]:
+    """The events of a thread from top to bottom, asynchronous ones below the instruction that issued them."""
+    mine = [event for event in witness.events if event.thread == thread]
+    place = {event.uid: index for index, event in enumerate(mine)}
+    issue = {second: first for first, second in witness.edges.get("iss", ()) if first in place}
+    return sorted(mine, key=lambda event: (place[issue.get(event.uid, event.uid)], place[event.uid]))
 
 
 def _threads(witness: Witness) -> list[str]:
@@ -217,8 +244,9 @@ def _initial(witness: Witness, edges: tuple[Edge, ...]) -> list[ShownEvent]:
 def _lines(event: ShownEvent) -> tuple[Line, ...]:
     if event.thread is None:
         return (Line(shorten(f"init {event.location} = {event.value}" if event.location else f"init {event.text}")),)
-    if event.span is None:
-        return (Line(f"{event.label}: {shorten(event.text)}"),)
+    if event.span is None or is_async(event):
+        text = _effect(event) if event.location and is_async(event) else shorten(event.text)
+        return (Line(f"{event.label}: {text}"),)
     spelled, effect = _spelled(event.span.text.strip().rstrip(";")), _effect(event)
     lines = [Line(f"{event.label}: {spelled[0]}"), *(Line(f"   {line}") for line in spelled[1:])]
     return (*lines, Line(f"   {effect}", faint=True)) if effect else tuple(lines)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Outcomes, ShownEvent, Witness
+from memmodel.answer import Outcomes, Race, ShownEvent, Witness
+from memmodel.report.findings import Kind, why_unordered
 from memmodel.source import Span
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def record(report: Report) -> Record:
         "holds": report.holds,
         "expected": report.expected,
         "ok": report.ok,
-        "races": [{"flag": r.flag, "first": event(r.first), "second": event(r.second)} for r in answer.races],
+        "races": [finding(report, race) for race in report.found(Kind.RACE, Kind.OTHER)],
         "engine": answer.engine,
         "time_ms": {part: round(getattr(answer.times, part), 3) for part in ("parse", "encode", "solve")},
         "witness": execution(answer.witness),
@@ -38,6 +39,20 @@ def record(report: Report) -> Record:
         "bound": answer.bound,
         "reason": answer.reason,
         "warnings": list(report.warnings),
+        "hang": list(answer.hang),
+        "hazards": [finding(report, race) for race in report.found(Kind.HAZARD)],
+        "undefined": [finding(report, race) for race in report.found(Kind.UNDEFINED)],
+    }
+
+
+def finding(report: Report, race: Race) -> Record:
+    """Two events that a flag relates; `second` is `first` again where the flag is about one event."""
+    return {
+        "flag": race.flag,
+        "first": event(race.first),
+        "second": event(race.second),
+        "rule": report.rule(race.flag),
+        "why": why_unordered(race),
     }
 
 

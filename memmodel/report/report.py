@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from memmodel.answer import Answer, Observation, Times, Witness
+from memmodel.answer import Answer, Observation, Race, Times, Witness
 from memmodel.cat.syntax import Model
 from memmodel.litmus.syntax import LitmusTest, Quantifier
 from memmodel.report.expect import meets
+from memmodel.report.findings import Kind, kind_of
 
 
 class Status(Enum):
@@ -26,7 +27,11 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One test under one model. `question`: the file's, as text. `expected`: a word, or None when nothing was."""
+    """One test under one model.
+
+    `question`: the file's, as text. `expected`: a word, or None when nothing was. `rules`: what each flag of the model
+    is about, in the words of its cat file.
+    """
 
     test: str
     path: str
@@ -36,15 +41,19 @@ class Report:
     answer: Answer
     expected: str | None = None
     warnings: tuple[str, ...] = ()
+    rules: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
     def of(test: LitmusTest, model: Model, answer: Answer, expected: str | None) -> Report:
         """The report on an answer."""
+        from memmodel.isa.warnings import legality_warnings
         from memmodel.litmus.printer import print_condition
 
         path = test.source.name if test.source else ""
         question = f"{test.quantifier.value} ({print_condition(test.condition)})"
-        return Report(test.name, path, model.name, test.quantifier, question, answer, expected, test.warnings)
+        warnings = (*test.warnings, *legality_warnings(test))
+        rules = tuple((check.name, check.doc) for check in model.flags)
+        return Report(test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules)
 
     @property
     def holds(self) -> bool | None:
@@ -74,6 +83,14 @@ class Report:
         if self.quantifier is Quantifier.FORALL and self.answer.counter is not None:
             return self.answer.counter
         return self.answer.witness
+
+    def found(self, *kinds: Kind) -> tuple[Race, ...]:
+        """The pairs of events (or single events, as a pair of one) that flags of these kinds relate."""
+        return tuple(race for race in self.answer.races if kind_of(race.flag) in kinds)
+
+    def rule(self, flag: str) -> str:
+        """What a flag is about, in the words of the model's file; empty where they are missing."""
+        return dict(self.rules).get(flag, "")
 
     def explain(self) -> str:
         """The report as text for a person."""

@@ -64,10 +64,11 @@ class _Router:
         sides = []
         for edge in self.edges:
             (first, _), (second, row) = self.layout.cell[edge.first], self.layout.cell[edge.second]
+            inward = any(self.layout.boxes[uid].dashed for uid in (edge.first, edge.second))
             if first < 0:
-                sides.append(("bottom", "top" if row == 0 else self._outer_side(second, load)))
+                sides.append(("bottom", "top" if row == 0 else self._outer_side(second, load, inward=inward)))
             elif first == second:
-                side = self._outer_side(first, load)
+                side = self._outer_side(first, load, inward=inward)
                 sides.append((side, side))
             else:
                 sides.append(("right", "left") if first < second else ("left", "right"))
@@ -77,10 +78,15 @@ class _Router:
         first, second = self.layout.cell[edge.first][0], self.layout.cell[edge.second][0]
         return range(min(first, second) + 1, max(first, second) + 1) if min(first, second) >= 0 else range(0)
 
-    def _outer_side(self, column: int, load: Counter[int]) -> str:
-        """The side of a column with less traffic; the outside of the picture in doubt."""
+    def _outer_side(self, column: int, load: Counter[int], *, inward: bool = False) -> str:
+        """The side of a column with less traffic; the outside of the picture in doubt.
+
+        `inward`: an asynchronous event is at one end; it stands in on the left, where an arc would cross others.
+        """
         left, right = load[column], load[column + 1]
-        if left == right:
+        if inward:
+            side = "right"
+        elif left == right:
             side = "left" if column == 0 and len(self.layout.columns) > 1 else "right"
         else:
             side = "left" if left < right else "right"

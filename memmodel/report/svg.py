@@ -10,12 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from memmodel.report.layout import CHAR, MARGIN, Box, Frame, Layout
+from memmodel.report.layout import CHAR, INDENT, MARGIN, Box, Frame, Layout
 from memmodel.report.route import Cubic, Route, sample
 
 PO_COLOUR = "#9aa3ad"
-COLOURS = {"rf": "#d0312d", "co": "#2b5fc7", "fr": "#e07b00", "rmw": "#7a3ea8", "sync": "#178a3a"}
-OTHERS = ("#0f7f8c", "#b0357f", "#6b5b00", "#4a5fa8", "#8a4b22")
+COLOURS = {
+    "rf": "#d0312d",
+    "co": "#2b5fc7",
+    "fr": "#e07b00",
+    "rmw": "#7a3ea8",
+    "sync": "#178a3a",
+    "pattern-sync": "#178a3a",
+    "phase-sync": "#0f7f8c",
+    "barrier-sync": "#4c7a12",
+    "iss": "#8a8f98",
+    "compl": "#6b5b00",
+    "mbarobs": "#b0357f",
+}
+OTHERS = ("#4a5fa8", "#8a4b22", "#0f5f6c", "#90254f", "#5b4b00")
 """Colours for whatever else a model shows, in the order in which they appear."""
 
 MEANINGS = {
@@ -24,6 +36,12 @@ MEANINGS = {
     "fr": "from-reads",
     "rmw": "one atomic operation",
     "sync": "synchronizes",
+    "iss": "issues",
+    "compl": "its end is told by",
+    "mbarobs": "a wait sees the phase that it is in",
+    "pattern-sync": "release to acquire pattern",
+    "phase-sync": "release to acquire through an mbarrier phase",
+    "barrier-sync": "arrive to wait of a barrier",
 }
 
 _FILL = {"read": "#fff6e9", "write": "#edf3fe", "fence": "#ecf8ef", "init": "#f1f2f4", "other": "#f6f0fa"}
@@ -61,7 +79,8 @@ def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], w
     widest = max((len(line) for line in (*words.subtitle, *words.foot)), default=0) * 6.9 + 2 * MARGIN
     left, right = _extent(layout, drawn)
     width = max(right - left + 2 * MARGIN, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
-    legend, legend_bottom = _legend(names, colour, layout.bottom + 30, width, po=bool(po))
+    dashed = any(box.dashed for box in layout.boxes.values())
+    legend, legend_bottom = _legend(names, colour, layout.bottom + 30, width, po=bool(po), dashed=dashed)
     height = legend_bottom + 18 * len(words.foot) + 20
     shift = (width - right - left) / 2
     parts = [
@@ -121,9 +140,10 @@ def _halo(x: float, y: float, style: str, text: str) -> str:
 
 
 def _box(box: Box) -> str:
+    dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
-        f'fill="{_FILL[box.kind]}" stroke="{_STROKE[box.kind]}" stroke-width="1.2"/>'
+        f'fill="{_FILL[box.kind]}" stroke="{_STROKE[box.kind]}" stroke-width="1.2"{dashes}/>'
     ]
     first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
     for index, line in enumerate(box.lines):
@@ -134,7 +154,7 @@ def _box(box: Box) -> str:
 
 
 def _po(first: Box, second: Box) -> str:
-    x = first.x + 26
+    x = first.x + INDENT / 2
     top, bottom = (first.bottom, second.y) if first.y <= second.y else (first.y, second.bottom)
     line = f'<path d="M{x:.1f} {top:.1f}V{bottom - 5:.1f}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'
     return line + f'<path d="M{x - 3.5:.1f} {bottom - 7:.1f}h7l-3.5 7z" fill="{PO_COLOUR}"/>'
@@ -175,21 +195,27 @@ def _label(route: Route, colour: str) -> str:
     )
 
 
-def _legend(names: list[str], colour: dict[str, str], top: float, width: float, *, po: bool) -> tuple[list[str], float]:
-    """One entry for each kind of arrow, wrapped to the width; and where the legend ends."""
+def _legend(
+    names: list[str], colour: dict[str, str], top: float, width: float, *, po: bool, dashed: bool
+) -> tuple[list[str], float]:
+    """One entry for each kind of arrow and for dashed boxes, wrapped to the width; and where the legend ends."""
     entries = [("po", PO_COLOUR, "program order")] if po else []
     entries += [(name, colour[name], MEANINGS.get(name, "")) for name in names]
-    parts, x, y = [], float(MARGIN), top
+    marks = []
     for name, paint, meaning in entries:
-        text = f"{name}: {meaning}" if meaning else name
+        dashes = "" if name in MEANINGS or name == "po" else ' stroke-dasharray="6 3"'
+        line = f'<path d="M{{x:.1f}} {{y:.1f}}h26" stroke="{paint}" stroke-width="2"{dashes}/>'
+        marks.append((line, f"{name}: {meaning}" if meaning else name))
+    if dashed:
+        box = f'<path d="M{{x:.1f}} {{y:.1f}}m0 -5h24v10h-24z" fill="none" stroke="{_STROKE["other"]}" '
+        marks.append((box + 'stroke-dasharray="5 3"/>', "dashed: asynchronous, outside of program order"))
+    parts, x, y = [], float(MARGIN), top
+    for mark, text in marks:
         needed = 34 + 6.6 * len(text) + 20
         if x + needed > width and x > MARGIN:
             x, y = float(MARGIN), y + 19
-        dashes = "" if name in MEANINGS or name == "po" else ' stroke-dasharray="6 3"'
-        parts.append(
-            f'<path d="M{x:.1f} {y - 4:.1f}h26" stroke="{paint}" stroke-width="2"{dashes}/>'
-            f'<text class="s" x="{x + 32:.1f}" y="{y:.1f}">{_text(text)}</text>'
-        )
+        shown = f'<text class="s" x="{x + 32:.1f}" y="{y:.1f}">{_text(text)}</text>'
+        parts.append(mark.format(x=x, y=y - 4) + shown)
         x += needed
     return parts, y + 16
 

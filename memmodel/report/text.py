@@ -1,4 +1,4 @@
-"""A report as text: the verdict, warnings, races, and the execution or the axioms that settle it.
+"""A report as text: the verdict, warnings, hangs, what flags found, and the execution or axioms that settle it.
 
 In: Report. Out: lines. Colour is the caller's: every word that may have one goes through `style(text, role)`.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Observation, Outcomes, Race, ShownEvent, Witness
+from memmodel.answer import Observation, Outcomes, ShownEvent, Witness
 from memmodel.litmus.syntax import Quantifier
+from memmodel.report.findings import Kind, kind_of, raised, why_unordered
 from memmodel.report.graph import BASIC, shown_edges
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def plain(text: str, role: str) -> str:
 def explain(report: Report, style: Style = plain) -> str:
     """Verdict line first, then indented lines on why."""
     lines = [verdict(report, style)]
-    lines += [f"  {style('warning', 'warning')}: {warning}" for warning in report.warnings]
+    for warning in report.warnings:
+        told = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
+        lines += [f"  {line}" for line in told.splitlines()]
     answer = report.answer
     if answer.bound is not None:
         lines.append(f"  only for executions with at most {answer.bound} iterations of each loop (--bound)")
@@ -37,9 +40,9 @@ def explain(report: Report, style: Style = plain) -> str:
         lines += [f"  {line}" for line in answer.reason.splitlines()]
     if answer.axioms:
         lines.append(f"  forbidden by {', '.join(style(axiom, 'name') for axiom in answer.axioms)}")
-    lines += _races(answer.races, style)
-    raced = {race.flag for race in answer.races}
-    lines += [f"  {style('flag', 'warning')} {flag}" for flag in answer.flags if flag not in raced]
+    lines += [f"  {style('hang', 'warning')}: {sentence}" for sentence in answer.hang]
+    for flag in raised(answer):
+        lines += _flagged(report, flag, style)
     shown = report.execution
     if shown is not None:
         breaks = report.quantifier is Quantifier.FORALL and shown is answer.counter
@@ -61,18 +64,22 @@ def verdict(report: Report, style: Style = plain) -> str:
 
 
 def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
-    """Events by thread in program order with values and where reads read from; then coherence, other edges, the end."""
+    """Events by thread in program order with values and where reads read from; then coherence, other edges, the end.
+
+    Asynchronous events, which have no place in that order, are indented below the instruction that issued them.
+    """
     label = {event.uid: event.label for event in witness.events}
     source = {read: f"from {label[write]}" for write, read in witness.edges.get("rf", ()) if write in label}
     sources = max((len(text) for text in source.values()), default=0)
     tags = max((len(text) for text in label.values()), default=0)
-    width = max((len(event.text) for event in witness.events), default=0)
+    texts = {event.uid: ("  " if "ASYNC" in event.tags else "") + event.text for event in witness.events}
+    width = max(map(len, texts.values()), default=0)
     names = {event.uid: event.thread or "" for event in witness.events}
     margin = max((len(name) for name in names.values()), default=0)
     lines, last = [], ""
     for event in witness.events:
         name = names[event.uid]
-        head = f"{name if name != last else '':<{margin}}  {event.label:>{tags}}: {event.text:<{width}}"
+        head = f"{name if name != last else '':<{margin}}  {event.label:>{tags}}: {texts[event.uid]:<{width}}"
         lines.append(f"{head}  {source.get(event.uid, ''):<{sources}}  {_at(event)}".rstrip())
         last = name
     edges = shown_edges(witness)
@@ -107,14 +114,24 @@ def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
     return lines
 
 
-def _races(races: tuple[Race, ...], style: Style) -> list[str]:
+def _flagged(report: Report, flag: str, style: Style) -> list[str]:
+    """The events that a flag relates, with what keeps them from being ordered; for undefined behaviour the rule."""
+    kind = kind_of(flag)
+    word = flag.replace("-", " ") if kind is Kind.OTHER else kind.value
+    races = [race for race in report.answer.races if race.flag == flag]
     lines = []
     for race in races[:MAX_RACES]:
         ends = [f"{event.label}: {event.text} ({_where(event)})" for event in (race.first, race.second)]
-        word = race.flag.replace("-", " ")
-        lines.append(f"  {style(word, 'warning')} between {ends[0]} and {ends[1]}")
+        events = f"at {ends[0]}" if race.first.uid == race.second.uid else f"between {ends[0]} and {ends[1]}"
+        lines.append(f"  {style(word, 'warning')} {events}")
+        if why := why_unordered(race):
+            lines.append(f"    {why}")
     if len(races) > MAX_RACES:
         lines.append(f"  … and {len(races) - MAX_RACES} more")
+    if not races:
+        lines.append(f"  {style(word, 'warning')}{'' if kind is Kind.RACE else f' ({flag})'}")
+    if kind is Kind.UNDEFINED and report.rule(flag):
+        lines.append(f"    rule: {report.rule(flag)} [{flag}]")
     return lines
 
 

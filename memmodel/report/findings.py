@@ -1,0 +1,82 @@
+"""What the flags of a model mean to a reader: data races, tensor-memory hazards, undefined behaviour.
+
+In: Answer, Race. Out: the kind of a flag, and what keeps its two events from being ordered. Settled here: the names
+that a model gives its flags decide their kind; a flag of any other name is told by its name.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from memmodel.answer import Answer, Race, ShownEvent
+from memmodel.ptx import Scope
+
+
+class Kind(Enum):
+    """What a flag is about, as reports call it."""
+
+    RACE = "data race"
+    HAZARD = "tensor-memory hazard"
+    UNDEFINED = "undefined behaviour"
+    OTHER = "flag"
+
+
+def kind_of(flag: str) -> Kind:
+    """The kind of a flag, by its name."""
+    if flag == "data-race":
+        return Kind.RACE
+    if flag == "tensor-memory-hazard":
+        return Kind.HAZARD
+    return Kind.UNDEFINED if flag.startswith("undefined") else Kind.OTHER
+
+
+def raised(answer: Answer) -> tuple[str, ...]:
+    """The flags that were raised, each once; that a test can hang is told by `Answer.hang`."""
+    names = dict.fromkeys((*answer.flags, *(race.flag for race in answer.races)))
+    return tuple(name for name in names if name != "hang")
+
+
+_PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
+
+
+def why_unordered(race: Race) -> str:
+    """What keeps two conflicting accesses from being ordered, where the events alone tell it; else empty."""
+    first, second = race.first, race.second
+    accesses = all(event.tags & {"R", "W"} for event in (first, second))
+    if kind_of(race.flag) is Kind.OTHER or first.uid == second.uid or not accesses:
+        return ""
+    if "TMEM" in first.tags and "TMEM" in second.tags:
+        return f"{first.label} is over {_ends(first)}, {second.label} {_ends(second)}; neither comes before the other"
+    proxies = [_proxy(event) for event in (first, second)]
+    if proxies[0] != proxies[1]:
+        return (
+            f"{first.label} goes through the {proxies[0]} proxy and {second.label} through the {proxies[1]} proxy: "
+            "they need synchronization and a proxy fence on its path"
+        )
+    running = [event.label for event in (first, second) if "ASYNC" in event.tags]
+    if running:
+        verb = "is" if len(running) == 1 else "are"
+        return f"{' and '.join(running)} {verb} asynchronous, and no wait for the end comes in between"
+    weak = [event.label for event in (first, second) if "WEAK" in event.tags]
+    if weak:
+        return f"{' and '.join(weak)} {'is' if len(weak) == 1 else 'are'} weak, and nothing synchronizes in between"
+    return _scopes(first, second) or _scopes(second, first)
+
+
+def _proxy(event: ShownEvent) -> str:
+    return next((name for tag, name in _PROXIES.items() if tag in event.tags), "generic")
+
+
+def _ends(event: ShownEvent) -> str:
+    """Where a tcgen05 operation is complete."""
+    for tag, where in (("TLD", "at a tcgen05.wait::ld"), ("TST", "at a tcgen05.wait::st")):
+        if tag in event.tags:
+            return where
+    return "when a wait sees its tcgen05.commit"
+
+
+def _scopes(event: ShownEvent, other: ShownEvent) -> str:
+    scope = next((scope for scope in Scope if scope.name in event.tags), None)
+    if scope is None or event.place is None or other.place is None or event.place.shares(scope, other.place):
+        return ""
+    return f"the .{scope.name.lower()} of {event.label} does not reach {other.thread}"

@@ -1,0 +1,170 @@
+"""What a test's condition depends on: the default model's answer next to that of every other reading of the documents.
+
+In: LitmusTest, the answers by model. Out: ReadingsReport, which explains itself in text and in JSON. Settled here: an
+outcome is forbidden if it never happens; one decision at a time goes the other way.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from memmodel.answer import Answer, Observation
+from memmodel.decisions import Decision, Side, decisions
+from memmodel.litmus.syntax import LitmusTest
+from memmodel.report.text import Style, plain
+
+WIDTH = 110
+
+
+class Verdict(Enum):
+    """What a model, or all of them together, say of a condition."""
+
+    FORBIDDEN = "forbidden"
+    ALLOWED = "allowed"
+    DEPENDS = "depends"
+    UNDECIDED = "undecided"
+
+    @staticmethod
+    def of(answer: Answer) -> Verdict:
+        """One model's verdict; a condition that nothing can observe is forbidden."""
+        if answer.observation is Observation.UNDECIDED:
+            return Verdict.UNDECIDED
+        seen = answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
+        return Verdict.ALLOWED if seen else Verdict.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One decision the other way, and what its model answers."""
+
+    decision: Decision
+    side: Side
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        """`D2 accessor`."""
+        return f"{self.decision.number} {self.side.name}"
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.of(self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsReport:
+    """One test under the default model and under every reading of it. `question`: the file's, as text."""
+
+    test: str
+    path: str
+    model: str
+    question: str
+    answer: Answer
+    readings: tuple[Reading, ...]
+
+    @staticmethod
+    def of(test: LitmusTest, model: str, answers: Mapping[str, Answer]) -> ReadingsReport:
+        """The report on the answers of the default model and, by the name that `Side.model` has, of all readings."""
+        from memmodel.litmus.printer import print_condition
+
+        path = test.source.name if test.source else ""
+        question = f"{test.quantifier.value} ({print_condition(test.condition)})"
+        readings = (Reading(one, side, answers[side.model or model]) for one in decisions() for side in one.readings)
+        return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
+
+    @property
+    def default(self) -> Verdict:
+        """What the default model says."""
+        return Verdict.of(self.answer)
+
+    @property
+    def depends(self) -> tuple[Reading, ...]:
+        """The readings that say the opposite of the default."""
+        opposite = {Verdict.FORBIDDEN: Verdict.ALLOWED, Verdict.ALLOWED: Verdict.FORBIDDEN}.get(self.default)
+        return tuple(reading for reading in self.readings if reading.verdict is opposite)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The readings (and the default, by the model's name) that could not tell."""
+        own = (self.model,) if self.default is Verdict.UNDECIDED else ()
+        return (*own, *(one.name for one in self.readings if one.verdict is Verdict.UNDECIDED))
+
+    @property
+    def verdict(self) -> Verdict:
+        """forbidden or allowed if all agree, depends if one says the opposite, else undecided."""
+        if self.depends:
+            return Verdict.DEPENDS
+        return Verdict.UNDECIDED if self.undecided else self.default
+
+    def explain(self, style: Style = plain) -> str:
+        """The report as text for a person: the verdict in a line, then each decision that it depends on."""
+        role = {Verdict.DEPENDS: "warning", Verdict.UNDECIDED: "undecided"}.get(self.verdict, "name")
+        head = f"{style(self.test, 'title')} under {self.model} and its readings: {style(self.verdict.value, role)}"
+        groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
+        lines = [": ".join((head, "; ".join(self._sides(*group) for group in groups))) if groups else head]
+        lines.append(f"  {self.question}")
+        if self.answer.reason:
+            lines += [f"  {line}" for line in self.answer.reason.splitlines()]
+        for decision, found in groups:
+            lines.append(f"  {style(decision.number, 'name')}: {decision.question}")
+            sides = [(f"{decision.default.name} (default)", self.default, decision.default.answer)]
+            sides += [(reading.side.name, reading.verdict, reading.side.answer) for reading in found]
+            width = max(len(name) for name, *_ in sides)
+            for name, verdict, answer in sides:
+                lines += _wrapped(f"{name:<{width}}  {verdict.value:<9}  ", answer)
+            lines += _wrapped("left open by ", decision.source)
+        if self.undecided:
+            lines.append(f"  {style('undecided', 'undecided')} under {', '.join(self.undecided)}")
+        return "\n".join(lines)
+
+    def _sides(self, decision: Decision, found: tuple[Reading, ...]) -> str:
+        """`forbidden under D2 path (default), allowed under D2 accessor`."""
+        others = " and ".join(reading.name for reading in found)
+        default = f"{self.default.value} under {decision.number} {decision.default.name} (default)"
+        return f"{default}, {found[0].verdict.value} under {others}"
+
+    def to_json(self) -> dict[str, object]:
+        """The report as JSON values, keys in the order of docs/json.md."""
+        return {
+            "test": self.test,
+            "path": self.path,
+            "model": self.model,
+            "verdict": self.verdict.value,
+            "default": {"verdict": self.default.value, "observation": self.answer.observation.value},
+            "readings": [
+                {
+                    "decision": reading.decision.number,
+                    "reading": reading.side.name,
+                    "model": reading.side.model,
+                    "verdict": reading.verdict.value,
+                    "observation": reading.answer.observation.value,
+                }
+                for reading in self.readings
+            ],
+            "depends": [self._dependence(reading) for reading in self.depends],
+            "undecided": list(self.undecided),
+            "question": self.question,
+            "bound": self.answer.bound,
+            "reason": self.answer.reason,
+        }
+
+    def _dependence(self, reading: Reading) -> dict[str, object]:
+        def side(one: Side, verdict: Verdict) -> dict[str, object]:
+            return {"name": one.name, "answer": one.answer, "verdict": verdict.value}
+
+        return {
+            "decision": reading.decision.number,
+            "question": reading.decision.question,
+            "default": side(reading.decision.default, self.default),
+            "other": side(reading.side, reading.verdict),
+            "source": reading.decision.source,
+        }
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    indent = "    "
+    return textwrap.wrap(indent + head + text, WIDTH, subsequent_indent=indent + " " * len(head), drop_whitespace=True)
