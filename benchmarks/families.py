@@ -16,7 +16,7 @@ def _table(columns: list[list[str]], declarations: str, name: str, question: str
 
 
 def mp_chain(n: int) -> str:
-    """P0 writes data and releases a flag; each further thread acquires one flag and releases the next; the last reads."""
+    """P0 writes data and releases a flag; each thread acquires one flag and releases the next; the last reads."""
     columns = [["st.weak x, 1", "st.release.gpu f0, 1"]]
     for i in range(1, n - 1):
         columns.append([f"ld.acquire.gpu r0, f{i - 1}", f"st.release.gpu f{i}, 1"])

@@ -1,7 +1,7 @@
 """Propositional formulas, shared and kept small: the alphabet in which events and relations are written for Z3.
 
-A formula is an integer: TRUE, FALSE, or a signed node number; `-f` is the negation of f. Nodes are hash-consed, so equal
-formulas are equal integers, and constants disappear as formulas are built. Out: clauses, for the solver.
+A formula is an integer: TRUE, FALSE, or a signed node number; `-f` is the negation of f. Nodes are hash-consed, so
+equal formulas are equal integers, and constants disappear as formulas are built. Out: clauses, for the solver.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Logic:
 
     def either(self, left: int, right: int) -> int:
         """Disjunction of two."""
-        if left == FALSE or left == right:
+        if left in (FALSE, right):
             return right
         if right == FALSE:
             return left
@@ -172,6 +172,19 @@ class Logic:
                     known[node] = all(known[abs(child)] == (child > 0) for child in below)
                     stack.pop()
         return known[abs(formula)] == (formula > 0)
+
+    def show(self, formula: int, depth: int = 6) -> str:
+        """A formula for people, by the names of its variables; what lies deeper than `depth` shows as `…`."""
+        below = self._children[abs(formula)]
+        if abs(formula) == TRUE:
+            return "true" if formula == TRUE else "false"
+        if below is None:
+            text = self._names[abs(formula)]
+        elif depth == 0:
+            text = "…"
+        else:
+            text = "(" + " & ".join(self.show(child, depth - 1) for child in below) + ")"
+        return text if formula > 0 else "~" + text
 
     # ---- clauses -------------------------------------------------------------------------------------------------
 

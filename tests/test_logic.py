@@ -121,3 +121,13 @@ def test_a_clause_without_literals_has_no_model() -> None:
     logic = Logic()
     logic.require()
     assert Door(logic, Budget()).check() is Found.UNSAT
+
+
+def test_a_formula_shows_the_names_of_its_variables() -> None:
+    logic = Logic()
+    a, b, c = (logic.var(name) for name in "abc")
+    assert [logic.show(f) for f in (TRUE, FALSE, a, -a)] == ["true", "false", "a", "~a"]
+    assert logic.show(logic.conj((a, -b))) == "(~b & a)"
+    nested = logic.disj((logic.conj((a, b)), c))
+    assert logic.show(nested) == "~(~(a & b) & ~c)"
+    assert logic.show(nested, depth=1) == "~(~… & ~c)"
