@@ -25,6 +25,7 @@ from memmodel.cli.options import (
     ModelNames,
     parse_budget,
 )
+from memmodel.cli.ptx import ptx
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
@@ -234,6 +235,9 @@ def models() -> Exit:
 
     say("\n".join(shipped()))
     return Exit.AS_EXPECTED
+
+
+app.command()(ptx)
 
 
 def _json(value: object) -> str:
