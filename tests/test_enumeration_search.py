@@ -117,7 +117,7 @@ def everything(problem: Problem, plan: Plan) -> Iterator[tuple[Execution, list[d
         ]
         skeleton = Skeleton(problem, plan, paths)
         fences = bits(sets.get("F", 0) & sets.get("SC", 0))
-        for variant in skeleton.variants:
+        for variant in skeleton.variants(Meter(Budget())):
             for rf, fence_order, co in product(
                 product(*sources), orders_of_fences(fences, static["sr"], count), orders_of_writes(events, count)
             ):

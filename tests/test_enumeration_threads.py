@@ -8,7 +8,7 @@ from memmodel.answer import Budget
 from memmodel.enumeration.loops import find_loops
 from memmodel.enumeration.meter import BudgetSpent, Meter
 from memmodel.enumeration.problem import Problem, prepare
-from memmodel.enumeration.threads import Trace
+from memmodel.enumeration.traces import Trace
 from memmodel.isa import programs
 from memmodel.litmus import parse_litmus
 from memmodel.litmus.syntax import LitmusTest
@@ -49,7 +49,7 @@ def reads_of(trace: Trace) -> list[int | None]:
         ("L0:; ld.acquire.gpu r0, x; beq r0, 1, L1; goto L0; L1:", True),
         ("L0:; atom.acquire.gpu.cas r0, x, 0, 1; bne r0, 0, L0", True),
         ("L0:; atom.acquire.gpu.exch r0, x, 1; bne r0, 0, L0", False),
-        ("L0:; ld.weak r0, x; fence.sc.gpu; beq r0, 0, L0", False),
+        ("L0:; ld.weak r0, x; fence.sc.gpu; beq r0, 0, L0", True),
         ("L0:; ld.weak r0, x; bar.cta.sync 0; beq r0, 0, L0", False),
         ("L0:; ld.weak r0, x; st.weak y, 1; beq r0, 0, L0", False),
         ("L0:; ld.weak r0, x; add r1, r1, 1; beq r0, 0, L0", False),

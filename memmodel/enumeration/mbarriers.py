@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
+from memmodel.enumeration.meter import STEP, Meter
 from memmodel.enumeration.traces import Operation
 from memmodel.isa.memory import Location
 
@@ -128,11 +128,16 @@ class Object:
             done.add(event)
         return walk
 
-    def walks(self) -> Iterator[Walk]:
+    def walks(self, meter: Meter) -> Iterator[Walk]:
         """Every order of the updates, in which each answers as its thread was told."""
-        return self._continue(self._start, frozenset())
+        return self._continue(self._start, frozenset(), meter)
 
-    def _continue(self, walk: Walk, done: frozenset[int]) -> Iterator[Walk]:
+    def possible(self, meter: Meter) -> bool:
+        """Is there an order, and something to see in it, that answers everything as the threads were told?"""
+        return any(True for walk in self.walks(meter) for _ in self.sightings(walk))
+
+    def _continue(self, walk: Walk, done: frozenset[int], meter: Meter) -> Iterator[Walk]:
+        meter.spend(STEP)
         if len(done) == len(self.updates):
             yield walk
             return
@@ -140,7 +145,7 @@ class Object:
             if use.event not in done and self._before[use.event] <= done:
                 longer = walk.extended(use)
                 if longer is not None:
-                    yield from self._continue(longer, done | {use.event})
+                    yield from self._continue(longer, done | {use.event}, meter)
 
     # ---- tests ---------------------------------------------------------------------------------------------
 
@@ -226,8 +231,17 @@ def tell(chosen: Iterable[tuple[Object, Walk, Mapping[int, int]]]) -> Told:
     return told
 
 
-def tellings(objects: Sequence[Object]) -> Iterator[Told]:
+def tellings(objects: Sequence[Object], meter: Meter) -> Iterator[Told]:
     """Every choice of orders and sightings for all objects."""
-    options = [[(one, walk, seen) for walk in one.walks() for seen in one.sightings(walk)] for one in objects]
-    for chosen in product(*options):
-        yield tell(chosen)
+
+    def extend(number: int, chosen: tuple[tuple[Object, Walk, Seen], ...]) -> Iterator[Told]:
+        if number == len(objects):
+            yield tell(chosen)
+            return
+        one = objects[number]
+        for walk in one.walks(meter):
+            for seen in one.sightings(walk):
+                yield from extend(number + 1, (*chosen, (one, walk, seen)))
+
+    if all(one.possible(meter) for one in objects):
+        yield from extend(0, ())

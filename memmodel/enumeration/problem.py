@@ -13,27 +13,30 @@ from dataclasses import dataclass
 from memmodel.enumeration.loops import expressions
 from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.threads import Asked, Runner
-from memmodel.enumeration.traces import Resource, Runs, Trace
-from memmodel.errors import TooLarge
+from memmodel.enumeration.traces import Operation, Resource, Runs, Trace
+from memmodel.errors import InputError
 from memmodel.isa import programs
 from memmodel.isa.memory import Location, MemoryMap
 from memmodel.isa.ops import (
     AddressOf,
     Apply,
-    Commit,
     Const,
     Expr,
     Issue,
     Mbarrier,
+    Op,
+    Part,
     Read,
     Reduce,
-    Wait,
     Write,
 )
 from memmodel.litmus.syntax import And, Compare, Condition, LitmusTest, Not, Number, Or
 
 Domain = dict[Location, tuple[int, ...]]
 """The values that reads of each location may return."""
+
+Limits = dict[Location, tuple[int, int]]
+"""For each mbarrier object, the most phases that can be over and the most arrivals that can be pending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,42 +70,57 @@ def make_runners(test: LitmusTest, memory: MemoryMap, bound: int | None) -> tupl
 
 
 def prepare(test: LitmusTest, bound: int, meter: Meter) -> Problem:
-    """Run every thread with every value that its reads may return."""
+    """Run every thread with every value that its reads may return, and every answer of mbarrier objects."""
     memory = MemoryMap(test)
     runners = make_runners(test, memory, bound)
-    refuse_asynchronous(runners)
     domain, open_values = _first_domain(test, memory, runners)
-    runs = [_run(runner, domain, len(runners), meter) for runner in runners]
-    rounds = sum(_most_writes(runner, one) for runner, one in zip(runners, runs, strict=True)) if open_values else 0
-    for _ in range(rounds):
-        produced = _produced(memory, runners, runs)
+    limits: Limits = {}
+    runs = [_run(runner, domain, limits, len(runners), meter) for runner in runners]
+    rounds = sum(_most_writes(one) for one in runs) if open_values else 0
+    while True:
+        produced = _produced(memory, runs) if rounds > 0 else domain
+        reached = limits_of(memory, runs)
         changed = {where for where in produced if produced[where] != domain[where]}
-        if not changed:
+        asked = {where for one in runs for where in one.asked if reached.get(where) != limits.get(where)}
+        if not changed and not asked:
             break
-        domain = produced
+        domain, limits, rounds = produced, reached, rounds - 1
         for number, runner in enumerate(runners):
-            if runs[number].read & changed:
-                runs[number] = _run(runner, domain, len(runners), meter)
+            if runs[number].read & changed or runs[number].asked & asked:
+                runs[number] = _run(runner, domain, limits, len(runners), meter)
+    _check_inits(memory, runners, runs)
     traces = tuple(tuple(one.traces) for one in runs)
     return Problem(test, memory, runners, tuple(memory.initial), traces, any(one.cut for one in runs))
 
 
-def refuse_asynchronous(runners: Sequence[Runner]) -> None:
-    """Raises TooLarge if a thread has an asynchronous operation, which this engine does not run."""
-    for runner in runners:
-        for step in runner.program.steps:
-            if isinstance(step.op, Issue | Commit | Wait | Mbarrier):
-                message = "asynchronous operations are beyond the enumeration engine"
-                raise TooLarge(message, step.instruction.span, "the other engine has them: --engine z3")
+def _check_inits(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Runs]) -> None:
+    """Raises InputError if an mbarrier object is initialised twice."""
+    known: dict[Location, tuple[int, int]] = {}
+    for thread, (runner, one) in enumerate(zip(runners, runs, strict=True)):
+        for trace in one.traces:
+            here: set[Location] = set()
+            for event in trace.events:
+                if event.operation is None or event.operation.action != "init":
+                    continue
+                where = event.operation.object
+                declared = memory.mbarrier_count(where) is not None
+                if declared or where in here or known.setdefault(where, (thread, event.step)) != (thread, event.step):
+                    span = runner.program.steps[event.step].instruction.span
+                    hint = "initialise it once: by `= mbarrier(n)` or by one mbarrier.init"
+                    raise InputError(f"the mbarrier object {where} is initialised twice", span, hint)
+                here.add(where)
 
 
-def _run(runner: Runner, domain: Domain, threads: int, meter: Meter) -> Runs:
+def _run(runner: Runner, domain: Domain, limits: Limits, threads: int, meter: Meter) -> Runs:
     def values(where: Location | Reduce | Asked, taken: int) -> Sequence[int]:
         if isinstance(where, Location):
             return domain[where]
-        if isinstance(where, Asked):
+        if isinstance(where, Reduce):
+            return range(threads + 1) if where.op == "popc" else (0, 1)
+        if where.what == "test":
             return (0, 1)
-        return range(threads + 1) if where.op == "popc" else (0, 1)
+        phases, arrivals = limits.get(where.object, (0, 0))
+        return range((phases if where.what == "state" else arrivals) + 1)
 
     return runner.run(values, meter)
 
@@ -117,36 +135,108 @@ def _first_domain(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]
     constants = _constants(test, memory, runners)
     open_values = False
     for runner in runners:
-        for step in runner.program.steps:
-            op = step.op
-            if not isinstance(op, Write):
-                continue
-            plain = isinstance(op.value, Const | AddressOf)
-            open_values = open_values or not plain or not isinstance(op.address, AddressOf)
-            values = (runner.constant(op.value),) if isinstance(op.value, Const | AddressOf) else constants
+        for value, address in (one for step in runner.program.steps for one in _writes(step.op)):
+            plain = isinstance(value, Const | AddressOf)
+            open_values = open_values or not plain or not isinstance(address, AddressOf)
+            values = (runner.constant(value),) if isinstance(value, Const | AddressOf) else constants
             where = None
-            if isinstance(op.address, AddressOf):
-                where = memory.cell(runner.constant(op.address))
+            if isinstance(address, AddressOf):
+                where = memory.cell(runner.constant(address))
             for location in found if where is None else (where.location,):
                 found[location].update(dict.fromkeys(values))
     return {where: tuple(values) for where, values in found.items()}, open_values
 
 
-def _most_writes(runner: Runner, runs: Runs) -> int:
-    steps = runner.program.steps
-    return max((sum(isinstance(steps[e.step].op, Write) for e in trace.events) for trace in runs.traces), default=0)
+def _writes(op: Op) -> Iterable[tuple[Expr, Expr]]:
+    """The values and addresses of what a step writes."""
+    if isinstance(op, Write):
+        yield op.value, op.address
+    elif isinstance(op, Issue):
+        for part in op.parts:
+            if isinstance(part, Part) and part.value is not None:
+                yield part.value, part.address
 
 
-def _produced(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Runs]) -> Domain:
+def _most_writes(runs: Runs) -> int:
+    return max((sum("W" in event.made.tags for event in trace.events) for trace in runs.traces), default=0)
+
+
+def _produced(memory: MemoryMap, runs: Sequence[Runs]) -> Domain:
     """Initial values and what the traces write."""
     found: dict[Location, dict[int, None]] = {where: {value: None} for where, value in memory.initial.items()}
-    for runner, one in zip(runners, runs, strict=True):
-        steps = runner.program.steps
+    for one in runs:
         for trace in one.traces:
             for event, value in zip(trace.events, trace.values, strict=True):
-                if event.cell is not None and value is not None and not isinstance(steps[event.step].op, Read):
+                if event.cell is not None and value is not None and "W" in event.made.tags:
                     found[event.cell.location][value] = None
     return {where: tuple(values) for where, values in found.items()}
+
+
+def limits_of(memory: MemoryMap, runs: Sequence[Runs]) -> Limits:
+    """How many phases of each mbarrier object can be over, and how many arrivals pending, at most."""
+    found: dict[Location, _Limit] = {}
+    for one in runs:
+        most: dict[Location, _Limit] = {}
+        for trace in one.traces:
+            here: dict[Location, _Limit] = {}
+            for event in trace.events:
+                if event.operation is not None and event.operation.updates:
+                    here.setdefault(event.operation.object, _Limit()).add(event.operation)
+            for where, limit in here.items():
+                most.setdefault(where, _Limit()).raise_to(limit)
+        for where, limit in most.items():
+            found.setdefault(where, _Limit()).join(limit)
+    return {where: limit.reached(memory.mbarrier_count(where)) for where, limit in found.items()}
+
+
+@dataclass(slots=True)
+class _Limit:
+    """What some updates of an object can do together at most. `least`: the smallest count of an init."""
+
+    updates: int = 0
+    arrivals: int = 0
+    drops: bool = False
+    least: int | None = None
+    most: int = 0
+
+    def add(self, update: Operation) -> None:
+        """One more update of the same trace."""
+        if update.action == "init":
+            self.least, self.most = update.count, self.most + update.count
+            return
+        self.updates += 1
+        self.drops = self.drops or update.drop
+        if update.action == "arrive":
+            self.arrivals += update.count
+        elif update.action == "pending":
+            self.most += update.count
+
+    def raise_to(self, other: _Limit) -> None:
+        """Either of two traces of one thread."""
+        self.updates = max(self.updates, other.updates)
+        self.arrivals = max(self.arrivals, other.arrivals)
+        self._merge(other)
+        self.most = max(self.most, other.most)
+
+    def join(self, other: _Limit) -> None:
+        """Traces of two threads."""
+        self.updates += other.updates
+        self.arrivals += other.arrivals
+        self._merge(other)
+        self.most += other.most
+
+    def _merge(self, other: _Limit) -> None:
+        self.drops = self.drops or other.drops
+        if other.least is not None:
+            self.least = other.least if self.least is None else min(self.least, other.least)
+
+    def reached(self, declared: int | None) -> tuple[int, int]:
+        """Phases over and arrivals pending, at most."""
+        count = self.least if declared is None else declared
+        if count is None:
+            return 0, 0
+        phases = self.updates if self.drops or count < 1 else min(self.updates, self.arrivals // count)
+        return phases, self.most + (declared or 0)
 
 
 def _constants(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -> tuple[int, ...]:
@@ -154,13 +244,21 @@ def _constants(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -
     found: dict[int, None] = dict.fromkeys(memory.initial.values())
     for runner in runners:
         found.update(dict.fromkeys(runner.initial.values()))
-        for step in runner.program.steps:
-            address = step.op.address if isinstance(step.op, Read | Write) else None
-            for expr in (one for one in expressions(step.op) if one is not address):
-                for leaf in _leaves(expr):
-                    found[runner.constant(leaf)] = None
+        for expr in (one for step in runner.program.steps for one in _used_as_values(step.op)):
+            for leaf in _leaves(expr):
+                found[runner.constant(leaf)] = None
     found.update(dict.fromkeys(_numbers(test.condition)))
     return tuple(found)
+
+
+def _used_as_values(op: Op) -> Iterable[Expr]:
+    """What a step evaluates, apart from the addresses of accesses and the numbers that mbarrier objects count."""
+    if isinstance(op, Mbarrier):
+        return ()
+    if isinstance(op, Issue):
+        return (value for value, _ in _writes(op))
+    address = op.address if isinstance(op, Read | Write) else None
+    return (one for one in expressions(op) if one is not address)
 
 
 def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:

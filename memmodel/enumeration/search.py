@@ -22,13 +22,12 @@ from memmodel.enumeration.signs import LESS, MORE
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.enumeration.traces import Trace
 from memmodel.isa.memory import Location
-from memmodel.isa.ops import Read
 
 _MANY_FINALS = 64
 """Beyond so many conceivable final memories a combination is searched without asking first what it could add."""
 
-Position = tuple[int, int] | tuple[str, Location]
-"""Where an event comes from: (thread, step), or ("initial", location)."""
+Position = tuple[int, int, int | None] | tuple[str, Location]
+"""Where an event comes from: (thread, step, part of an asynchronous instruction), or ("initial", location)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,7 @@ class Search:
         for where, value in self._problem.memory.initial.items():
             initial |= 1 << number.setdefault((where, value), len(number))
         threads: list[list[tuple[Trace, int, int, int]]] = []
-        for runner, traces in zip(self._problem.runners, self._problem.traces, strict=True):
-            steps = runner.program.steps
+        for traces in self._problem.traces:
             rows = []
             for trace in traces:
                 needs = gives = 0
@@ -114,7 +112,7 @@ class Search:
                     if event.cell is None or written is None:
                         continue
                     bit = 1 << number.setdefault((event.cell.location, written), len(number))
-                    if isinstance(steps[event.step].op, Read):
+                    if "R" in event.made.tags:
                         needs |= bit
                     else:
                         gives |= bit
@@ -211,7 +209,7 @@ class _Combination:
             choices.append([write for write in writes if self.event_values[write] == value])
         if not all(choices):
             return
-        for variant in self.skeleton.variants:
+        for variant in self.skeleton.variants(self.meter):
             if self._refused(variant.failed):
                 continue
             for sources in product(*choices):
@@ -362,7 +360,7 @@ def position(event: ExecutionEvent) -> Position:
     if event.thread is None or event.step is None:
         assert event.location is not None
         return ("initial", event.location)
-    return (event.thread, event.step)
+    return (event.thread, event.step, event.part)
 
 
 def smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:

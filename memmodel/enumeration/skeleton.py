@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 
 from memmodel.enumeration.barriers import BarrierEvent, meetings
 from memmodel.enumeration.coherence import Coherence
@@ -24,7 +23,8 @@ from memmodel.enumeration.execution import (
     static_relations,
 )
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.mbarriers import Object, Use, tellings
+from memmodel.enumeration.mbarriers import Object, Told, Use, tellings
+from memmodel.enumeration.meter import CANDIDATE, Meter
 from memmodel.enumeration.orders import least_orders, partial_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
@@ -39,6 +39,8 @@ Paths = Sequence[tuple[ThreadEvent, ...]]
 
 MAX_FENCES = 10
 """More fence.sc in one execution have more orders than anyone can try."""
+
+_FEW_VARIANTS = 16
 
 _FEW_FENCES = 3
 """Orders of so many fences are kept for the next candidate."""
@@ -164,30 +166,49 @@ class Skeleton:
             assert location is not None
             self.writes.setdefault(location, []).append(event)
         self.fences = bits(self.sets.get("F", 0) & self.sets.get("SC", 0))
-        self.variants = tuple(self._variants(problem, barrier_events(problem, paths)))
+        self._problem = problem
+        self._halves = barrier_events(problem, paths)
+        self._kept: tuple[Variant, ...] | None = None
 
-    def _variants(self, problem: Problem, halves: list[BarrierEvent]) -> Iterator[Variant]:
-        sizes = {one.half.resource: problem.size_of(one.half.resource) for one in halves}
-        plan, count = self._plan, len(self.events)
-        objects = mbarrier_objects(problem, self.events)
-        for (_, pairs), told in product(meetings(halves, sizes), tellings(objects)):
+    def variants(self, meter: Meter) -> Iterator[Variant]:
+        """Every way in which barriers and mbarrier objects can come out. A few are kept for the next values."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        made: list[Variant] = []
+        for variant in self._variants(meter):
+            if len(made) <= _FEW_VARIANTS:
+                made.append(variant)
+            yield variant
+        if len(made) <= _FEW_VARIANTS:
+            self._kept = tuple(made)
+
+    def _variants(self, meter: Meter) -> Iterator[Variant]:
+        for barriers, told in self._decided(meter):
+            meter.spend(CANDIDATE)
+            pairs = (barriers, told.mbar, told.mbarobs, told.mbarfr)
             names = ("syncbar", "mbar", "mbarobs", "mbarfr")
-            chosen = {
-                name: rows_of(its, count)
-                for name, its in zip(names, (pairs, told.mbar, told.mbarobs, told.mbarfr), strict=True)
-            }
-            values = [0] * plan.size
-            for name, slot in plan.slots.items():
-                if plan.is_set[name]:
+            chosen = {name: rows_of(its, len(self.events)) for name, its in zip(names, pairs, strict=True)}
+            values = [0] * self._plan.size
+            for name, slot in self._plan.slots.items():
+                if self._plan.is_set[name]:
                     values[slot] = told.bad if name == "MBBAD" else self.sets.get(name, 0)
                 elif name not in CHOSEN:
                     values[slot] = self.shape.pack(chosen[name] if name in chosen else self.relations[name])
-            stage = plan.stages[0]
+            stage = self._plan.stages[0]
             failed = frozenset(test.check.name for test in stage.axioms if not test.holds(values, self.shape))
             raised = tuple(test for test in stage.flags if test.holds(values, self.shape))
             for run in stage.prepare:
                 run(values, self.shape)
             yield Variant(chosen, told.bad, values, failed, raised)
+
+    def _decided(self, meter: Meter) -> Iterator[tuple[list[tuple[int, int]], Told]]:
+        """syncbar, and what the mbarrier objects' orders say."""
+        sizes = {one.half.resource: self._problem.size_of(one.half.resource) for one in self._halves}
+        objects = mbarrier_objects(self._problem, self.events)
+        for _, pairs in meetings(self._halves, sizes):
+            for told in tellings(objects, meter):
+                yield pairs, told
 
     # ---- choices -------------------------------------------------------------------------------------------
 

@@ -322,6 +322,8 @@ class Runner:
         told = 0
         for number, (register, which) in enumerate(asked):
             if register is not None:
+                if which != "test":
+                    walk.runs.asked.add(cell.location)
                 offers[number] = walk.oracle(Asked(cell.location, which), state.told + told)
                 told += 1
         for result, before in reversed(list(product(*offers))):

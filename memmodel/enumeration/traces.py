@@ -114,11 +114,15 @@ class Trace:
 
 @dataclass(slots=True)
 class Runs:
-    """The traces of one thread. `cut`: a loop was stopped at the bound. `read`: the locations that any trace reads."""
+    """The traces of one thread. `cut`: a loop was stopped at the bound.
+
+    `read`: the locations that any trace reads. `asked`: the mbarrier objects whose counts some trace keeps.
+    """
 
     traces: list[Trace] = field(default_factory=list)
     cut: bool = False
     read: set[Location] = field(default_factory=set)
+    asked: set[Location] = field(default_factory=set)
 
 
 @dataclass(slots=True)
