@@ -65,9 +65,9 @@ class Mbarriers:
         found = {}
         for location, one in self._objects.items():
             running = [i for i, update in enumerate(one.updates) if holds(update.present)]
-            running.sort(key=lambda i: sum(i != j and holds(one.earlier[j, i]) for j in running))
+            before = {i: sum(holds(one.earlier[j, i]) for j in running if i != j) for i in running}
             if running:
-                found[location] = [one.updates[i].event.uid for i in running]
+                found[location] = [one.updates[i].event.uid for i in sorted(running, key=before.__getitem__)]
         return found
 
     def missing(self, test: int, holds: Callable[[int], bool]) -> str:
