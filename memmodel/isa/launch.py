@@ -18,6 +18,7 @@ from memmodel.isa.row import Need, Row, Slot
 from memmodel.litmus.syntax import Group
 from memmodel.ptx import DataType, Proxy, Space
 
+FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
 U32 = DataType("u", 32)
 
@@ -70,10 +71,9 @@ def is_canceled(call: Call) -> tuple[Op, ...]:
 
 def first_ctaid(call: Call) -> tuple[Op, ...]:
     """query_cancel.get_first_ctaid: the first CTA of the cancelled cluster; coordinates but x are 0."""
-    axis = call.word("axis")
     number = Apply("sub", (call.value(call.operands[1]), Const(1)), U32)
-    if axis != "v4":
-        return (Assign(call.register(call.operands[0]), number if axis == "x" else Const(0)),)
+    if call.head != FIRST_CTAID:
+        return (Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)),)
     target = call.operands[0]
     if not isinstance(target, Group) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
@@ -111,9 +111,21 @@ ROWS = (
         since=100,
     ),
     Row(
-        ("clusterlaunchcontrol.query_cancel.get_first_ctaid",),
+        (FIRST_CTAID,),
         (
-            Slot("axis", ("v4", "x", "y", "z"), "coordinate", Need.ALWAYS),
+            Slot("vec", ("v4",), "vector size", Need.ALWAYS),
+            Slot("target", ("b32",), "type of the result", Need.ALWAYS),
+            Slot("source", ("b128",), "type of the response", Need.ALWAYS),
+        ),
+        ("{x, y, z, _}", "response"),
+        first_ctaid,
+        "none",
+        _PAGE + "clusterlaunchcontrol.query_cancel",
+        since=100,
+    ),
+    Row(
+        tuple(f"{FIRST_CTAID}::{axis}" for axis in "xyz"),
+        (
             Slot("target", ("b32",), "type of the result", Need.ALWAYS),
             Slot("source", ("b128",), "type of the response", Need.ALWAYS),
         ),
