@@ -243,6 +243,12 @@ def test_objects_are_initialised_before_any_thread_begins() -> None:
     )
 
 
+def test_offsets_are_spelled_as_ptx_reads_them() -> None:
+    text = module(".global .u32 x[4];", "cta 0 { ld.global.u32 %r0, [%rd0-4]; ld.global.u32 %r0, [x+8]; }").text
+    assert "[%rd0+-4];" in text
+    assert "[x+8];" in text
+
+
 def test_names_of_the_set_up_are_left_to_it() -> None:
     text = module(".global .u32 mm_p;", "cta 0 { ld.global.u32 %mm_p, [mm_p]; }").text
     assert "ld.global.u32 %v_mm_p, [v_mm_p];" in text

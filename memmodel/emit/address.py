@@ -25,6 +25,11 @@ def clean(name: str) -> str:
     return f"v_{text}" if text.startswith(OURS) or not re.match(r"[A-Za-z]|[_$].", text) else text
 
 
+def plus(base: str, offset: int) -> str:
+    """An address with an offset in bytes; PTX has no minus there."""
+    return f"{base}+{offset}" if offset else base
+
+
 def number(value: int, kind: str = "") -> str:
     """An immediate; the litmus language knows floating-point values by their bits."""
     if kind in ("f32", "f64"):
@@ -124,7 +129,7 @@ class Addresses:
         if root.space is Space.TENSOR:
             return self._tensor(root, offset)
         text = self._generic(symbol, root) if generic else self._direct(symbol, root)
-        return f"{text}{offset:+d}" if offset else text
+        return plus(text, offset)
 
     def value(self, symbol: Sym, width: int, *, named: bool) -> str:
         """The address as a source operand of `width` bits; `named`: the instruction takes the name of a variable."""

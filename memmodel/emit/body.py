@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.emit.address import OURS, Addresses, Memory, clean, number
+from memmodel.emit.address import OURS, Addresses, Memory, clean, number, plus
 from memmodel.emit.grid import Seat
 from memmodel.emit.registers import Registers, targets
 from memmodel.errors import InputError
@@ -269,7 +269,7 @@ class Body:
             return clean(operand.name)
         if isinstance(operand, Mem):
             if isinstance(operand.base, Reg):
-                return f"[{_register(operand.base.name)}{f'{operand.offset:+d}' if operand.offset else ''}]"
+                return f"[{plus(_register(operand.base.name), operand.offset)}]"
             return f"[{self.addresses.inside(operand.base, operand.offset, generic=generic)}]"
         if isinstance(operand, Group):
             items = [self._operand(item, generic) for item in operand.items]
