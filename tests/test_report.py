@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_samples import litmus_test, mp_race, mp_witness, never, report, sometimes
 
-from memmodel.answer import Answer, Observation, Outcome, Outcomes
+from memmodel.answer import Answer, Observation, Outcome, Outcomes, Race
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import expected_word
+from memmodel.report.findings import why_unordered
 from memmodel.report.graph import shown_edges, transitive_reduction
 from memmodel.report.junit import junit
+from memmodel.report.layout import arrange
 from memmodel.report.record import states
 from memmodel.report.report import Status
 from memmodel.report.text import outcomes_lines
@@ -195,3 +197,74 @@ def test_edges_that_a_reader_infers_are_not_shown():
 def test_from_reads_go_to_the_first_later_write_only():
     witness = replace(mp_witness(), edges={"fr": ((5, 2), (5, 3)), "co": ((2, 3),)})
     assert [(edge.first, edge.second) for edge in shown_edges(witness) if edge.name == "fr"] == [(5, 2)]
+
+
+# ---- what flags found ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "first, second, why",
+    [
+        ("R WEAK", "W WEAK ASYNC ASY", "d is asynchronous: a has to wait for its end"),
+        ("R WEAK SUR", "W WEAK", "a goes through the surface proxy and d through the generic proxy"),
+        ("W ASYNC ASY", "W ASYNC ASY", "a and d are asynchronous"),
+        (
+            "R TMEM TLD ASYNC",
+            "W TMEM MMA ASYNC",
+            "a is over at a tcgen05.wait::ld, d when a wait sees its tcgen05.commit",
+        ),
+        ("W REL CTA", "R ACQ GPU", "the .cta of a does not reach P1"),
+        ("W REL GPU", "R ACQ GPU", ""),
+        ("MBAR", "R WEAK", ""),
+    ],
+)
+def test_what_keeps_two_accesses_from_being_ordered_is_told_where_it_shows(first, second, why):
+    race = mp_race()
+    ends = [
+        replace(event, tags=frozenset(tags.split()))
+        for event, tags in zip((race.first, race.second), (first, second), strict=True)
+    ]
+    assert why_unordered(Race("data-race", *ends)).startswith(why)
+    assert why_unordered(Race("data-race", *ends)) or not why
+    assert why_unordered(Race("my-own-flag", *ends)) == ""
+
+
+def test_findings_are_told_by_kind_and_undefined_behaviour_with_its_rule():
+    race = mp_race()
+    found = (
+        Race("tensor-memory-hazard", race.first, race.second),
+        Race("undefined-mbarrier", race.second, race.second),
+    )
+    told = replace(
+        report(
+            never(
+                races=found,
+                flags=("undefined-mbarrier", "hang"),
+                hang=("P0 waits for ever: bar phase 0: 1 of 2 arrivals",),
+            )
+        ),
+        rules=(("undefined-mbarrier", "An operation breaks the counts."),),
+    )
+    lines = told.explain().splitlines()
+    assert "  hang: P0 waits for ever: bar phase 0: 1 of 2 arrivals" in lines
+    assert any(line.startswith("  tensor-memory hazard between a: ") for line in lines)
+    assert "  undefined behaviour at d: R.weak x = 0 (P1, MP.litmus:6)" in lines
+    assert "    rule: An operation breaks the counts. [undefined-mbarrier]" in lines
+    record = told.to_json()
+    assert [len(record[key]) for key in ("races", "hazards", "undefined", "hang")] == [0, 1, 1, 1]
+    assert record["undefined"][0]["rule"] == "An operation breaks the counts."
+
+
+def test_asynchronous_events_stand_in_below_what_issued_them():
+    events = list(mp_witness().events)
+    events[3] = replace(events[3], tags=frozenset({"W", "ASYNC"}))
+    moved = replace(mp_witness(), events=(*events[:2], events[3], events[2], *events[4:]), edges={"iss": ((2, 3),)})
+    assert any(
+        "b:   W.release.gpu y = 1" in line
+        for line in report(replace(sometimes(), witness=moved)).explain().splitlines()
+    )
+    layout = arrange(moved, shown_edges(moved), 60)
+    issue, part = layout.boxes[2], layout.boxes[3]
+    assert part.dashed and not issue.dashed
+    assert part.x > issue.x and part.right == issue.right and part.y > issue.bottom
+    assert {edge.name for edge in shown_edges(moved)} == {"iss"}

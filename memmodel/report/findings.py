@@ -48,12 +48,18 @@ def why_unordered(race: Race) -> str:
     if "TMEM" in first.tags and "TMEM" in second.tags:
         return f"{first.label} is over {_ends(first)}, {second.label} {_ends(second)}; neither comes before the other"
     proxies = [_proxy(event) for event in (first, second)]
+    running = [event.label for event in (first, second) if "ASYNC" in event.tags]
+    if len(running) == 1 and proxies[0] != proxies[1]:
+        other = second.label if running[0] == first.label else first.label
+        return (
+            f"{running[0]} is asynchronous: {other} has to wait for its end, "
+            "or to come before it by synchronization and a proxy fence"
+        )
     if proxies[0] != proxies[1]:
         return (
             f"{first.label} goes through the {proxies[0]} proxy and {second.label} through the {proxies[1]} proxy: "
             "they need synchronization and a proxy fence on its path"
         )
-    running = [event.label for event in (first, second) if "ASYNC" in event.tags]
     if running:
         verb = "is" if len(running) == 1 else "are"
         return f"{' and '.join(running)} {verb} asynchronous, and no wait for the end comes in between"

@@ -2,7 +2,7 @@
 
 In: Witness. Out: `Edge` lists with everything that the reader infers by eye left out: what follows by transitivity,
 from-reads to any but the first later write, coherence from the initial write (it comes before every other), and what a
-model's own relation only repeats of program order or of a smaller such relation.
+model's own relation only repeats of program order, issue and completion, or of a smaller such relation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ BASIC = ("rf", "co", "fr", "rmw")
 
 GIVEN = ("addr", "data", "ctrl", "iss", "compl", "mbarobs")
 """Relations that say more than the order that they imply: dependencies, asynchronous operations, observed phases."""
+
+ORDERING = ("po", "iss", "compl")
+"""What a model's own relations mostly repeat."""
 
 UNSHOWN = frozenset(("po", "loc", "int", "ext", "id"))
 """Told by the layout (program order) or by the locations in the events."""
@@ -39,7 +42,7 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
     order = {event.uid: index for index, event in enumerate(witness.events)}
     pairs_of = {name: reduced(name, witness) for name in witness.edges if name not in UNSHOWN}
     pairs_of["co"] = {pair for pair in pairs_of.get("co", ()) if pair[0] not in initial}
-    told = set(witness.edges.get("po", ()))
+    told = {pair for name in ORDERING for pair in witness.edges.get(name, ())}
     derived = [name for name in pairs_of if name not in BASIC + GIVEN]
     for name in sorted(derived, key=lambda name: (len(pairs_of[name]), name)):
         pairs_of[name] -= told

@@ -194,7 +194,9 @@ def _rows(witness: Witness, thread: str) -> list[ShownEvent]:
     mine = [event for event in witness.events if event.thread == thread]
     place = {event.uid: index for index, event in enumerate(mine)}
     issue = {second: first for first, second in witness.edges.get("iss", ()) if first in place}
-    return sorted(mine, key=lambda event: (place[issue.get(event.uid, event.uid)], place[event.uid]))
+    return sorted(
+        mine, key=lambda event: (place[issue.get(event.uid, event.uid)], event.uid in issue, place[event.uid])
+    )
 
 
 def _threads(witness: Witness) -> list[str]:

@@ -68,16 +68,17 @@ def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
 
     Asynchronous events, which have no place in that order, are indented below the instruction that issued them.
     """
+    events = [event for event in witness.events if event.thread is not None or event.location in _accessed(witness)]
     label = {event.uid: event.label for event in witness.events}
     source = {read: f"from {label[write]}" for write, read in witness.edges.get("rf", ()) if write in label}
     sources = max((len(text) for text in source.values()), default=0)
-    tags = max((len(text) for text in label.values()), default=0)
-    texts = {event.uid: ("  " if "ASYNC" in event.tags else "") + event.text for event in witness.events}
+    tags = max((len(event.label) for event in events), default=0)
+    texts = {event.uid: ("  " if "ASYNC" in event.tags else "") + event.text for event in events}
     width = max(map(len, texts.values()), default=0)
-    names = {event.uid: event.thread or "" for event in witness.events}
+    names = {event.uid: event.thread or "" for event in events}
     margin = max((len(name) for name in names.values()), default=0)
     lines, last = [], ""
-    for event in witness.events:
+    for event in events:
         name = names[event.uid]
         head = f"{name if name != last else '':<{margin}}  {event.label:>{tags}}: {texts[event.uid]:<{width}}"
         lines.append(f"{head}  {source.get(event.uid, ''):<{sources}}  {_at(event)}".rstrip())
@@ -92,10 +93,16 @@ def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
 
 
 def final_state(witness: Witness) -> str:
-    """`P1:r0 = 1, P1:r1 = 0; x = 1, y = 1`."""
+    """`P1:r0 = 1, P1:r1 = 0; x = 1, y = 1`; locations that nobody accessed are left out."""
+    used = _accessed(witness)
     registers = ", ".join(f"{thread}:{name} = {value}" for (thread, name), value in witness.registers.items())
-    memory = ", ".join(f"{name} = {value}" for name, value in witness.memory.items())
+    memory = ", ".join(f"{name} = {value}" for name, value in witness.memory.items() if name in used)
     return "; ".join(part for part in (registers, memory) if part)
+
+
+def _accessed(witness: Witness) -> set[str | None]:
+    """The locations that some thread accesses in the execution."""
+    return {event.location for event in witness.events if event.thread is not None}
 
 
 def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
