@@ -23,6 +23,7 @@ from memmodel.enumeration.finals import (
     outcome_terms,
     spell,
 )
+from memmodel.enumeration.hangs import find_hang
 from memmodel.enumeration.meter import BudgetSpent, Meter
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
@@ -46,7 +47,7 @@ def enumerate_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: i
     meter = Meter(budget)
     plan = _plan(model, races and bool(model.flags))
     try:
-        problem = prepare(test, bound, meter)
+        problem = prepare(test, bound, meter, waits=races)
     except BudgetSpent as spent:
         return Answer(Observation.UNDECIDED, ENGINE, reason=str(spent), times=_times(started, perf_counter()))
     ready = perf_counter()
@@ -56,8 +57,14 @@ def enumerate_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: i
         search.run()
     except BudgetSpent as spent:
         reason = str(spent)
+    complete = not reason
+    hang: tuple[str, ...] = ()
+    try:
+        hang = find_hang(problem, _plan(model, False), meter)
+    except BudgetSpent as spent:
+        reason = reason or f"hangs: {spent}"
     found = search.findings
-    observation = _observation(found.found, complete=not reason)
+    observation = _observation(found.found, complete)
     if observation is Observation.VACUOUS:
         reason = "no consistent execution reaches the end of every thread"
     answer = Answer(
@@ -67,10 +74,11 @@ def enumerate_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: i
         counter=_witness(problem, model, found.found.get(False), False),
         axioms=smallest_blame(found.blamed) if observation is Observation.NEVER else (),
         races=_races(problem, found),
-        flags=tuple(found.raised),
+        flags=(*found.raised, *(("hang",) if hang else ())),
         bound=bound if problem.cut else None,
         reason=reason,
         events=max((len(one.skeleton.events) for one in found.found.values()), default=0),
+        hang=hang,
     )
     return replace(answer, times=_times(started, ready))
 

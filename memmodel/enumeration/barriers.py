@@ -60,13 +60,18 @@ def generations(
 
 
 def meetings(
-    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int]
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int], standing: Sequence[tuple[int, Half]] = ()
 ) -> Iterator[tuple[Groups, list[tuple[int, int]]]]:
     """Every way the barriers can complete: the groups chosen, and syncbar. Nothing if some wait can never end.
 
     `sizes`: how many threads of the test share each resource's domain instance. `halves` are in order of event number.
+    `standing`: threads that stand in front of a wait half for good: nothing if one of these could end.
     """
     found = generations(halves, sizes)
+    for thread, half in standing:
+        came, needed = arrivals(halves, sizes, thread, half)
+        if came and came >= needed:
+            return
     if any(len(one.arrives) < one.count for one in found.values() if one.waits):
         return
     if any(not one.arrives for one in found.values()):
@@ -86,6 +91,16 @@ def meetings(
                         pairs.append((arrive, wait))
         if _can_end(halves, pairs):
             yield groups, pairs
+
+
+def arrivals(halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int], thread: int, half: Half) -> tuple[int, int]:
+    """How many have arrived, and have to, in the generation of the wait half that a thread stands in front of."""
+    waits = [one for one in halves if one.thread == thread and one.half.half == "wait"]
+    number = sum(one.half.resource == half.resource for one in waits)
+    generation = generations(halves, sizes).get((half.resource, number))
+    if generation is None or not generation.arrives:
+        return 0, max(1, half.count or sizes[half.resource])
+    return len(generation.arrives), generation.count
 
 
 def _can_end(halves: Sequence[BarrierEvent], pairs: Sequence[tuple[int, int]]) -> bool:

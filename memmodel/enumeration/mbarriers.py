@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from memmodel.enumeration.meter import STEP, Meter
 from memmodel.enumeration.traces import Operation
+from memmodel.errors import InternalError
 from memmodel.isa.memory import Location
 
 Pairs = list[tuple[int, int]]
@@ -81,6 +82,13 @@ class Walk:
     counts: tuple[Counts, ...] = (Counts(),)
     bad: frozenset[int] = frozenset()
 
+    @property
+    def reloaded(self) -> int:
+        """The arrivals that the last phase began with."""
+        last = self.counts[-1].over
+        begun = next(number for number, one in enumerate(self.counts) if one.over == last and one.live)
+        return self.counts[begun].pending
+
     def extended(self, use: Use) -> Walk | None:
         """One more update; None if it would not answer its thread as the thread was told."""
         now = self.counts[-1]
@@ -92,10 +100,16 @@ class Walk:
 
 
 class Object:
-    """One mbarrier object in one execution. `declared`: the arrivals a phase that its declaration states, or None."""
+    """One mbarrier object in one execution. `declared`: the arrivals a phase that its declaration states, or None.
 
-    def __init__(self, location: Location, declared: int | None, uses: Sequence[Use]) -> None:
+    `standing`: tests by which a thread waits for ever: they see the last state.
+    """
+
+    def __init__(
+        self, location: Location, declared: int | None, uses: Sequence[Use], standing: frozenset[int] = frozenset()
+    ) -> None:
         self.location = location
+        self._standing = standing
         self.updates = [one for one in uses if one.operation.updates]
         self.tests = [one for one in uses if not one.operation.updates]
         self.inits = [one for one in self.updates if one.operation.action == "init"]
@@ -126,6 +140,13 @@ class Object:
                 return None
             walk = walk.extended(uses[event])
             done.add(event)
+        return walk
+
+    def chosen(self, mbar: Sequence[int]) -> Walk:
+        """The order of the updates that `mbar`, as rows, describes."""
+        walk = self.walk(sorted((one.event for one in self.updates), key=lambda event: -mbar[event].bit_count()))
+        if walk is None:
+            raise InternalError(f"mbar gives no order of the operations on {self.location}")
         return walk
 
     def walks(self, meter: Meter) -> Iterator[Walk]:
@@ -186,7 +207,24 @@ class Object:
                 least = max(least, walk.counts[number + 1].over)
             elif test.precedes(update):
                 most = min(most, walk.counts[number].over)
-        return least, most
+        return (walk.counts[-1].over, most) if test.event in self._standing else (least, most)
+
+    def missing(self, walk: Walk) -> str:
+        """What the phase that the object ends in still needs."""
+        last = walk.counts[-1]
+        if self._never:
+            return f"{self.location} is never initialised"
+        if not last.live:
+            return f"{self.location} phase {last.over}: the object is no longer valid"
+        raised = came = needed = 0
+        for number, use in enumerate(walk.order):
+            if walk.counts[number].over == last.over and walk.counts[number].live:
+                raised += use.operation.count if use.operation.action == "pending" else 0
+                came += use.operation.bytes if use.operation.action == "complete_tx" else 0
+                needed += use.operation.bytes if use.operation.action in ("arrive", "expect_tx") else 0
+        total = walk.reloaded + raised
+        text = f"{self.location} phase {last.over}: {total - last.pending} of {total} arrivals"
+        return f"{text}, {came} of {needed} bytes" if came or needed else text
 
     # ---- what follows --------------------------------------------------------------------------------------
 

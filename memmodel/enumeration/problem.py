@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from memmodel.enumeration.loops import expressions
 from memmodel.enumeration.meter import Meter
-from memmodel.enumeration.threads import Asked, Runner
-from memmodel.enumeration.traces import Operation, Resource, Runs, Trace
+from memmodel.enumeration.threads import Runner
+from memmodel.enumeration.traces import Asked, Operation, Resource, Runs, Trace
 from memmodel.errors import InputError
 from memmodel.isa import programs
 from memmodel.isa.memory import Location, MemoryMap
@@ -41,7 +41,10 @@ Limits = dict[Location, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A test with the traces of each thread. `cut`: some trace was stopped by the loop bound."""
+    """A test with the traces of each thread. `cut`: some trace was stopped by the loop bound.
+
+    `standing`: the traces of each thread that end where it waits, if they were asked for.
+    """
 
     test: LitmusTest
     memory: MemoryMap
@@ -49,6 +52,7 @@ class Problem:
     locations: tuple[Location, ...]
     traces: tuple[tuple[Trace, ...], ...]
     cut: bool
+    standing: tuple[tuple[Trace, ...], ...]
 
     def size_of(self, resource: Resource) -> int:
         """How many threads of the test share a barrier's domain instance."""
@@ -69,13 +73,20 @@ def make_runners(test: LitmusTest, memory: MemoryMap, bound: int | None) -> tupl
     return tuple(Runner(test, thread, program, memory, bound) for thread, program in lowered)
 
 
-def prepare(test: LitmusTest, bound: int, meter: Meter) -> Problem:
-    """Run every thread with every value that its reads may return, and every answer of mbarrier objects."""
+def prepare(test: LitmusTest, bound: int, meter: Meter, *, waits: bool = False) -> Problem:
+    """Run every thread with every value that its reads may return, and every answer of mbarrier objects.
+
+    `waits`: also to where it may wait for ever.
+    """
     memory = MemoryMap(test)
     runners = make_runners(test, memory, bound)
     domain, open_values = _first_domain(test, memory, runners)
     limits: Limits = {}
-    runs = [_run(runner, domain, limits, len(runners), meter) for runner in runners]
+
+    def run(runner: Runner) -> Runs:
+        return _run(runner, domain, limits, len(runners), meter, waits)
+
+    runs = [run(runner) for runner in runners]
     rounds = sum(_most_writes(one) for one in runs) if open_values else 0
     while True:
         produced = _produced(memory, runs) if rounds > 0 else domain
@@ -87,17 +98,18 @@ def prepare(test: LitmusTest, bound: int, meter: Meter) -> Problem:
         domain, limits, rounds = produced, reached, rounds - 1
         for number, runner in enumerate(runners):
             if runs[number].read & changed or runs[number].asked & asked:
-                runs[number] = _run(runner, domain, limits, len(runners), meter)
+                runs[number] = run(runner)
     _check_inits(memory, runners, runs)
     traces = tuple(tuple(one.traces) for one in runs)
-    return Problem(test, memory, runners, tuple(memory.initial), traces, any(one.cut for one in runs))
+    standing = tuple(tuple(one.standing) for one in runs)
+    return Problem(test, memory, runners, tuple(memory.initial), traces, any(one.cut for one in runs), standing)
 
 
 def _check_inits(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Runs]) -> None:
     """Raises InputError if an mbarrier object is initialised twice."""
     known: dict[Location, tuple[int, int]] = {}
     for thread, (runner, one) in enumerate(zip(runners, runs, strict=True)):
-        for trace in one.traces:
+        for trace in (*one.traces, *one.standing):
             here: set[Location] = set()
             for event in trace.events:
                 if event.operation is None or event.operation.action != "init":
@@ -111,7 +123,7 @@ def _check_inits(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Ru
                 here.add(where)
 
 
-def _run(runner: Runner, domain: Domain, limits: Limits, threads: int, meter: Meter) -> Runs:
+def _run(runner: Runner, domain: Domain, limits: Limits, threads: int, meter: Meter, waits: bool) -> Runs:
     def values(where: Location | Reduce | Asked, taken: int) -> Sequence[int]:
         if isinstance(where, Location):
             return domain[where]
@@ -122,7 +134,7 @@ def _run(runner: Runner, domain: Domain, limits: Limits, threads: int, meter: Me
         phases, arrivals = limits.get(where.object, (0, 0))
         return range((phases if where.what == "state" else arrivals) + 1)
 
-    return runner.run(values, meter)
+    return runner.run(values, meter, waits=waits)
 
 
 def _first_domain(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -> tuple[Domain, bool]:
@@ -158,14 +170,15 @@ def _writes(op: Op) -> Iterable[tuple[Expr, Expr]]:
 
 
 def _most_writes(runs: Runs) -> int:
-    return max((sum("W" in event.made.tags for event in trace.events) for trace in runs.traces), default=0)
+    both = (*runs.traces, *runs.standing)
+    return max((sum("W" in event.made.tags for event in trace.events) for trace in both), default=0)
 
 
 def _produced(memory: MemoryMap, runs: Sequence[Runs]) -> Domain:
     """Initial values and what the traces write."""
     found: dict[Location, dict[int, None]] = {where: {value: None} for where, value in memory.initial.items()}
     for one in runs:
-        for trace in one.traces:
+        for trace in (*one.traces, *one.standing):
             for event, value in zip(trace.events, trace.values, strict=True):
                 if event.cell is not None and value is not None and "W" in event.made.tags:
                     found[event.cell.location][value] = None
@@ -177,7 +190,7 @@ def limits_of(memory: MemoryMap, runs: Sequence[Runs]) -> Limits:
     found: dict[Location, _Limit] = {}
     for one in runs:
         most: dict[Location, _Limit] = {}
-        for trace in one.traces:
+        for trace in (*one.traces, *one.standing):
             here: dict[Location, _Limit] = {}
             for event in trace.events:
                 if event.operation is not None and event.operation.updates:

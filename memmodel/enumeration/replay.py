@@ -21,8 +21,7 @@ from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.orders import closed
 from memmodel.enumeration.problem import Problem, make_runners
 from memmodel.enumeration.skeleton import barrier_events, build_events, mbarrier_objects, with_bad
-from memmodel.enumeration.threads import Asked
-from memmodel.enumeration.traces import Trace, answers
+from memmodel.enumeration.traces import Asked, Trace, answers
 from memmodel.enumeration.witness import make_witness
 from memmodel.errors import InternalError
 from memmodel.isa.memory import Location, MemoryMap
@@ -48,7 +47,7 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
     memory = MemoryMap(test)
     runners = make_runners(test, memory, None)
-    problem = Problem(test, memory, runners, tuple(memory.initial), (), cut=False)
+    problem = Problem(test, memory, runners, tuple(memory.initial), (), cut=False, standing=())
     traces = _run(problem, choice)
     paths = [trace.events for trace in traces]
     numbers = _Numbers(problem, traces)

@@ -57,11 +57,22 @@ class Findings:
 
 
 class Search:
-    """A search for all keys of `wanted` (None: all there are), and all flags if the plan has any."""
+    """A search for all keys of `wanted` (None: all there are), and all flags if the plan has any.
+
+    `hangs`: among the executions in which some thread waits for ever, and not among those that end.
+    """
 
     def __init__(
-        self, problem: Problem, plan: Plan, question: Question, wanted: Collection[Key] | None, meter: Meter
+        self,
+        problem: Problem,
+        plan: Plan,
+        question: Question,
+        wanted: Collection[Key] | None,
+        meter: Meter,
+        *,
+        hangs: bool = False,
     ) -> None:
+        self._hangs = hangs
         self.findings = Findings()
         self._problem = problem
         self._plan = plan
@@ -104,9 +115,9 @@ class Search:
         for where, value in self._problem.memory.initial.items():
             initial |= 1 << number.setdefault((where, value), len(number))
         threads: list[list[tuple[Trace, int, int, int]]] = []
-        for traces in self._problem.traces:
+        for traces, standing in zip(self._problem.traces, self._problem.standing, strict=True):
             rows = []
-            for trace in traces:
+            for trace in (*traces, *standing) if self._hangs else traces:
                 needs = gives = 0
                 for event, written in zip(trace.events, trace.values, strict=True):
                     if event.cell is None or written is None:
@@ -116,7 +127,7 @@ class Search:
                         needs |= bit
                     else:
                         gives |= bit
-                rows.append((trace, paths.setdefault(trace.events, len(paths)), needs, gives))
+                rows.append((trace, paths.setdefault((trace.events, trace.stand), len(paths)), needs, gives))
             threads.append(rows)
         later = [0] * (len(threads) + 1)
         for at in range(len(threads) - 1, -1, -1):
@@ -138,6 +149,8 @@ class Search:
 
         for traces, numbers in extend(0, (), (), 0, initial):
             self._meter.spend(CANDIDATE // 4)
+            if self._hangs and not any(trace.stand for trace in traces):
+                continue
             if reductions_agree([one for trace in traces for one in trace.reductions]):
                 yield traces, numbers
 
@@ -167,7 +180,9 @@ class Search:
         skeleton = self._skeletons.get(paths)
         if skeleton is None:
             self._meter.spend(CANDIDATE)
-            skeleton = Skeleton(self._problem, self._plan, [trace.events for trace in traces])
+            skeleton = Skeleton(
+                self._problem, self._plan, [one.events for one in traces], [one.stand for one in traces]
+            )
             self._skeletons[paths] = skeleton
         values: list[int | None] = [self._problem.memory.initial[where] for where in self._problem.locations]
         for trace in traces:
@@ -280,7 +295,7 @@ class _Combination:
                 self.meter.spend(CANDIDATE // 20)
                 continue
             self._set(values, "co", co)
-            if self._refused(self._failed(3, values)):
+            if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
                 continue
             candidate = Candidate(self.traces, self.skeleton, variant, rf, order, co, {})
             for test, pairs in raised + self._raised(3, values):

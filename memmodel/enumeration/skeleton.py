@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memmodel.enumeration.barriers import BarrierEvent, meetings
+from memmodel.enumeration.barriers import BarrierEvent, arrivals, meetings
 from memmodel.enumeration.coherence import Coherence
 from memmodel.enumeration.execution import (
     INITIAL_TAGS,
@@ -28,7 +28,7 @@ from memmodel.enumeration.meter import CANDIDATE, Meter
 from memmodel.enumeration.orders import least_orders, partial_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, Test, Values
 from memmodel.enumeration.problem import Problem
-from memmodel.enumeration.traces import ThreadEvent
+from memmodel.enumeration.traces import Half, Resource, Stand, ThreadEvent
 from memmodel.errors import TooLarge
 from memmodel.isa.memory import Location, cta_places
 from memmodel.isa.ops import Cover
@@ -110,8 +110,10 @@ def barrier_events(problem: Problem, paths: Paths) -> list[BarrierEvent]:
     return halves
 
 
-def mbarrier_objects(problem: Problem, events: Sequence[ExecutionEvent]) -> list[Object]:
-    """The mbarrier objects that an execution uses."""
+def mbarrier_objects(
+    problem: Problem, events: Sequence[ExecutionEvent], standing: frozenset[int] = frozenset()
+) -> list[Object]:
+    """The mbarrier objects that an execution uses; tests that are `standing` see the last state."""
     found: dict[Location, list[Use]] = {}
     for number, event in enumerate(events):
         if event.operation is not None:
@@ -119,7 +121,8 @@ def mbarrier_objects(problem: Problem, events: Sequence[ExecutionEvent]) -> list
             source = event.source[0] if event.source else None
             use = Use(number, event.thread, event.order, source, event.operation)
             found.setdefault(event.operation.object, []).append(use)
-    return [Object(where, problem.memory.mbarrier_count(where), uses) for where, uses in found.items()]
+    counts = problem.memory.mbarrier_count
+    return [Object(where, counts(where), uses, standing) for where, uses in found.items()]
 
 
 def with_bad(events: tuple[ExecutionEvent, ...], bad: int) -> tuple[ExecutionEvent, ...]:
@@ -145,9 +148,12 @@ class Variant:
 
 
 class Skeleton:
-    """Events of one combination of paths. `reads`, `writes` (by location, initial first), `fences`: their numbers."""
+    """Events of one combination of paths. `reads`, `writes` (by location, initial first), `fences`: their numbers.
 
-    def __init__(self, problem: Problem, plan: Plan, paths: Paths) -> None:
+    `stands`: where each thread waits for ever; `resting`: the events of the rounds of spin loops in which they do.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan, paths: Paths, stands: Sequence[Stand | None] = ()) -> None:
         self.events = build_events(problem, paths)
         self.shape = Shape(len(self.events))
         self.relations = static_relations(self.events)
@@ -166,6 +172,13 @@ class Skeleton:
             assert location is not None
             self.writes.setdefault(location, []).append(event)
         self.fences = bits(self.sets.get("F", 0) & self.sets.get("SC", 0))
+        self._stands = stands
+        self.resting = frozenset(
+            event
+            for thread, stand in enumerate(stands)
+            if stand is not None and stand.first is not None
+            for event in range(self.first[thread] + stand.first, self.first[thread] + len(paths[thread]))
+        )
         self._problem = problem
         self._halves = barrier_events(problem, paths)
         self._kept: tuple[Variant, ...] | None = None
@@ -204,11 +217,37 @@ class Skeleton:
 
     def _decided(self, meter: Meter) -> Iterator[tuple[list[tuple[int, int]], Told]]:
         """syncbar, and what the mbarrier objects' orders say."""
-        sizes = {one.half.resource: self._problem.size_of(one.half.resource) for one in self._halves}
-        objects = mbarrier_objects(self._problem, self.events)
-        for _, pairs in meetings(self._halves, sizes):
+        objects = self.objects()
+        for _, pairs in meetings(self._halves, self._sizes(), self._standing()):
             for told in tellings(objects, meter):
                 yield pairs, told
+
+    def objects(self) -> list[Object]:
+        """The mbarrier objects of these paths."""
+        return mbarrier_objects(self._problem, self.events, self.resting)
+
+    def arrivals(self, thread: int, half: Half) -> tuple[int, int]:
+        """How many have arrived, and have to, where a thread stands in front of a barrier."""
+        return arrivals(self._halves, self._sizes(), thread, half)
+
+    def rests(self, rf: int, co: int) -> bool:
+        """Do the spin loops in which threads wait for ever read writes that nothing follows in co?"""
+        count, row = self.shape.count, self.shape.row
+        for read in self.resting.intersection(self.reads):
+            where = self.events[read].location
+            assert where is not None
+            for write in self.writes[where]:
+                if rf >> write * count + read & 1 and co >> write * count & row:
+                    return False
+        return True
+
+    def _standing(self) -> list[tuple[int, Half]]:
+        stands = enumerate(self._stands)
+        return [(thread, one.half) for thread, one in stands if one is not None and one.half is not None]
+
+    def _sizes(self) -> dict[Resource, int]:
+        halves = [one.half for one in self._halves] + [half for _, half in self._standing()]
+        return {half.resource: self._problem.size_of(half.resource) for half in halves}
 
     # ---- choices -------------------------------------------------------------------------------------------
 

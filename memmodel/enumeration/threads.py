@@ -7,16 +7,28 @@ Left open: where the values that it read came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
 
 from memmodel.enumeration.loops import Loop, assigned, find_loops, is_hidden
 from memmodel.enumeration.meter import CANDIDATE, STEP, Meter
-from memmodel.enumeration.traces import Half, Operation, Reduction, Runs, State, ThreadEvent, Trace
+from memmodel.enumeration.traces import (
+    Asked,
+    Half,
+    Operation,
+    Oracle,
+    Reduction,
+    Runs,
+    Stand,
+    State,
+    ThreadEvent,
+    Trace,
+    Walk,
+    issue_depends,
+)
 from memmodel.errors import InputError
 from memmodel.isa.arith import apply
-from memmodel.isa.memory import Cell, Location, MemoryMap
+from memmodel.isa.memory import Cell, MemoryMap
 from memmodel.isa.ops import (
     AddressOf,
     Assign,
@@ -37,23 +49,9 @@ from memmodel.isa.ops import (
     Signal,
     Wait,
     Write,
-    registers_of,
 )
 from memmodel.isa.program import Program, Step
 from memmodel.litmus.syntax import LitmusTest, Thread
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a thread wants to know of an mbarrier object: "test" (0 or 1), "state" (phases over) or "pending"."""
-
-    object: Location
-    what: str
-
-
-Oracle = Callable[[Location | Reduce | Asked, int], Sequence[int]]
-"""The values that a read of a location, or a barrier reduction, or an operation on an mbarrier object may return; with
-the number of values taken before, those of mbarrier objects counted apart."""
 
 
 class Runner:
@@ -75,16 +73,16 @@ class Runner:
                 value = self._address(one.value) if isinstance(one.value, str) else one.value
                 self.initial[one.register] = value
 
-    def run(self, oracle: Oracle, meter: Meter) -> Runs:
-        """All complete runs, depth first over the values that `oracle` offers."""
-        walk = _Walk(oracle, meter, Runs(), [State(dict(self.initial))])
+    def run(self, oracle: Oracle, meter: Meter, *, waits: bool = False) -> Runs:
+        """All complete runs, depth first over the values that `oracle` offers; with `waits` those too that stand."""
+        walk = Walk(oracle, meter, Runs(), [State(dict(self.initial))], waits)
         while walk.pending:
             self._advance(walk.pending.pop(), walk)
         return walk.runs
 
     # ---- one run -------------------------------------------------------------------------------------------
 
-    def _advance(self, state: State, walk: _Walk) -> None:
+    def _advance(self, state: State, walk: Walk) -> None:
         """Run until the thread ends, is abandoned, or needs a value; then a state for each value is pending."""
         steps = self.program.steps
         while state.at < len(steps):
@@ -95,17 +93,20 @@ class Runner:
             if not self._enabled(state, step):
                 self._skip(state, step)
             elif isinstance(step.op, Jump):
-                if not self._jump(state, step.op, walk.runs):
+                if not self._jump(state, step.op, walk):
                     return
             elif self._step(state, step.op, walk):
                 state.at += 1
             else:
                 return
+        walk.runs.traces.append(self._trace(state, walk))
+
+    def _trace(self, state: State, walk: Walk, stand: Stand | None = None) -> Trace:
         walk.meter.spend(CANDIDATE)
         registers = {name: value for name, value in state.registers.items() if not is_hidden(name)}
-        walk.runs.traces.append(Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions)))
+        return Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions), stand)
 
-    def _step(self, state: State, op: Op, walk: _Walk) -> bool:
+    def _step(self, state: State, op: Op, walk: Walk) -> bool:
         """Run one step that does not jump; False if the run ends here: abandoned, or continued by states pending."""
         if isinstance(op, Assign):
             state.set(op.register, self.value(op.value, state), state.depends(op.value) | state.guard_depends)
@@ -116,7 +117,10 @@ class Runner:
         elif isinstance(op, Write):
             return self._write(state, op)
         elif isinstance(op, Barrier):
-            state.add(self._event(state, op.event, half=self._half(state, op)))
+            half = self._half(state, op)
+            if walk.waits and half.half == "wait":
+                walk.runs.standing.append(self._trace(state, walk, Stand(state.at, half=half)))
+            state.add(self._event(state, op.event, half=half))
         elif isinstance(op, Fence):
             state.add(self._event(state, op.event))
         elif isinstance(op, Issue):
@@ -148,7 +152,7 @@ class Runner:
             state.ctrl |= state.guard_depends
         state.at += 1
 
-    def _jump(self, state: State, op: Jump, runs: Runs) -> bool:
+    def _jump(self, state: State, op: Jump, walk: Walk) -> bool:
         """Take or pass a jump; False if this run is abandoned (a spin loop goes round, or a loop exceeds the bound)."""
         state.ctrl |= state.guard_depends
         if op.when is not None:
@@ -159,10 +163,13 @@ class Runner:
         loop = self._loops.get(state.at)
         if loop is not None and self._bound is not None:
             if loop.spin and not self._wrote(state, loop):
+                if walk.waits:
+                    stand = Stand(state.at, first=state.heads[loop.first])
+                    walk.runs.standing.append(self._trace(state, walk, stand))
                 return False
             rounds = state.rounds.get(state.at, 0) + 1
             if rounds > self._bound:
-                runs.cut = True
+                walk.runs.cut = True
                 return False
             state.rounds[state.at] = rounds
         state.at = len(self.program.steps) if op.label is None else self.program.labels[op.label]
@@ -198,7 +205,7 @@ class Runner:
             *(half, begin, part, source, completes, operation),
         )
 
-    def _read(self, state: State, op: Read | Part, walk: _Walk, part: int | None = None) -> bool:
+    def _read(self, state: State, op: Read | Part, walk: Walk, part: int | None = None) -> bool:
         """One successor for each value that a read may return. A part leaves the thread at its instruction."""
         cell = self._cell(self.value(op.address, state))
         if cell is None:
@@ -216,7 +223,7 @@ class Runner:
             walk.pending.append(after)
         return False
 
-    def _reduce(self, state: State, op: Reduce, walk: _Walk) -> bool:
+    def _reduce(self, state: State, op: Reduce, walk: Walk) -> bool:
         """One successor for each value that a barrier reduction may return."""
         for value in reversed(walk.oracle(op, state.taken)):
             walk.meter.spend(STEP)
@@ -242,10 +249,10 @@ class Runner:
 
     # ---- asynchronous steps --------------------------------------------------------------------------------
 
-    def _issue(self, state: State, op: Issue, walk: _Walk) -> bool:
+    def _issue(self, state: State, op: Issue, walk: Walk) -> bool:
         """The issue, then its parts and signals in order; a read part is left as `_read` leaves a read."""
         if state.source is None:
-            addr, data = _issue_depends(state, op)
+            addr, data = issue_depends(state, op)
             state.add(self._event(state, op.event, addr=addr, data=data))
             state.source = len(state.events) - 1
         while (number := len(state.events) - state.source - 1) < len(op.parts):
@@ -306,7 +313,7 @@ class Runner:
                     found |= 1 << number
         return found
 
-    def _mbarrier(self, state: State, op: Mbarrier, walk: _Walk) -> bool:
+    def _mbarrier(self, state: State, op: Mbarrier, walk: Walk) -> bool:
         """An operation on an mbarrier object; one successor for each answer that it may give, if it gives any."""
         cell = self._cell(self.value(op.address, state))
         if cell is None:
@@ -384,31 +391,3 @@ class Runner:
         if address not in self._cells:
             self._cells[address] = self._memory.cell(address)
         return self._cells[address]
-
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """What all states of one run share: who answers reads, who counts, what was found, what is left to do."""
-
-    oracle: Oracle
-    meter: Meter
-    runs: Runs
-    pending: list[State]
-
-
-def _issue_depends(state: State, op: Issue) -> tuple[int, int]:
-    """The addr and data dependencies of an issue: those of its parts, except on what other parts read."""
-    addr = data = 0
-    inner: set[str] = set()
-    for part in op.parts:
-        value = part.bytes if isinstance(part, Signal) else part.value
-        for expr, places in ((part.address, True), (value, False)):
-            if expr is not None:
-                for name in registers_of(expr) - inner:
-                    if places:
-                        addr |= state.dependencies.get(name, 0)
-                    else:
-                        data |= state.dependencies.get(name, 0)
-        if isinstance(part, Part) and part.register is not None:
-            inner.add(part.register)
-    return addr, data

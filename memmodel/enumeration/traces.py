@@ -5,10 +5,12 @@ In: nothing. Out: the types of a run: events with concrete addresses, dependenci
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from memmodel.enumeration.meter import Meter
 from memmodel.isa.memory import Cell, Location
-from memmodel.isa.ops import AddressOf, Const, Event, Expr, registers_of
+from memmodel.isa.ops import AddressOf, Const, Event, Expr, Issue, Part, Reduce, Signal, registers_of
 
 Resource = tuple[object, ...]
 """A barrier: the domain, which CTA, cluster or warp, and the values of its key."""
@@ -103,23 +105,40 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a thread stands for good: in front of a wait half of a barrier, or in a round of a spin loop.
+
+    `half`: that wait half, which is no event. `first`: the first event of that round; `step`: where it goes round.
+    """
+
+    step: int
+    half: Half | None = None
+    first: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """One complete run of a thread: events (apart from values, which make `values`), registers at the end."""
+    """One complete run of a thread: events (apart from values, which make `values`), registers at the end.
+
+    With `stand` it is complete up to there, and the thread does not go on.
+    """
 
     events: tuple[ThreadEvent, ...]
     values: tuple[int | None, ...]
     registers: dict[str, int]
     reductions: tuple[Reduction, ...]
+    stand: Stand | None = None
 
 
 @dataclass(slots=True)
 class Runs:
-    """The traces of one thread. `cut`: a loop was stopped at the bound.
+    """The traces of one thread. `cut`: a loop was stopped at the bound. `standing`: traces of a thread that waits.
 
     `read`: the locations that any trace reads. `asked`: the mbarrier objects whose counts some trace keeps.
     """
 
     traces: list[Trace] = field(default_factory=list)
+    standing: list[Trace] = field(default_factory=list)
     cut: bool = False
     read: set[Location] = field(default_factory=set)
     asked: set[Location] = field(default_factory=set)
@@ -190,3 +209,45 @@ class State:
     def control(self) -> int:
         """The reads that the execution of the current step depends on."""
         return self.ctrl | self.guard_depends
+
+
+def issue_depends(state: State, op: Issue) -> tuple[int, int]:
+    """The addr and data dependencies of an issue: those of its parts, except on what other parts read."""
+    addr = data = 0
+    inner: set[str] = set()
+    for part in op.parts:
+        value = part.bytes if isinstance(part, Signal) else part.value
+        for expr, places in ((part.address, True), (value, False)):
+            if expr is not None:
+                for name in registers_of(expr) - inner:
+                    if places:
+                        addr |= state.dependencies.get(name, 0)
+                    else:
+                        data |= state.dependencies.get(name, 0)
+        if isinstance(part, Part) and part.register is not None:
+            inner.add(part.register)
+    return addr, data
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a thread wants to know of an mbarrier object: "test" (0 or 1), "state" (phases over) or "pending"."""
+
+    object: Location
+    what: str
+
+
+Oracle = Callable[[Location | Reduce | Asked, int], Sequence[int]]
+"""The values that a read of a location, or a barrier reduction, or an operation on an mbarrier object may return; with
+the number of values taken before, those of mbarrier objects counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What all states of one run share: who answers reads, who counts, what was found, what is left to do."""
+
+    oracle: Oracle
+    meter: Meter
+    runs: Runs
+    pending: list[State]
+    waits: bool
