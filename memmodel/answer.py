@@ -36,7 +36,7 @@ class Observation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much work an engine may do. `effort`: solver steps (Z3 resource units); `seconds`: a last resort against hangs."""
+    """How much work an engine may do. `effort`: solver steps (Z3 resource units); `seconds`: a last resort."""
 
     effort: int = 100_000_000
     seconds: float = 120.0

@@ -52,7 +52,7 @@ _SETS: tuple[tuple[str, str, str], ...] = (
     ("MMIO", "accesses spelt .mmio", "MMIO Operation"),
     ("ARRIVE", "arrive halves of barriers", "Memory synchronization"),
     ("WAIT", "wait halves of barriers", "Memory synchronization"),
-    ("ASYNC", "events outside program order: parts and signals of asynchronous instructions", "Asynchronous Operations"),
+    ("ASYNC", "events outside program order: what asynchronous instructions do", "Asynchronous Operations"),
     ("ISSUE", "asynchronous instructions as their thread executes them", "Asynchronous Operations"),
     ("SIGNAL", "complete-tx and arrive-on operations that the hardware makes", "mbarrier"),
     ("ASY", "async-proxy accesses and fence.proxy.async", "Async proxy"),

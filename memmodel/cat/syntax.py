@@ -83,7 +83,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`acyclic|irreflexive|empty body as name`, perhaps negated (`~`), perhaps a `flag` that reports and forbids nothing."""
+    """`acyclic|irreflexive|empty body as name`, perhaps negated (`~`), perhaps a `flag`, which forbids nothing."""
 
     name: str
     test: str  # "acyclic" | "irreflexive" | "empty"

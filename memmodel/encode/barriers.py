@@ -45,7 +45,7 @@ def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
 
 @dataclass(frozen=True, slots=True)
 class Incomplete:
-    """A thread that stands at a barrier for good: `when`, with how many arrivals of how many. arrivals[k]: exactly k."""
+    """A thread that stands at a barrier for good: `when`, and how many arrivals there are; arrivals[k]: exactly k."""
 
     uid: int
     when: int

@@ -25,7 +25,7 @@ Cases = dict[int, int]
 
 @dataclass(slots=True)
 class _Update:
-    """An update of one object. `present`: it runs, here. `phase`: phase number -> formula. `ends`: it ends its phase."""
+    """An update of one object. `present`: it runs. `phase`: phase number -> formula. `ends`: it ends its phase."""
 
     event: Event
     step: MbarrierStep

@@ -1,7 +1,7 @@
 """The algebra of sets and relations over events, with formulas for cells.
 
-A set is a row: event -> formula. A relation is a list of rows: `rows[a][b]` is the formula of the pair (a, b); a missing
-cell is FALSE. Shape of every relation: events × events. Closures are least closures, exactly.
+A set is a row: event -> formula. A relation is a list of rows: `rows[a][b]` is the formula of the pair (a, b); a
+missing cell is FALSE. Shape of every relation: events × events. Closures are least closures, exactly.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Algebra:
         return self.domain(self.inverse(rel))
 
     def closure(self, rel: Rel) -> Rel:
-        """Least transitive relation containing `rel`: eliminate middle events one by one (Warshall), exact for formulas."""
+        """Least transitive relation containing `rel`: middle events eliminated one by one (Warshall), exactly."""
         both, either = self.logic.both, self.logic.either
         rows = [dict(row) for row in rel]
         into: list[set[int]] = [set() for _ in range(self.size)]

@@ -121,7 +121,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """One barrier.cta.red: `result` (integer -> formula) combines the `nonzero` of all threads of the generation of `wait`."""
+    """One barrier.cta.red: `result` (integer -> formula) combines `nonzero` over the generation of `wait`."""
 
     wait: int
     op: str

@@ -32,7 +32,7 @@ Deps = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`cases`: integer -> formula, empty if the value is wide; then `bits`. `deps`: the reads that it was computed from."""
+    """`cases`: integer -> formula; a wide value has `bits` instead. `deps`: the reads that it was computed from."""
 
     cases: dict[int, int]
     deps: Deps = field(default_factory=dict)

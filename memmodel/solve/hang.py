@@ -1,7 +1,7 @@
 """Hangs: can every thread have ended or stand at a wait for good, and what is missing then?
 
-In: LitmusTest, Model. Out: one sentence for each wait that never ends in the execution found. A thread stands for good at a
-barrier whose generation stays incomplete, or in a spin loop that sees the last values of all it looks at
+In: LitmusTest, Model. Out: one sentence for each wait that never ends in the execution found. A thread stands for good
+at a barrier whose generation stays incomplete, or in a spin loop that sees the last values of all it looks at
 (docs/executions.md, "Hangs").
 """
 

@@ -1,0 +1,84 @@
+"""What the reads of each location may return, found by running the threads until it no longer grows.
+
+In: LitmusTest, the events of one pass. Out: Domains (docs/executions.md, "Choices").
+"""
+
+from __future__ import annotations
+
+from memmodel.events.graph import EventGraph
+from memmodel.events.values import FEW
+from memmodel.isa import Program, ops
+from memmodel.isa.memory import Location, MemoryMap
+from memmodel.litmus.syntax import And, Compare, Condition, LitmusTest, Not, Number, Or
+
+Domains = dict[Location, set[int] | None]
+"""Integers that reads of a location may return; None: too many to list, reads are wide."""
+
+
+def first_domains(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap) -> Domains:
+    """Initial values, and constants that some thread stores to a named location."""
+    domains: Domains = {where: {value} for where, value in memory.initial.items()}
+    _add_constants(test, code, memory, domains)
+    return domains
+
+
+def most_rounds(code: tuple[Program, ...], bound: int) -> int:
+    """A value that needs more rounds than this supports itself."""
+    return 2 + sum(_writes(step.op) for program in code for step in program.steps) * (bound + 1)
+
+
+def grow(graph: EventGraph, domains: Domains, seeds: set[int]) -> bool:
+    """Add the values that writes may write to the domains of their locations; did any domain change?"""
+    grown = False
+    for event in graph.events:
+        if event.thread is None or not event.is_write or event.value is None:
+            continue
+        values = None if event.value.bits is not None else set(event.value.cases)
+        if values is not None and event.value.deps:
+            values |= seeds
+        for location in event.at(graph.logic):
+            known = domains[location]
+            if known is None or (values is not None and values <= known):
+                continue
+            merged = None if values is None or len(values | known) > FEW else values | known
+            domains[location] = merged
+            grown = True
+    return grown
+
+
+def _add_constants(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap, domains: Domains) -> None:
+    """Constants stored to a named location belong to its domain, even where only that value lets the store run."""
+    for thread, program in zip(test.threads, code, strict=True):
+        for step in program.steps:
+            op = step.op
+            if isinstance(op, ops.Write) and isinstance(op.value, ops.Const) and isinstance(op.address, ops.AddressOf):
+                address = memory.address(op.address.name, op.address.offset, thread.place, op.address.cta)
+                cell = memory.cell(address) if address is not None else None
+                known = domains[cell.location] if cell is not None else None
+                if known is not None:
+                    known.add(op.value.value)
+
+
+def _writes(op: ops.Op) -> int:
+    """How many writes a step makes."""
+    if isinstance(op, ops.Issue):
+        return sum(isinstance(part, ops.Part) and part.half == "write" for part in op.parts)
+    return int(isinstance(op, ops.Write))
+
+
+def constants(test: LitmusTest, code: tuple[Program, ...]) -> set[int]:
+    """Constants of the condition and of the stores: what a cycle of copies may produce out of thin air."""
+    found = {step.op.value.value for program in code for step in program.steps
+             if isinstance(step.op, ops.Write) and isinstance(step.op.value, ops.Const)}  # fmt: skip
+
+    def visit(condition: Condition) -> None:
+        if isinstance(condition, And | Or):
+            for item in condition.items:
+                visit(item)
+        elif isinstance(condition, Not):
+            visit(condition.item)
+        elif isinstance(condition, Compare):
+            found.update(term.value for term in (condition.left, condition.right) if isinstance(term, Number))
+
+    visit(test.condition)
+    return found
