@@ -203,7 +203,34 @@ st.async needs .mbarrier::complete_tx::bytes
 red.async.release only adds
     |                              ^^^
   hint: write .add""",
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1}, tile, %rd1, %p, 1, 1, 0, 0;": """
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1}, %rd0, %rd1, %p, 1, 1, 0, 0;": """
+this wgmma.mma_async has its result in 4 registers, and 2 are given
+    |                                                   ^^^^^^^^^^
+  hint: write {%r0, %r1, %r2, %r3}""",
+    "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.u8 {%r0, %r1, %r2, %r3}, {%r4}, %rd1, %p;": """
+this wgmma.mma_async has A in 4 registers, and 1 are given
+    |                                                                       ^^^^^
+  hint: write {%r0, %r1, %r2, %r3}""",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%f0, %f1}, %rd0, %rd1, %p, 1, 1, 0, 0;": """
+wgmma.mma_async of .bf16 has no result of type .f16
+    |                                       ^^^
+  hint: write .f32""",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.bf16 {%f0, %f1, %f2, %f3}, %rd0, %rd1, %p, 1, 1, 0, 0;": """
+wgmma.mma_async does not multiply .f16 by .bf16
+    |                                               ^^^^
+  hint: write .f16 for B""",
+    "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and {%r0, %r1, %r2, %r3}, %rd0, %rd1, %p;": """
+wgmma.mma_async of .b1 is .and.popc
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: add .popc""",
+    "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.u8 {%r0}, %rd0, %rd1, %p;": """
+wgmma.mma_async of .s8 has no shape .m64n40k32
+    |                              ^^^^^^^^^
+  hint: N is 8, 16, 24 or a multiple of 16 for integers""",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1, %p, 0, 1, 0, 0;": """
+imm-scale is 1 or -1, and this is the number 0
+    |                                                                               ^""",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, tile, %rd1, %p, 1, 1, 0, 0;": """
 a matrix descriptor is a 64-bit register, and this is the name 'tile'
     |                                                               ^^^^
   hint: write mov.u64 %d, tile; and then %d""",
@@ -238,10 +265,48 @@ enable-input-d is a predicate, and this is the number 1
 tcgen05.cp.64x128b needs .warpx2::02_13 or .warpx2::01_23
     |                         ^^^^^^^
   hint: write tcgen05.cp.cta_group::N.64x128b.warpx2::02_13""",
-    "tcgen05.ld.sync.aligned.32x32b.x2.b32 %r0, [acc];": """
-.32x32b.x2 has 2 register(s), and 1 are given
+    "tcgen05.ld.sync.aligned.32x32b.x1.b32 %r0, [acc];": """
+tcgen05.ld has its registers in braces, even one
     |                                       ^^^
-  hint: write them in braces: {%r0, %r1}""",
+  hint: write {%r0}""",
+    "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [acc];": """
+.32x32b.x2 has 2 register(s), and 1 are given
+    |                                       ^^^^^""",
+    "tcgen05.mma.cta_group::1.kind::f16.collector::b0::fill [acc], %rd0, %rd1, %r2, %p;": """
+tcgen05.mma has no such collector buffer
+    |                                    ^^^^^^^^^^^^^^^^^^^
+  hint: write .collector::a::fill, ::use, ::lastuse or ::discard""",
+    "tcgen05.mma.cta_group::1.kind::f16.ashift [acc], %rd0, %rd1, %r2, %p;": """
+.ashift is for a matrix A in tensor memory
+    |                                    ^^^^^^
+  hint: drop it, or write [a-tmem]""",
+    "tcgen05.mma.cta_group::1.kind::f16.collector::a::fill.ashift [acc], [acc+1], %rd1, %r2, %p;": """
+.ashift and .collector::a::fill exclude each other
+    |                                    ^^^^^^^^^^^^^^^^^^
+  hint: write .collector::a::lastuse or ::discard, or drop it""",
+    "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [acc], %rd0, %rd1, %r2, [sf], [sf+1], %p;": """
+tcgen05.mma.kind::mxf4nvf4 needs a scale vector size
+    |                          ^^^^^^^^^^^^^^
+  hint: write .scale_vec::2X, .scale_vec::4X, .block16 or .block32""",
+    "membar.proxy.async.global;": """
+unknown qualifier '.global' of membar.proxy.async
+    |                    ^^^^^^
+  hint: it takes none""",
+    "cp.async.bulk.prefetch.L2.global.L2::cache_hint [src], 32;": """
+this cp.async.bulk.prefetch takes [srcMem], size, cache_policy; 2 operands are given
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^""",
+    "cp.async.bulk.prefetch.tensor.1d.L2.global.im2col [map, {0}];": """
+cp.async.bulk.prefetch.tensor.1d has no .im2col
+    |                                            ^^^^^^
+  hint: an image has 3 to 5 dimensions: write .3d, .4d or .5d, or .tile""",
+    "red.async.relaxed.cluster.shared::cluster.add.u32 [%rd0], %r0, [%rd1];": """
+red.async.relaxed needs .mbarrier::complete_tx::bytes
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint: add it behind .shared::cluster""",
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b64 [%rd0], {%rd2, %rd3, %rd4, %rd5}, [%rd1];": """
+st.async writes 128 bits at most
+    |                                                       ^^
+  hint: write .v2.b64, or .b128 without .v4""",
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [acc+3];": """
 tcgen05.ld accesses elements 3 to 4 of 'acc', which has 4
     |                                                   ^^^^^^^

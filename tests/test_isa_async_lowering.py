@@ -101,14 +101,14 @@ TAGS = {
     ],
     "st.async.release.gpu.global.u32 [x], 1;": ["ISSUE REL GPU GEN", "W M RLX GPU ASYNC STASYNC GEN"],
     "st.async.mmio.release.sys.global.u32 [x], 1;": ["ISSUE REL SYS GEN", "W M RLX SYS ASYNC STASYNC MMIO GEN"],
-    "red.async.relaxed.cluster.shared::cluster.add.u32 [tile@cta1], 1, [bar@cta1];": [
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [tile@cta1], 1, [bar@cta1];": [
         "ISSUE",
         "R M RLX CLUSTER ASYNC STASYNC RED RMW SMEM GEN",
         "W M RLX CLUSTER ASYNC STASYNC RED RMW SMEM GEN",
         SIGNAL,
     ],
     "wgmma.fence.sync.aligned;": ["WGFENCE"],
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd0, %rd1, 1, 1, 1, 0, 0;": [
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1, 1, 1, 1, 0, 0;": [
         "ISSUE",
         "R M WEAK ASYNC WGMMA SMEM ASY",
         "R M WEAK ASYNC WGMMA SMEM ASY",
@@ -132,8 +132,8 @@ TAGS = {
         f"{TC} W TMEM CP CP4",
     ],
     "tcgen05.shift.cta_group::1.down [acc];": ["TCGEN ISSUE SHIFT", f"{TC} R TMEM SHIFT", f"{TC} W TMEM SHIFT"],
-    "tcgen05.ld.sync.aligned.32x32b.x1.b32 %r0, [acc];": ["TCGEN ISSUE TLD", f"{TC} R TMEM TLD"],
-    "tcgen05.st.sync.aligned.32x32b.x1.b32 [acc], 3;": ["TCGEN ISSUE TST", f"{TC} W TMEM TST"],
+    "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];": ["TCGEN ISSUE TLD", f"{TC} R TMEM TLD"],
+    "tcgen05.st.sync.aligned.32x32b.x1.b32 [acc], {%r0};": ["TCGEN ISSUE TST", f"{TC} W TMEM TST"],
     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [bar];": [
         "TCGEN ISSUE COMMIT",
         SIGNAL + " COMMIT TCGEN",
@@ -204,9 +204,9 @@ def test_mbarrier_operands() -> None:
     assert (drop.address, drop.count, drop.drop, drop.register) == (AddressOf("bar", 0, 1), Const(2), True, None)
     (test,) = ops(blocks("mbarrier.try_wait.parity.b64 %p, [bar], %r1, 1000;"))
     assert isinstance(test, Mbarrier) and (test.register, test.parity, test.state) == ("p", Get("r1"), None)
-    (test, *report) = ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, %r3, [bar], %rd0;"))
+    (test, *report) = ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;"))
     assert isinstance(test, Mbarrier) and (test.state, test.parity) == (Get("rd0"), None)
-    assert report == [Assign("q", Const(0)), Assign("r3", Const(0))]
+    assert report == [Assign("q", Const(0))]
 
 
 def test_the_pending_count_is_kept_only_for_who_asks() -> None:
@@ -420,10 +420,12 @@ def test_a_commit_signals_every_cta_of_its_mask() -> None:
 
 
 def test_wgmma_results_are_assigned_after_the_parts() -> None:
-    line = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd0, %rd1, 0, 1, 1, 0, 0;"
-    issued, product, assign = ops(blocks(line))
-    assert isinstance(issued, Issue) and isinstance(product, Assign) and isinstance(assign, Assign)
-    assert assign.register == "f0" and isinstance(assign.value, Apply) and assign.value.args == (Get("$p"),)
+    line = "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1, 0, 1, 1, 0, 0;"
+    issued, product, *assigns = ops(blocks(line))
+    assert isinstance(issued, Issue) and isinstance(product, Assign)
+    for name, assign in zip(("f0", "f1"), assigns, strict=True):
+        assert isinstance(assign, Assign) and assign.register == name
+        assert isinstance(assign.value, Apply) and assign.value.args == (Get("$p"),)
 
 
 def test_responses_of_different_requests_differ() -> None:
@@ -443,6 +445,9 @@ def test_constants_are_registers_assigned_once() -> None:
     [
         ("mbarrier.inval.b64 [bar];", "sm_80"),
         ("mbarrier.arrive.relaxed.cta.b64 _, [bar];", "sm_90"),
+        ("mbarrier.arrive.b64 %rd0, [bar];", "sm_80"),
+        ("mbarrier.arrive.b64 %rd0, [bar], 2;", "sm_90"),
+        ("mbarrier.arrive.noComplete.b64 %rd0, [bar], 2;", "sm_80"),
         ("mbarrier.try_wait.b64 %p, [bar], %rd0;", "sm_90"),
         ("wgmma.fence.sync.aligned;", "sm_90a"),
         ("tcgen05.fence::after_thread_sync;", "sm_100a"),
@@ -461,7 +466,7 @@ def test_target(line: str, name: str | None) -> None:
     ("line", "warning"),
     [
         (
-            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd0, %rd1, 0, 1, 1, 0, 0;",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1, 0, 1, 1, 0, 0;",
             "wgmma.mma_async with no wgmma.fence before it",
         ),
         ("mbarrier.arrive.expect_tx.b64 _, [bar], 16;", "bytes are expected that no instruction of the test delivers"),
@@ -472,7 +477,7 @@ def test_target(line: str, name: str | None) -> None:
         ),
         (
             "wgmma.fence.sync.aligned; fence.proxy.async.global; "
-            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd0, %rd1, 0, 1, 1, 0, 0;",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f0, %f1}, %rd0, %rd1, 0, 1, 1, 0, 0;",
             "no async-proxy access of the test is to global memory",
         ),
     ],

@@ -112,9 +112,57 @@ atom.cas takes d, [a], b, c; 3 operands are given
     | ^^^^^^^^^^^^
 """,
     "red.exch.b32 [x], 1;": """
-red has no .exch
+PTX has no red.exch
     |     ^^^^
   hint: write atom.exch, with _ as destination if its result is not used""",
+    "red.acq_rel.gpu.global.add.u32 [x], 1;": """
+PTX has no red.acq_rel
+    |     ^^^^^^^
+  hint: write atom.acq_rel, with _ as destination if its result is not used""",
+    "atom.relaxed.gpu.global.sub.u32 %r0, [x], 1;": """
+PTX has no atom.sub
+    |                         ^^^
+  hint: add the negated value: neg.s32 %n, %v; and atom.add""",
+    "ld.volatile.global.L1::evict_last.u32 %r0, [x];": """
+.L1::evict_last and .volatile exclude each other
+    |                    ^^^^^^^^^^^^^^
+  hint: drop .L1::evict_last""",
+    "ld.shared.L2::cache_hint.u64 %rd0, [s], %rd9;": """
+.L2::cache_hint is for .global memory
+    |           ^^^^^^^^^^^^^^
+  hint: drop .L2::cache_hint""",
+    "ld.global.L2::evict_last.v4.u32 {%r0, %r1, %r2, %r3}, [a];": """
+.L2::evict_last is for accesses of 256 bits
+    |           ^^^^^^^^^^^^^^
+  hint: write .v8.b32 or .v4.b64, or drop it""",
+    "ld.mmio.relaxed.sys.global.L2::128B.u32 %r0, [x];": """
+.L2::128B and .mmio exclude each other
+    |                            ^^^^^^^^
+  hint: drop .L2::128B""",
+    "st.shared.v4.b64 [tile], {%rd0, %rd1, %rd2, %rd3};": """
+an access of 256 bits is for .global memory
+    |           ^^
+  hint: write .v2, twice""",
+    "ld.v2.b128 {%q0, %q1}, [src];": """
+a .b128 access is no vector
+    |    ^^
+  hint: drop .v2""",
+    "ld.param::func.u32 %r0, [%rd0];": """
+a litmus test has no functions
+    |    ^^^^^^^^^^^
+  hint: a parameter of the kernel is .param::entry""",
+    "mov.u32 %r0, x;": """
+the address of 'x' has 64 bits, and .u32 has 32
+    |              ^
+  hint: write .u64""",
+    "mov.pred %p, x;": """
+the address of 'x' has 64 bits, and .pred has 1
+    |              ^
+  hint: write .u64""",
+    "cvta.to.global.u32 %r0, %r1;": """
+PTX has no 32-bit code any more
+    |                ^^^
+  hint: write .u64""",
     "bar.sync 16;": """
 a CTA has barriers 0 to 15, not 16
     |          ^^

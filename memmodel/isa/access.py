@@ -5,10 +5,12 @@ In: a Call. Out: one Read or Write per element. Settled here: the tags of an acc
 
 from __future__ import annotations
 
+from memmodel.isa import caching
+from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
 from memmodel.isa.ops import Assign, Event, Get, Op, Read, Write
 from memmodel.isa.place import smem
-from memmodel.isa.row import BITS, FLOATS, SIGNED, UNSIGNED, Row, Rule, Slot, flag, scope_slot, type_slot
+from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
 from memmodel.litmus.syntax import Imm, Operand, Reg
 from memmodel.ptx import Proxy, Scope
 
@@ -17,7 +19,6 @@ SHARED = ("shared", "shared::cta", "shared::cluster")
 CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
-CACHE_HINT = Slot("hint", ("L2::cache_hint",), "cache hint")
 
 
 def _event(call: Call, side: str, where: Operand) -> Event:
@@ -26,17 +27,6 @@ def _event(call: Call, side: str, where: Operand) -> Event:
     if word == "volatile":
         return call.event(side, "M", "RLX", "VOLATILE", *extra, scope=Scope.SYS)
     return call.event(side, "M", SEMANTICS[word], *extra, scope=call.scope)
-
-
-def check_policy(call: Call, index: int) -> None:
-    """A cache policy is the operand behind all others, and goes with .L2::cache_hint only."""
-    given, hinted = len(call.operands) > index, call.word("hint") is not None
-    if given and not hinted:
-        call.fail("a cache policy needs the qualifier .L2::cache_hint", call.operands[index])
-    if hinted and not given:
-        call.refuse(
-            ".L2::cache_hint needs a cache policy as last operand", "hint", "add the operand or drop the qualifier"
-        )
 
 
 def load(call: Call) -> tuple[Op, ...]:
@@ -68,6 +58,7 @@ def store(call: Call) -> tuple[Op, ...]:
 def _strength_rules(strong: str) -> tuple[Rule, ...]:
     strong_words = ("relaxed", strong)
     return (
+        *caching.RULES,
         Rule("{head}.mmio needs .relaxed.sys", "write {head}.mmio.relaxed.sys", {"mmio": ()}, ("sem",)),
         Rule(
             "{head}.mmio is not .{sem}",
@@ -84,7 +75,7 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
         Rule(
             "{head}.mmio is for .global memory",
             "drop .{space}",
-            {"mmio": (), "space": (*SHARED, "local", "const", "param", "param::entry", "param::func")},
+            {"mmio": (), "space": (*SHARED, "local", "const", "param", "param::entry")},
             at="space",
         ),
         Rule(
@@ -115,13 +106,13 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
         Rule(
             "{head}.{sem} is for .global and .shared memory",
             "drop .{sem} (and the scope), or the state space",
-            {"sem": strong_words, "space": ("local", "const", "param", "param::entry", "param::func")},
+            {"sem": strong_words, "space": ("local", "const", "param", "param::entry")},
             at="space",
         ),
         Rule(
             "{head}.volatile is for .global, .shared and .local memory",
             "drop .volatile",
-            {"sem": ("volatile",), "space": ("const", "param", "param::entry", "param::func")},
+            {"sem": ("volatile",), "space": ("const", "param", "param::entry")},
             at="space",
         ),
         Rule(
@@ -133,16 +124,9 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
     )
 
 
-_L1 = Slot(
-    "L1",
-    tuple(f"L1::{w}" for w in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")),
-    "L1 eviction priority",
-)
-_L2 = Slot("L2", tuple(f"L2::{w}" for w in ("evict_normal", "evict_first", "evict_last")), "L2 eviction priority")
-_VEC = Slot("vec", ("v2", "v4", "v8"), "vector qualifier")
-_TYPE = type_slot((*BITS, *UNSIGNED, *SIGNED, *FLOATS))
-_PLAIN = {"weak": 70, "relaxed": 70, "acquire": 70, "release": 70, "mmio": 70, "b128": 70, "L2::cache_hint": 80}
-_EVICTION = {word: 70 for word in _L1.words} | {word: 100 for word in _L2.words}
+_NEEDS = {"weak": 70, "relaxed": 70, "acquire": 70, "release": 70, "mmio": 70, "b128": 70}
+_NEEDS |= {**caching.NEEDS, **CLUSTER_SINCE}
+_NO_FUNCTIONS = {"param::func": ("a litmus test has no functions", "a parameter of the kernel is .param::entry")}
 
 _LOAD_SEM = Slot(
     "sem",
@@ -209,15 +193,20 @@ ROWS = (
             flag("mmio"),
             _LOAD_SEM,
             scope_slot(),
-            Slot("space", ("global", *SHARED, "const", "local", "param", "param::entry", "param::func"), "state space"),
+            Slot(
+                "space",
+                ("global", *SHARED, "const", "local", "param", "param::entry"),
+                "state space",
+                refused=_NO_FUNCTIONS,
+            ),
             Slot("cop", ("ca", "cg", "cs", "lu", "cv"), "cache operator"),
             flag("nc"),
-            _L1,
-            _L2,
+            caching.L1,
+            caching.L2,
             CACHE_HINT,
-            Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"),
-            _VEC,
-            _TYPE,
+            caching.PREFETCH,
+            caching.VECTOR,
+            caching.TYPE,
         ),
         operands=("d", "[a]", "cache_policy?"),
         lower=load,
@@ -232,9 +221,12 @@ ROWS = (
                 at="space",
             ),
             Rule("{head}.nc is weak and names no semantics", "drop .{sem}", {"nc": (), "sem": ()}, at="sem"),
+            Rule("{head}.nc takes no .{cop}", "write .ca, .cg or .cs", {"nc": (), "cop": ("lu", "cv")}, at="cop"),
+            *caching.PREFETCH_RULES,
             *_strength_rules("acquire"),
         ),
-        needs={**_PLAIN, **CLUSTER_SINCE, **_EVICTION, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
+        needs={**_NEEDS, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
+        later=caching.WIDE,
     ),
     Row(
         heads=("st",),
@@ -242,20 +234,26 @@ ROWS = (
             flag("mmio"),
             _STORE_SEM,
             scope_slot(),
-            Slot("space", ("global", *SHARED, "local", "param", "param::func"), "state space", refused=_READ_ONLY),
+            Slot(
+                "space",
+                ("global", *SHARED, "local", "param"),
+                "state space",
+                refused={**_READ_ONLY, **_NO_FUNCTIONS},
+            ),
             Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
-            _L1,
-            _L2,
+            caching.L1,
+            caching.L2,
             CACHE_HINT,
-            _VEC,
-            _TYPE,
+            caching.VECTOR,
+            caching.TYPE,
         ),
         operands=("[a]", "b", "cache_policy?"),
         lower=store,
         events="one write per element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
         source="Data Movement and Conversion Instructions: st",
         rules=_strength_rules("release"),
-        needs={**_PLAIN, **CLUSTER_SINCE, **_EVICTION},
+        needs=_NEEDS,
+        later=caching.WIDE,
     ),
     _proxied_row("sust", Proxy.SURFACE, ("a", "b"), "write"),
     _proxied_row("suld", Proxy.SURFACE, ("d", "a"), "read"),

@@ -6,7 +6,8 @@ which operation has which types. A red is an atom whose result nobody sees; the 
 
 from __future__ import annotations
 
-from memmodel.isa.access import CACHE_HINT, CLUSTER_SINCE, NO_SC, SHARED
+from memmodel.isa.access import CLUSTER_SINCE, NO_SC, SHARED
+from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.ops import Apply, Assign, Expr, Get, Op, Read, Write
 from memmodel.isa.place import smem
@@ -87,6 +88,7 @@ def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 _REFUSED = {"sc": NO_SC, "weak": ("an atomic is never weak", "write .relaxed or nothing")}
+_NO_SUB = {"sub": ("PTX has no {head}.sub", "add the negated value: neg.s32 %n, %v; and {head}.add")}
 _SPACE = Slot("space", ("global", *SHARED), "state space")
 _NEEDS = {**CLUSTER_SINCE, **dict.fromkeys(HALVES, 70), "cta": 60, "gpu": 60, "sys": 60, "L2::cache_hint": 80}
 
@@ -97,15 +99,16 @@ def _row(
     ops: tuple[str, ...],
     operands: tuple[str, ...],
     events: str,
-    extra: dict[str, tuple[str, str]],
+    refused: dict[str, tuple[str, str]],
+    columns: tuple[str, ...] = (),
 ) -> Row:
     return Row(
         heads=(head,),
         slots=(
-            Slot("sem", sems, "memory semantics", refused=_REFUSED),
+            Slot("sem", sems, "memory semantics", refused={**_REFUSED, **refused}, columns=columns),
             scope_slot(),
             _SPACE,
-            Slot("op", (*ops, "sub"), "operation", Need.ALWAYS, columns=("sub",), refused=extra),
+            Slot("op", (*ops, "sub"), "operation", Need.ALWAYS, columns=("sub",), refused={**_NO_SUB, **refused}),
             CACHE_HINT,
             Slot("type", ALL_TYPES, "type", Need.BLOCKS, refused=NO_FLOATS),
         ),
@@ -117,6 +120,9 @@ def _row(
         needs={**_NEEDS, **({"b16": 70} if head == "atom" else {})},
     )
 
+
+_ATOM_ONLY = ("acquire", "acq_rel")
+"""A red heads no acquire pattern; published tables write these all the same."""
 
 _DEFAULTS = ".relaxed and .gpu unless it says otherwise"
 
@@ -136,8 +142,9 @@ ROWS = (
         ("[a]", "b"),
         f"as atom, the value read seen by nobody; {_DEFAULTS}; .acquire and .acq_rel are not PTX and give a warning",
         {
-            op: (f"red has no .{op}", f"write atom.{op}, with _ as destination if its result is not used")
-            for op in ("exch", "cas")
+            word: (f"PTX has no red.{word}", f"write atom.{word}, with _ as destination if its result is not used")
+            for word in (*_ATOM_ONLY, "exch", "cas")
         },
+        _ATOM_ONLY,
     ),
 )

@@ -6,8 +6,8 @@ and a complete-tx for each destination, unless a bulk group tells of the end. Se
 
 from __future__ import annotations
 
-from memmodel.isa.access import CACHE_HINT
 from memmodel.isa.atomic import NO_FLOATS
+from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.copying import (
     CHUNK,

@@ -43,7 +43,7 @@ PROXY_LOADS = {Proxy.SURFACE: "suld", Proxy.TEXTURE: "tld", Proxy.CONSTANT: "col
 
 SPACE_OF = {"global": Space.GLOBAL, "const": Space.CONST, "param": Space.PARAM}
 SPACE_OF |= {"shared": Space.SHARED, "shared::cta": Space.SHARED, "shared::cluster": Space.SHARED}
-SPACE_OF |= {"param::entry": Space.PARAM, "param::func": Space.PARAM}
+SPACE_OF |= {"param::entry": Space.PARAM}
 
 _PLACES = ("tid", "ntid", "laneid", "warpid", "nwarpid", "ctaid", "nctaid", "clusterid", "nclusterid", "gridid")
 _CLUSTER = ("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank")
@@ -146,11 +146,20 @@ class Call:
         if isinstance(operand, Negated):
             return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
         if isinstance(operand, Sym):
+            self._check_fits(operand, type or self.given_type)
             return self.address_of(operand, 0)
         hint = "load it into a register first" if isinstance(operand, Mem) else None
         return self.fail(
             f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
         )
+
+    def _check_fits(self, symbol: Sym, type: DataType | None) -> None:
+        """An address has 64 bits, in shared and tensor memory 32 ("State Spaces"; 32-bit code is history)."""
+        space = self.root(self.variable(symbol)).space
+        bits = 32 if space in (Space.SHARED, Space.TENSOR) else 64
+        if type is not None and type.width < bits:
+            what = f"the address of '{symbol.name}'"
+            self.fail(f"{what} has {bits} bits, and .{type} has {type.width}", symbol, f"write .u{bits}")
 
     def integer(self, operand: Operand) -> Expr:
         """A register or an immediate, as it stands."""
@@ -275,7 +284,7 @@ class Call:
             self.fail(f"{self.head} accesses a {proxy.value}, and '{name}' is not declared as one", operand, hint)
         space, word = self.root(variable).space, self.word("space")
         wanted = SPACE_OF.get(word or "")
-        if wanted is not None and space not in (Space.GENERIC, wanted):
+        if word == "local" or (wanted is not None and space not in (Space.GENERIC, wanted)):
             hint = f"write .{space.value} or leave the state space out"
             self.fail(f"'{name}' is a .{space.value} variable, not .{word}", operand, hint)
         if space in (Space.CONST, Space.PARAM) and self.head != "ld" and proxy is Proxy.GENERIC:

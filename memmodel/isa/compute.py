@@ -152,7 +152,7 @@ ROWS = (
                 "state space",
                 Need.BLOCKS,
             ),
-            type_slot(("u32", "u64")),
+            type_slot(("u64",), refused={"u32": ("PTX has no 32-bit code any more", "write .u64")}),
         ),
         ("d", "a"),
         move,

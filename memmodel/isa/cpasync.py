@@ -7,7 +7,7 @@ what is copied when src-size or ignore-src leave zeros. An mbarrier tracks all e
 
 from __future__ import annotations
 
-from memmodel.isa.access import CACHE_HINT
+from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.mbarrier import B64, OWN
 from memmodel.isa.memory import element_bytes

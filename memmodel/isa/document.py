@@ -98,6 +98,7 @@ def _since(row: Row) -> str:
         if word in row.needs:
             later.setdefault(row.needs[word], []).append(f"`.{word}`")
     parts = [f"Since sm_{row.since}", *(f"sm_{since}: {', '.join(later[since])}" for since in sorted(later))]
+    parts += [f"sm_{item.since}: {item.what}" for item in row.later]
     if row.families:
         parts = [f"Only {_targets(row.families)}"]
     special: dict[str, list[str]] = {}

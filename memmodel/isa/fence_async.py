@@ -73,7 +73,7 @@ _HALF = Slot("sem", ("acquire", "release"), "memory semantics", Need.ALWAYS)
 
 ROWS = (
     Row(
-        ("fence.proxy.async", "membar.proxy.async"),
+        ("fence.proxy.async",),
         (
             Slot(
                 "space",
@@ -85,6 +85,15 @@ ROWS = (
         (),
         proxy_async,
         "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
+        _PAGE,
+        since=90,
+    ),
+    Row(
+        ("membar.proxy.async",),
+        (),
+        (),
+        proxy_async,
+        "the same as fence.proxy.async without a state space",
         _PAGE,
         since=90,
     ),

@@ -73,7 +73,7 @@ def programs(test: LitmusTest) -> tuple[Program, ...]:
 def minimum_target(test: LitmusTest) -> int:
     """The least sm number that has every instruction of the test, as the pages' "Target ISA Notes" give it."""
     bodies = [item for thread in test.threads for item in thread.body if isinstance(item, Instruction)]
-    return max((read_instruction(item, test).since for item in bodies), default=0)
+    return max((read_instruction(item, test).since(len(item.operands)) for item in bodies), default=0)
 
 
 def target(test: LitmusTest) -> str | None:

@@ -11,7 +11,7 @@ from memmodel.isa.call import Call
 from memmodel.isa.facts import instructions
 from memmodel.isa.ops import Assign, Const, Event, Expr, Get, Mbarrier, Op
 from memmodel.isa.place import count_operand, mbarrier
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Later, Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Reg, Sym
 from memmodel.ptx import Scope
@@ -115,9 +115,6 @@ def test(call: Call) -> tuple[Op, ...]:
         report = call.destination(first.second, sink=True)
         result += [] if report is None else [Assign(report, Const(0))]
         first = first.first
-        if operands and not isinstance(operands[0], Mem):
-            value = call.destination(operands.pop(0), sink=True)
-            result += [] if value is None else [Assign(value, Const(0))]
     most = 3 if call.head.endswith("try_wait") else 2
     if not 2 <= len(operands) <= most:
         what = "phaseParity" if call.word("parity") else "state"
@@ -266,12 +263,13 @@ ROWS = (
         ),
         since=80,
         needs=NEEDS,
+        later=(Later(90, "a count without `.noComplete`", lacks=("noComplete",), operands=2),),
         written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
     ),
     Row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
         (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
-        ("waitComplete", "reportValue?", "[addr]", "phase", "timeHint?"),
+        ("waitComplete", "[addr]", "phase", "timeHint?"),
         test,
         "a test of the object, which acquires at .cta scope unless it says otherwise if it returns true",
         _PAGE + "mbarrier.test_wait / mbarrier.try_wait",
@@ -288,7 +286,7 @@ ROWS = (
         since=80,
         needs=NEEDS,
         head_needs={"mbarrier.try_wait": 90},
-        written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
+        written="waitComplete{|reportPredicate}, [addr], state or phaseParity{, timeHint}",
     ),
     Row(
         ("mbarrier.pending_count",),

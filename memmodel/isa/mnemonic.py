@@ -37,13 +37,12 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Re
     where: dict[str, int] = {}
     for position in range(length, len(parts)):
         word = parts[position]
-        slot = _slot_for(word, row, words)
+        slot = _slot_for(word, row, words, layout)
         if isinstance(slot, Fault):
             longer = nearest(word, [name.removeprefix(f"{head}.") for name in heads if name.startswith(f"{head}.")])
-            hint = f"did you mean '{head}.{longer}'?" if longer and slot.message.startswith("unknown") else slot.hint
-            return Fault(slot.message.replace("{head}", head), hint, position)
-        if word in slot.columns and layout is Layout.BLOCKS:
-            return Fault(f"PTX has no {head}.{word}", f"it has {_list(slot, layout)}", position)
+            unknown = longer and slot.message.startswith("unknown")
+            hint = f"did you mean '{head}.{longer}'?" if unknown else (slot.hint or "").replace("{head}", head)
+            return Fault(slot.message.replace("{head}", head), hint or None, position)
         words[slot.name], where[slot.name] = word, position
     return _check(row, head, words, where, layout)
 
@@ -64,10 +63,12 @@ def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
     return Fault(f"unknown instruction '{shown}'", f"did you mean '{close}'?" if close else None)
 
 
-def _slot_for(word: str, row: Row, taken: Mapping[str, str]) -> Slot | Fault:
+def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> Slot | Fault:
     """The slot that takes this word, or what is wrong with it."""
     fitting = [slot for slot in row.slots if word in slot.words]
     for slot in fitting:
+        if word in slot.columns and layout is Layout.BLOCKS:
+            return Fault(*slot.refused.get(word, ("PTX has no {head}." + word, f"it has {_list(slot, layout)}")))
         if slot.name not in taken:
             return slot
     if fitting:

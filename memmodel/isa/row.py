@@ -31,7 +31,8 @@ class Slot:
     """One kind of qualifier: an instruction carries at most one of `words`.
 
     `refused`: words that people write here although PTX has none such, each with the rule and the repair.
-    `columns`: those of `words` that only the column layout knows. `what` names the kind in messages.
+    `columns`: those of `words` that only the column layout knows (`refused` may say what blocks write instead).
+    `what` names the kind in messages.
     """
 
     name: str
@@ -58,9 +59,30 @@ class Rule:
 
     def broken_by(self, words: Mapping[str, str]) -> bool:
         """Does an instruction with these words (by slot) break the rule?"""
-        if any(slot in words for slot in self.lacks):
-            return False
-        return all(slot in words and (not meant or words[slot] in meant) for slot, meant in self.has.items())
+        return _present(words, self.has, self.lacks)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A spelling that architectures before `since` lack: all of `has` (as in a Rule), none of `lacks`, more operands
+    than `operands`. `what` says it for people.
+    """
+
+    since: int
+    what: str
+    has: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+    operands: int = 0
+
+    def covers(self, words: Mapping[str, str], operands: int) -> bool:
+        """Is an instruction with these words and that many operands spelled so?"""
+        return operands > self.operands and _present(words, self.has, self.lacks)
+
+
+def _present(words: Mapping[str, str], has: Mapping[str, tuple[str, ...]], lacks: tuple[str, ...]) -> bool:
+    if any(slot in words for slot in lacks):
+        return False
+    return all(slot in words and (not meant or words[slot] in meant) for slot, meant in has.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +94,9 @@ class Row:
     examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` behind those that may be left
     out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
     people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
-    later one, `head_needs` heads that do. `families`: sm numbers whose architecture-specific targets (sm_90a) alone
-    have the instruction, or, by word, the qualifier; empty: every target from `since` on. `columns`: the row exists in
-    the column layout only.
+    later one, `head_needs` heads that do, `later` combinations. `families`: sm numbers whose architecture-specific
+    targets (sm_90a) alone have the instruction, or, by word, the qualifier; empty: every target from `since` on.
+    `columns`: the row exists in the column layout only.
     """
 
     heads: tuple[str, ...]
@@ -88,6 +110,7 @@ class Row:
     since: int = 20
     needs: Mapping[str, int] = field(default_factory=dict)
     head_needs: Mapping[str, int] = field(default_factory=dict)
+    later: tuple[Later, ...] = ()
     families: frozenset[int] = frozenset()
     word_families: Mapping[str, frozenset[int]] = field(default_factory=dict)
     columns: bool = False
@@ -118,11 +141,12 @@ class Reading:
     words: Mapping[str, str]
     where: Mapping[str, int]
 
-    @property
-    def since(self) -> int:
-        """The least sm number that has this spelling."""
+    def since(self, operands: int) -> int:
+        """The least sm number that has this spelling with that many operands."""
         row = self.row
-        return max([row.since, row.head_needs.get(self.head, 0), *(row.needs.get(w, 0) for w in self.words.values())])
+        named = (row.needs.get(word, 0) for word in self.words.values())
+        combined = (later.since for later in row.later if later.covers(self.words, operands))
+        return max([row.since, row.head_needs.get(self.head, 0), *named, *combined])
 
     @property
     def families(self) -> tuple[frozenset[int], ...]:
@@ -173,9 +197,9 @@ def scope_slot(need: Need = Need.OPTIONAL, words: tuple[str, ...] = tuple(SCOPES
     return Slot("scope", words, "scope", need, NO_SUCH_SCOPE)
 
 
-def type_slot(words: tuple[str, ...], name: str = "type") -> Slot:
+def type_slot(words: tuple[str, ...], name: str = "type", refused: Mapping[str, tuple[str, str]] | None = None) -> Slot:
     """The type suffix, which the column layout leaves out."""
-    return Slot(name, words, "type", Need.BLOCKS)
+    return Slot(name, words, "type", Need.BLOCKS, refused or {})
 
 
 def flag(word: str) -> Slot:

@@ -178,6 +178,16 @@ ROWS = (
             Rule("{head} needs ." + _COMPLETE, "add it behind the state space", lacks=("completion", "sem")),
             Rule("{head} needs ." + _COMPLETE, "add it behind the state space", {"sem": ("weak",)}, ("completion",)),
             Rule(
+                "{head}.release has no .{vec}", "store element by element", {"sem": ("release",), "vec": ()}, at="vec"
+            ),
+            Rule(
+                "{head} writes 128 bits at most",
+                "write .v2.b64, or .b128 without .{vec}",
+                {"vec": ("v4",), "type": ("b64", "u64", "s64", "f64", "b128")},
+                at="vec",
+            ),
+            Rule("{head} writes 128 bits at most", "drop .{vec}", {"vec": ("v2",), "type": ("b128",)}, at="vec"),
+            Rule(
                 "{head} to shared memory has no type .{type}",
                 "write .b32, .b64 or .b128",
                 {"completion": (), "type": _SMALL},
@@ -206,6 +216,12 @@ ROWS = (
         rules=(
             *_families("relaxed"),
             Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", {"sem": ("relaxed",)}, ("scope",)),
+            Rule(
+                "{head}.relaxed needs ." + _COMPLETE,
+                "add it behind .shared::cluster",
+                {"sem": ("relaxed",)},
+                ("completion",),
+            ),
             Rule(
                 "{head}.relaxed has .cluster scope",
                 "write .relaxed.cluster",

@@ -60,6 +60,8 @@ def mma(call: Call) -> tuple[Op, ...]:
     parts: list[Part] = []
     matrices = ctas(call)
     from_tensor = tensor(call, left) if is_tensor_operand(left) else None
+    if call.word("ashift") and from_tensor is None:
+        call.refuse(".ashift is for a matrix A in tensor memory", "ashift", "drop it, or write [a-tmem]")
     first = None if from_tensor is not None else descriptor(call, left)
     second = descriptor(call, right)
     for k, cta in enumerate(matrices):
@@ -152,15 +154,16 @@ _SCALING = (
     flag("block_scale"),
     Slot("vector", ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"), "scale vector size"),
 )
-_COLLECTOR = Slot(
-    "collector",
-    tuple(
-        f"collector::{name}{what}"
-        for name in ("a", "b0", "b1", "b2", "b3")
-        for what in ("", "::fill", "::use", "::lastuse", "::discard")
-    ),
-    "collector buffer use",
-)
+_USES = ("fill", "use", "lastuse", "discard")
+_KEEP_A = tuple(f"collector::a::{use}" for use in _USES)
+_KEEP_B = tuple(f"collector::b{number}::{use}" for number in range(4) for use in _USES)
+
+
+def _collector(words: tuple[str, ...], others: tuple[str, ...], repair: str) -> Slot:
+    refused = dict.fromkeys(others, ("{head} has no such collector buffer", repair))
+    return Slot("collector", words, "collector buffer use", refused=refused)
+
+
 _RULES = (
     Rule(
         "{head}.{kind} needs .block_scale", "write .{kind}.block_scale", {"kind": SCALED}, ("block_scale",), at="kind"
@@ -176,6 +179,25 @@ _RULES = (
         "write .scale_vec::1X or .block32",
         {"kind": ("kind::mxf8f6f4",), "vector": ("scale_vec::2X", "scale_vec::4X", "block16")},
         at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4 has no .{vector}",
+        "write .scale_vec::2X or .block32",
+        {"kind": ("kind::mxf4",), "vector": ("scale_vec::1X", "scale_vec::4X", "block16")},
+        at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4nvf4 has no .{vector}",
+        "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
+        {"kind": ("kind::mxf4nvf4",), "vector": ("scale_vec::1X",)},
+        at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4nvf4 needs a scale vector size",
+        "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
+        {"kind": ("kind::mxf4nvf4",)},
+        ("vector",),
+        at="kind",
     ),
     Rule(
         "a scale vector size needs .block_scale",
@@ -195,7 +217,13 @@ _EVENTS = (
 ROWS = (
     Row(
         ("tcgen05.mma", "tcgen05.mma.sp"),
-        (GROUP, _KIND, *_SCALING, _COLLECTOR, flag("ashift")),
+        (
+            GROUP,
+            _KIND,
+            *_SCALING,
+            _collector(_KEEP_A, _KEEP_B, "write .collector::a::fill, ::use, ::lastuse or ::discard"),
+            flag("ashift"),
+        ),
         _OPERANDS,
         mma,
         _EVENTS,
@@ -207,6 +235,12 @@ ROWS = (
                 "drop .ashift",
                 {"ashift": (), "kind": SCALED},
                 at="ashift",
+            ),
+            Rule(
+                ".ashift and .{collector} exclude each other",
+                "write .collector::a::lastuse or ::discard, or drop it",
+                {"ashift": (), "collector": _KEEP_A[:2]},
+                at="collector",
             ),
         ),
         since=100,
@@ -226,7 +260,7 @@ ROWS = (
             ),
             Slot("kind", (*FLOATING, "kind::i8"), "kind", Need.ALWAYS),
             flag("block_scale"),
-            _COLLECTOR,
+            _collector(_KEEP_B, _KEEP_A, "write .collector::b0::fill, or another of b0 to b3"),
         ),
         _OPERANDS,
         mma,

@@ -29,7 +29,7 @@ from memmodel.isa.tensor_memory import (
     there,
     tracked,
 )
-from memmodel.litmus.syntax import Group, Imm, Mem, Operand
+from memmodel.litmus.syntax import Group, Imm, Operand, Reg
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """32-bit registers of one repetition of a shape."""
@@ -99,11 +99,13 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     wanted = REGISTERS[shape] * times
     if wanted > MAX_REGISTERS:
         call.refuse(f"{call.head}.{shape} has at most .x{MAX_REGISTERS // REGISTERS[shape]}", "num")
-    items = operand.items if isinstance(operand, Group) and not operand.bracketed else (operand,)
-    if len(items) != wanted or isinstance(operand, Mem):
-        hint = "write them in braces: {%r0, %r1}" if wanted > 1 else None
-        call.fail(f".{shape}.x{times} has {wanted} register(s), and {len(items)} are given", operand, hint)
-    return items
+    if not isinstance(operand, Group) or operand.bracketed:
+        hint = "write {%" + operand.name + "}" if isinstance(operand, Reg) else "for example {%r0, %r1}"
+        call.fail(f"{call.head} has its registers in braces, even one", operand, hint)
+    if len(operand.items) != wanted:
+        message = f".{shape}.x{times} has {wanted} register(s), and {len(operand.items)} are given"
+        call.fail(message, operand, None if wanted > 1 else "write {%r0}")
+    return operand.items
 
 
 def _check_split(call: Call, position: int) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from memmodel.isa.access import CACHE_HINT
 from memmodel.isa.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, updates
+from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import ADDRESS, Call, describe
 from memmodel.isa.copying import (
     BULK_GROUP,
@@ -24,6 +24,7 @@ from memmodel.isa.copying import (
     elements,
     end,
     grouped,
+    size_of,
     sources,
     writes,
 )
@@ -125,17 +126,15 @@ def descriptor_read(call: Call, box: Box, *, in_group: bool) -> Part:
 
 def copy(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.tensor."""
-    hint = ["cache_policy"] if call.word("hint") else []
-    info = ["im2colInfo"] if (call.word("mode") or "") in ("im2col", "im2col::w", "im2col::w::128") else []
     if call.word("dst") == "global":
-        given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *hint])
+        given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
         box, tile = box_of(call, given["[tensorMap, tensorCoords]"]), end(call, given["[srcMem]"], "shared::cta")
         kept = _kept(call, box, tile)
-        reads = _tile(call, "R", tile, kept, box)
-        its = writes_of(call, box, kept)
-        return (grouped([descriptor_read(call, box, in_group=True), *reads], its),)
+        unit = element_bytes(box.data)
+        its = writes(call, "global", box.address, [box.offsets[k] * unit for k in kept], grouped=True)
+        return (grouped(_tile_reads(call, box, tile, kept), its),)
     mask_name = ["ctaMask"] if call.word("multicast") else []
-    given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *info, *mask_name, *hint])
+    given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *_offsets(call), *mask_name, *_policy(call)])
     box, tile = box_of(call, given["[tensorMap, tensorCoords]"]), end(call, given["[dstMem]"], call.word("dst") or "")
     kept = _kept(call, box, tile)
     unit = element_bytes(box.data)
@@ -168,32 +167,46 @@ def _kept(call: Call, box: Box, tile: End) -> list[int]:
     return sorted(wanted)
 
 
-def _tile(call: Call, side: str, tile: End, kept: list[int], box: Box) -> list[Part]:
-    unit = element_bytes(box.data)
-    return sources(call, "shared::cta", tile.address, [k * unit for k in kept], grouped=True)
-
-
-def writes_of(call: Call, box: Box, kept: list[int]) -> list[Part]:
-    """The writes of a copy to the tensor."""
-    unit = element_bytes(box.data)
-    return writes(call, "global", box.address, [box.offsets[k] * unit for k in kept], grouped=True)
+def _tile_reads(call: Call, box: Box, tile: End, kept: list[int]) -> list[Part]:
+    """What an operation on the tensor reads: the map, and its tile in shared memory."""
+    offsets = [k * element_bytes(box.data) for k in kept]
+    reads = sources(call, "shared::cta", tile.address, offsets, grouped=True)
+    return [descriptor_read(call, box, in_group=True), *reads]
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk.tensor: atomic updates at .gpu scope, in the type of the data."""
-    given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *(["cache_policy"] if call.word("hint") else [])])
+    given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
     box, tile = box_of(call, given["[tensorMap, tensorCoords]"]), end(call, given["[srcMem]"], "shared::cta")
     kept = _kept(call, box, tile)
     unit = element_bytes(box.data)
-    reads = sources(call, "shared::cta", tile.address, [k * unit for k in kept], grouped=True)
     offsets = [box.offsets[k] * unit for k in kept]
     its = updates(call, "global", box.address, offsets, Scope.GPU, box.data.type or UNTYPED, grouped=True)
-    return (grouped([descriptor_read(call, box, in_group=True), *reads], its),)
+    return (grouped(_tile_reads(call, box, tile, kept), its),)
 
 
 def prefetch(call: Call) -> tuple[Op, ...]:
     """cp.async.bulk.prefetch: a hint, without events."""
+    given = take(call, ["[srcMem]", "size", *_policy(call)])
+    check_extent(call, end(call, given["[srcMem]"], "global"), size_of(call, given["size"]))
     return ()
+
+
+def prefetch_box(call: Call) -> tuple[Op, ...]:
+    """cp.async.bulk.prefetch.tensor: a hint, without events."""
+    box_of(
+        call, take(call, ["[tensorMap, tensorCoords]", *_offsets(call), *_policy(call)])["[tensorMap, tensorCoords]"]
+    )
+    return ()
+
+
+def _policy(call: Call) -> list[str]:
+    return ["cache_policy"] if call.word("hint") else []
+
+
+def _offsets(call: Call) -> list[str]:
+    """im2col needs to know where in the image it is."""
+    return ["im2colInfo"] if call.word("mode") in ("im2col", "im2col::w", "im2col::w::128") else []
 
 
 _DIM = Slot("dim", DIMENSIONS, "number of dimensions", Need.ALWAYS)
@@ -209,6 +222,12 @@ _MODES_TO = Rule(
     "{head} to .global has no .{mode}",
     "write .tile",
     {"mode": ("tile::gather4", "im2col", "im2col::w", "im2col::w::128"), "dst": ("global",)},
+    at="mode",
+)
+_IMAGE = Rule(
+    "{head}.{dim} has no .{mode}",
+    "an image has 3 to 5 dimensions: write .3d, .4d or .5d, or .tile",
+    {"dim": ("1d", "2d"), "mode": MODES[3:]},
     at="mode",
 )
 
@@ -245,6 +264,7 @@ ROWS = (
             ),
             _MODES_FROM,
             _MODES_TO,
+            _IMAGE,
         ),
         since=90,
         word_families=_FAMILIES,
@@ -266,7 +286,7 @@ ROWS = (
         reduce,
         "as cp.reduce.async.bulk, at .gpu scope, and with a read of the tensor map (tensormap proxy)",
         _PAGE + "cp.reduce.async.bulk.tensor",
-        rules=(_MODES_TO,),
+        rules=(_MODES_TO, _IMAGE),
         since=90,
         written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
     ),
@@ -289,9 +309,10 @@ ROWS = (
             CACHE_HINT,
         ),
         ("[tensorMap, tensorCoords]", "a?", "b?"),
-        prefetch,
+        prefetch_box,
         "none; a hint",
         _PAGE + "cp.async.bulk.prefetch.tensor",
+        rules=(_MODES_FROM, _IMAGE),
         since=90,
         word_families=_FAMILIES,
         written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",

@@ -6,7 +6,7 @@ the address of the data. Settled here: replacing any other field writes the map 
 
 from __future__ import annotations
 
-from memmodel.isa.call import Call
+from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.fence_async import size_128, uni
 from memmodel.isa.ops import Expr, Fence, Get, Op, Read, Write
 from memmodel.isa.place import memory_base, smem
@@ -31,7 +31,7 @@ def replace(call: Call) -> tuple[Op, ...]:
         call.fail("ord is a number from 0 to 4", call.operands[1])
     if field in CODED and not isinstance(call.operands[-1], Imm):
         call.fail(f"the new value of .{field} is written out", call.operands[-1])
-    where = _map(call, call.operands[0], Space.SHARED if call.word("space") == "shared::cta" else None)
+    where = _map(call, call.operands[0], SPACE_OF.get(call.word("space") or ""))
     tags = smem(call, call.operands[0])
     write = call.event("W", "M", "WEAK", *tags)
     if field == "global_address":

@@ -18,6 +18,8 @@ from memmodel.ptx import UNTYPED, DataType, Proxy
 
 HOPPER = frozenset({90})
 U32 = DataType("u", 32)
+A_REGISTERS = 4
+INTEGERS = ("s8", "u8")
 
 _PAGE = "Asynchronous Warpgroup Level Matrix Instructions: "
 
@@ -29,18 +31,11 @@ def fence(call: Call) -> tuple[Op, ...]:
 
 def mma(call: Call) -> tuple[Op, ...]:
     """wgmma.mma_async: D is in registers, A in shared memory or registers, B in shared memory."""
-    half = call.word("atype") in ("f16", "bf16")
-    integer = call.word("atype") in ("s8", "u8", "b1")
     result, left, right, scale_d, *rest = call.operands
-    if not isinstance(result, Group) or result.bracketed:
-        call.fail(f"{call.head} puts its result into a vector of registers, and this is {describe(result)}", result)
-    in_registers = isinstance(left, Group)
-    wanted = 0 if integer else 2 if not half else 3 if in_registers else 4
-    if len(rest) != wanted + ("sp-meta" in call.head):
-        call.fail(f"this {call.head} takes {wanted} numbers behind scale-d, and {len(rest)} are given", hint=_FORMS)
-    for operand in rest:
-        if not isinstance(operand, Imm) or operand.value not in (-1, 0, 1):
-            call.fail("imm-scale is 1 or -1, imm-trans 0 or 1", operand)
+    targets = _vector(call, result, _result_registers(call), "its result")
+    if isinstance(left, Group):
+        _vector(call, left, A_REGISTERS, "A")
+    _check_numbers(call, rest, in_registers=isinstance(left, Group))
     event = call.event("R", "M", "WEAK", "ASYNC", "WGMMA", "SMEM", proxy=Proxy.ASYNC)
     parts: list[Part] = []
     first: Expr
@@ -53,10 +48,41 @@ def mma(call: Call) -> tuple[Op, ...]:
     product = Apply("mul", (first, Get("$b")), UNTYPED)
     # The registers keep their old values until all parts have read: A may be one of them.
     steps: list[Op] = [Issue(Event(frozenset({"ISSUE"})), tuple(parts)), Assign("$p", product)]
-    for item in result.items:
+    for item in targets:
         name = call.register(item)
         steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
     return tuple(steps)
+
+
+def _vector(call: Call, operand: Operand, wanted: int, what: str) -> tuple[Operand, ...]:
+    """A matrix fragment in that many registers."""
+    if not isinstance(operand, Group) or operand.bracketed:
+        call.fail(f"{call.head} has {what} in a vector of registers, and this is {describe(operand)}", operand)
+    if len(operand.items) != wanted:
+        spelled = ", ".join(f"%r{k}" for k in range(wanted)) if wanted <= A_REGISTERS else f"%r0, ... %r{wanted - 1}"
+        message = f"this {call.head} has {what} in {wanted} registers, and {len(operand.items)} are given"
+        call.fail(message, operand, f"write {{{spelled}}}")
+    return operand.items
+
+
+def _result_registers(call: Call) -> int:
+    """How many registers hold a thread's part of D: 64 * N values of 128 threads, .f16 in pairs."""
+    columns = int((call.word("shape") or "").partition("n")[2].partition("k")[0])
+    return columns // (4 if call.word("dtype") == "f16" else 2)
+
+
+def _check_numbers(call: Call, given: list[Operand], *, in_registers: bool) -> None:
+    """imm-scale-a and -b, and for 16-bit types imm-trans of the matrices in shared memory."""
+    kind = call.word("atype")
+    scales = 0 if kind in (*INTEGERS, "b1") else 2
+    transposed = 0 if kind not in ("f16", "bf16") else 1 if in_registers else 2
+    if len(given) != scales + transposed:
+        wanted = scales + transposed
+        call.fail(f"this {call.head} takes {wanted} numbers behind scale-d, and {len(given)} are given", hint=_FORMS)
+    for position, operand in enumerate(given):
+        name, values = ("imm-scale", (1, -1)) if position < scales else ("imm-trans", (0, 1))
+        if not isinstance(operand, Imm) or operand.value not in values:
+            call.fail(f"{name} is {values[0]} or {values[1]}, and this is {describe(operand)}", operand)
 
 
 def _sum(call: Call, name: str, scale_d: Operand) -> Expr:
@@ -74,6 +100,38 @@ _FORMS = (
 _K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 _SHAPES = tuple(f"m64n{n}k{k}" for k in (16, 8, 32, 256) for n in range(8, 257, 8))
 _ATYPE = tuple(_K)
+_PAIRS = {
+    ("f16",): (("f16",), ("f16", "f32")),
+    ("bf16",): (("bf16",), ("f32",)),
+    ("tf32",): (("tf32",), ("f32",)),
+    ("e4m3", "e5m2"): (("e4m3", "e5m2"), ("f16", "f32")),
+    INTEGERS: (INTEGERS, ("s32",)),
+    ("b1",): (("b1",), ("s32",)),
+}
+"""Types of A: those of B and of D that go with them."""
+
+_D = ("f16", "f32", "s32")
+_ODD = tuple(n for n in range(8, 257, 8) if n > 24 and n % 16)
+"""Values of N that integers lack."""
+
+
+def _types(left: tuple[str, ...], right: tuple[str, ...], result: tuple[str, ...]) -> tuple[Rule, ...]:
+    others = tuple(word for word in _ATYPE if word not in right)
+    return (
+        Rule(
+            "{head} does not multiply .{atype} by .{btype}",
+            "write " + " or ".join(f".{word}" for word in right) + " for B",
+            {"atype": left, "btype": others},
+            at="btype",
+        ),
+        Rule(
+            "{head} of .{atype} has no result of type .{dtype}",
+            "write " + " or ".join(f".{word}" for word in result),
+            {"atype": left, "dtype": tuple(word for word in _D if word not in result)},
+            at="dtype",
+        ),
+    )
+
 
 ROWS = (
     Row(
@@ -93,7 +151,7 @@ ROWS = (
             SYNC,
             flag("aligned"),
             Slot("shape", _SHAPES, "shape", Need.ALWAYS),
-            Slot("dtype", ("f16", "f32", "s32"), "type of D", Need.ALWAYS),
+            Slot("dtype", _D, "type of D", Need.ALWAYS),
             Slot("atype", _ATYPE, "type of A", Need.ALWAYS),
             Slot("btype", _ATYPE, "type of B", Need.ALWAYS),
             flag("satfinite"),
@@ -114,6 +172,25 @@ ROWS = (
                     at="shape",
                 )
                 for kind, k in _K.items()
+            ),
+            *(rule for left, (right, result) in _PAIRS.items() for rule in _types(left, right, result)),
+            Rule(
+                "{head} of .{atype} has no shape .{shape}",
+                "N is 8, 16, 24 or a multiple of 16 for integers",
+                {"atype": (*INTEGERS, "b1"), "shape": tuple(f"m64n{n}k{k}" for n in _ODD for k in (32, 256))},
+                at="shape",
+            ),
+            Rule("{head} of .b1 is .and.popc", "add .and.popc", {"atype": ("b1",)}, ("op",)),
+            Rule("{head} of .b1 is .and.popc", "add .popc", {"atype": ("b1",)}, ("popc",)),
+            *(
+                Rule(f".{word} is for .b1", "drop it", {slot: (), "atype": _ATYPE[:-1]}, at=slot)
+                for slot, word in (("op", "and"), ("popc", "popc"))
+            ),
+            Rule(
+                ".satfinite is for .s8 and .u8",
+                "drop it",
+                {"satfinite": (), "atype": tuple(word for word in _ATYPE if word not in INTEGERS)},
+                at="satfinite",
             ),
         ),
         since=90,
