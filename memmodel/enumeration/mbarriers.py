@@ -90,10 +90,10 @@ class Walk:
         return self.counts[begun].pending
 
     def extended(self, use: Use) -> Walk | None:
-        """One more update; None if it would not answer its thread as the thread was told."""
-        now = self.counts[-1]
-        wanted = use.operation
-        if wanted.result not in (None, now.over) or wanted.pending not in (None, now.pending):
+        """One more update; None if it would not answer its thread as the thread was told. No object answers 0."""
+        now, wanted = self.counts[-1], use.operation
+        over, pending = (now.over, now.pending) if now.live else (0, 0)
+        if wanted.result not in (None, over) or wanted.pending not in (None, pending):
             return None
         after, bad = now.after(wanted)
         return Walk((*self.order, use), (*self.counts, after), self.bad | {use.event} if bad else self.bad)
