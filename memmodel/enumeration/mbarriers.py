@@ -200,9 +200,14 @@ class Object:
         return extend(0, {}, {})
 
     def _range(self, walk: Walk, test: Use) -> tuple[int, int]:
-        """The least and the greatest number of phases that a test can see, for what its own thread updates."""
+        """The least and the greatest number of phases that a test can see, for what its own thread updates.
+
+        After an inval there is no object whose state it could keep up with.
+        """
         least, most = 0, walk.counts[-1].over
         for number, update in enumerate(walk.order):
+            if update.operation.action == "inval":
+                continue
             if update.precedes(test):
                 least = max(least, walk.counts[number + 1].over)
             elif test.precedes(update):
