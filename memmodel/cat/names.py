@@ -120,7 +120,7 @@ _RELATIONS: tuple[tuple[str, str, str], ...] = (
     ("mbar", "the total order of the updates of one mbarrier object", "mbarrier"),
     ("mbarobs", "an update of an mbarrier object to a test that saw its phase end", "mbarrier"),
     ("mbarfr", "a test of an mbarrier object to an update made after it", "mbarrier"),
-    ("samebar", "operations on one mbarrier object", "mbarrier"),
+    ("samebar", "operations on one mbarrier object, and accesses to its memory with them", "mbarrier"),
     ("covers", "a fence to the memory events in its state space or range; without one, all", "membar, fence"),
     ("spcta", "performed in one CTA; accesses to shared memory in the CTA that owns it", "Async proxy"),
     ("sri", "as sr, with every signal taken to be at the thread that issued it", "Scope"),

@@ -61,17 +61,21 @@ def covers(graph: EventGraph, fence: Event, access: Event) -> int:
         return FALSE
     logic = graph.logic
     return logic.disj(
-        formula for where, formula in access.at(logic).items() if _inside(graph, fence, cover.what, where)
+        logic.both(formula, _inside(graph, fence, cover.what, where)) for where, formula in access.at(logic).items()
     )
 
 
-def _inside(graph: EventGraph, fence: Event, what: str, where: Location) -> bool:
+def _inside(graph: EventGraph, fence: Event, what: str, where: Location) -> int:
+    """The formula under which a location lies in what a fence is about."""
     if what == "own-shared":
-        return where.space is Space.SHARED and fence.place is not None and where.owner == fence.place.cta_id
+        inside = where.space is Space.SHARED and fence.place is not None and where.owner == fence.place.cta_id
+        return TRUE if inside else FALSE
     if what == "shared":
-        return where.space is Space.SHARED
+        return TRUE if where.space is Space.SHARED else FALSE
     if what == "global":
-        return where.space not in (Space.SHARED, Space.TENSOR)
-    cover, start = fence.covers, fence.covers_from
+        return TRUE if where.space not in (Space.SHARED, Space.TENSOR) else FALSE
+    cover, starts = fence.covers, fence.covers_from
     address = graph.memory.address_of(where)
-    return cover is not None and start is not None and start <= address < start + cover.size
+    if cover is None or starts is None:
+        return FALSE
+    return graph.logic.disj(formula for start, formula in starts.cases.items() if start <= address < start + cover.size)

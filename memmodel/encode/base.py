@@ -141,7 +141,7 @@ def _covers(base: Base) -> Rel:
     memory = [e for e in base.graph.events if "M" in e.tags or "MBINIT" in e.tags]
     rows = base.algebra.empty()
     for fence in base.graph.events:
-        if "F" in fence.tags:
+        if "F" in fence.tags or fence.covers is not None:
             for access in memory:
                 cell = base.graph.logic.both(covers(base.graph, fence, access), fence.runs)
                 cell = base.graph.logic.both(cell, access.runs)

@@ -56,9 +56,20 @@ class Mbarriers:
                     present = self.logic.both(event.runs, formula)
                     if present != FALSE:
                         objects.setdefault(location, []).append((event, present))
+        self._accesses(objects)
         for location, members in objects.items():
             self._objects[location] = _Object(self, location, members)
             self.over[location] = self._objects[location].over
+
+    def _accesses(self, objects: dict[Location, list[tuple[Event, int]]]) -> None:
+        """Memory accesses to the memory of an object belong to it too: samebar, either way round."""
+        logic = self.logic
+        for access in self.graph.events:
+            for location, formula in access.at(logic).items() if "M" in access.tags else ():
+                for event, present in objects.get(location, ()):
+                    cell = logic.both(present, logic.both(formula, access.runs))
+                    if cell != FALSE:
+                        self.same[access.uid][event.uid] = self.same[event.uid][access.uid] = cell
 
     def order(self, holds: Callable[[int], bool]) -> dict[Location, list[int]]:
         """For each object, the uids of its updates that run, in order, under a valuation."""
@@ -298,6 +309,8 @@ class _Object:
                     full = logic.disj(f for (arrived, _), f in states.items() if arrived + update.step.count > size)
                     bad.append(logic.both(inside, logic.both(formula, full)))
         update.ends = logic.disj(ends)
+        if update.step.no_complete:
+            bad.append(update.ends)
         row = self.whole.bad
         row[update.event.uid] = logic.either(row.get(update.event.uid, FALSE), logic.disj(bad))
         for number, formula in (update.step.pending or {}).items():

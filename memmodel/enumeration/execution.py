@@ -193,10 +193,11 @@ def _add_places(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) ->
 
 def _add_pairs(events: Sequence[ExecutionEvent], relations: dict[str, Rows]) -> None:
     """Fill samebar, scg and smma."""
-    objects = [None if event.operation is None else event.operation.object for event in events]
+    places = [event.location if event.operation is None else event.operation.object for event in events]
     for a, event in enumerate(events):
         for b, other in enumerate(events):
-            if a != b and objects[a] is not None and objects[a] == objects[b]:
+            on_object = event.operation is not None or other.operation is not None
+            if a != b and on_object and places[a] is not None and places[a] == places[b]:
                 relations["samebar"][a] |= 1 << b
             if event.unit is not None and event.unit == other.unit:
                 relations["scg"][a] |= 1 << b

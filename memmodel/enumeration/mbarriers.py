@@ -70,7 +70,7 @@ class Counts:
             tx += update.bytes if update.action == "expect_tx" else -update.bytes
         bad, pending = pending < 0, max(0, pending)
         if pending == 0 and tx == 0:
-            return Counts(self.over + 1, expected, expected, 0, True), bad
+            return Counts(self.over + 1, expected, expected, 0, True), bad or update.no_complete
         return Counts(self.over, pending, expected, tx, True), bad
 
 

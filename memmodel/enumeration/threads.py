@@ -337,7 +337,7 @@ class Runner:
             walk.meter.spend(STEP)
             after = state if not told else state.copy()
             operation = Operation(
-                cell.location, op.action, count or 0, size or 0, op.drop, parity, token, result, before
+                cell.location, op.action, count or 0, size or 0, op.drop, parity, token, result, before, op.no_complete
             )
             depends = 1 << len(state.events) | state.guard_depends
             after.add(self._event(state, op.event, addr=addr, data=data, operation=operation))

@@ -45,6 +45,7 @@ class Operation:
     state: int | None = None
     result: int | None = None
     pending: int | None = None
+    no_complete: bool = False
 
     @property
     def updates(self) -> bool:

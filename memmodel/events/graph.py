@@ -31,6 +31,7 @@ class MbarrierStep:
     state: Value | None = None
     result: dict[int, int] | None = None
     pending: dict[int, int] | None = None
+    no_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Event:
     pending: int | None = None
     mbarrier: MbarrierStep | None = None
     covers: ops.Cover | None = None
-    covers_from: int | None = None
+    covers_from: Value | None = None
     unit: int | None = None
     form: str | None = None
     instruction: Instruction | None = None

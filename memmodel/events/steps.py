@@ -156,7 +156,7 @@ class Steps:
         event.instruction = step.instruction
         event.covers, event.unit, event.form = spec.covers, spec.unit, spec.form
         if spec.covers is not None and spec.covers.address is not None:
-            event.covers_from = self._known(spec.covers.address, state, step)
+            event.covers_from = self._value(spec.covers.address, state, step)
         return event
 
     def _known(self, expr: ops.Expr, state: State, step: Step) -> int:
@@ -221,6 +221,7 @@ class Steps:
             token,
             result,
             pending,
+            op.no_complete,
         )
         for register, cases in ((op.register, result), (op.pending, pending)):
             if register is not None and cases is not None:

@@ -76,6 +76,7 @@ def arrive(call: Call) -> tuple[Op, ...]:
         call.head.endswith("drop"),
         state,
         pending=pending,
+        no_complete=call.word("noComplete") is not None,
     )
     return (step,)
 

@@ -240,6 +240,7 @@ class Mbarrier:
     `count` (cp.async.mbarrier.arrive without .noinc). "test": `register` := 1 if the phase asked for is over, else 0;
     the phase is given by `parity` or by a `state`. test_wait and try_wait are the same step. `pending`: an arrive puts
     the arrivals that were pending just before it into that register (only if the thread asks for them).
+    `no_complete`: the thread promises that the phase does not end by this arrive; if it does, the update is in MBBAD.
     """
 
     action: str
@@ -252,6 +253,7 @@ class Mbarrier:
     parity: Expr | None = None
     state: Expr | None = None
     pending: str | None = None
+    no_complete: bool = False
 
 
 Op = Assign | Jump | Read | Write | Fence | Barrier | Reduce | Issue | Commit | Wait | Mbarrier
