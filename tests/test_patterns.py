@@ -20,7 +20,7 @@ MODEL, PATTERNS = ROOT / "docs" / "model.md", ROOT / "docs" / "patterns.md"
 FOLDERS = {path.name for path in LITMUS.rglob("*") if path.is_dir()}
 
 SPAN = re.compile(r"`([^`\n]+)`")
-PAIR = re.compile(r"Forbidden: (.*?)\. Allowed: (.*?)\.$", re.MULTILINE | re.DOTALL)
+PAIR = re.compile(r"Forbidden:\s(.*?)\.\s+Allowed:\s(.*?)\.$", re.MULTILINE | re.DOTALL)
 CAT = re.compile(r"^```cat\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
