@@ -57,16 +57,18 @@ def enumerate_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: i
         search.run()
     except BudgetSpent as spent:
         reason = str(spent)
-    complete = not reason
+    complete, unsearched = not reason, ""
     hang: tuple[str, ...] = ()
     try:
         hang = find_hang(problem, _plan(model, False), meter)
     except BudgetSpent as spent:
-        reason = reason or f"hangs: {spent}"
+        unsearched = f"not all hangs were looked for: {spent}"
     found = search.findings
     observation = _observation(found.found, complete)
     if observation is Observation.VACUOUS:
         reason = "no consistent execution reaches the end of every thread"
+    if complete and unsearched:
+        reason = f"{reason}; {unsearched}" if reason else unsearched
     answer = Answer(
         observation,
         ENGINE,
