@@ -49,7 +49,7 @@ def agree(text: str, model: Model) -> None:
     assert fast.observation is slow.observation, where
     assert fast.bound == slow.bound, where
     assert flagged(fast.races) == flagged(slow.races), where
-    assert set(fast.flags) - {"hang"} == set(slow.flags) - {"hang"}, where  # a hang is for Z3 to find
+    assert set(fast.flags) == set(slow.flags), where
     states = engine.outcomes(test, model, engine="enumerate", budget=LITTLE, bound=2)
     judged(states.complete)
     again = engine.outcomes(test, model, engine="z3", budget=LITTLE, bound=2)
