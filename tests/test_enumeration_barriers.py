@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.enumeration.barriers import BarrierEvent, combine, meetings, reductions_agree
+from memmodel.enumeration.barriers import BarrierEvent, combine, Company, meetings, reductions_agree
 from memmodel.enumeration.traces import Half, Reduction, Resource
 
 ONE: Resource = ("cta", (0,), (1,))
@@ -22,7 +22,7 @@ def halves(*threads: str, count: int = 0) -> list[BarrierEvent]:
 
 
 def met(events: list[BarrierEvent], size: int) -> list[set[tuple[int, int]]]:
-    return [set(pairs) for _, pairs in meetings(events, {ONE: size, TWO: size})]
+    return [set(pairs) for _, pairs in meetings(events, {ONE: Company(size), TWO: Company(size)})]
 
 
 def test_all_threads_of_the_domain_meet_when_no_count_is_given() -> None:
@@ -44,7 +44,7 @@ def test_the_kth_arrival_and_the_kth_wait_are_one_generation() -> None:
 
 
 def test_any_two_of_three_meet_when_the_barrier_asks_for_two() -> None:
-    ways = list(meetings(halves("aw", "aw", "aw", count=2), {ONE: 3}))
+    ways = list(meetings(halves("aw", "aw", "aw", count=2), {ONE: Company(3)}))
     assert [set(*groups.values()) for groups, _ in ways] == [{0, 1}, {0, 2}, {1, 2}]
     assert set(ways[0][1]) == {(0, 1), (0, 3), (2, 1), (2, 3)}
 
@@ -73,3 +73,10 @@ def test_reductions_combine_predicates(op: str, values: tuple[int, ...], result:
     taken = [Reduction(ONE, 0, op, value, result) for value in values]
     assert reductions_agree(taken)
     assert not reductions_agree([*taken, Reduction(ONE, 0, op, values[0], result + 5)])
+
+
+def test_an_exited_thread_is_not_waited_for_and_publishes_nothing() -> None:
+    events = halves("aw", "aw")
+    assert not list(meetings(events, {ONE: Company(3)}))
+    [(_, pairs)] = list(meetings(events, {ONE: Company(3, frozenset({2}))}))
+    assert {events[wait].thread for _, wait in pairs} == {0, 1}

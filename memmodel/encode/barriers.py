@@ -38,7 +38,7 @@ def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
                 cell = logic.both(inside(arrive), logic.both(formula, inside(wait)))
                 if cell != FALSE:
                     rel[arrive.uid][wait.uid] = logic.either(rel[arrive.uid].get(wait.uid, FALSE), cell)
-    _no_cycle_of_waiting(graph, algebra, rel, halves)
+    _no_cycle_of_waiting(graph, algebra, rel, halves, _exits(graph, arrives, waits))
     _reductions(graph, arrives, waits)
     return rel
 
@@ -66,11 +66,9 @@ def incomplete_barriers(graph: EventGraph) -> list[Incomplete]:
     found = []
     for generation, members in _generations(logic, waiting, at).items():
         arriving = arrives.get(generation, [])
-        by_thread: dict[int | None, int] = {}
-        for event, formula in arriving:
-            by_thread[event.thread] = logic.either(by_thread.get(event.thread, FALSE), formula)
+        by_thread = _by_thread(logic, arriving)
         needed = _needed(graph, generation[0], arriving + members)
-        counts = count(logic, list(by_thread.values()))
+        counts = count(logic, _arrived_or_gone(graph, generation[0], by_thread))
         for event, formula in members:
             stuck = logic.both(formula, at.get(event.uid, FALSE))
             if stuck != FALSE:
@@ -128,10 +126,7 @@ def _members(
     groups: Groups,
 ) -> Callable[[Event], int]:
     """Require that a wait of this generation is released; say under which formula a half belongs to those that meet."""
-    by_thread: dict[int, int] = {}
-    for event, formula in arriving:
-        assert event.thread is not None
-        by_thread[event.thread] = logic.either(by_thread.get(event.thread, FALSE), formula)
+    by_thread = _by_thread(logic, arriving)
     needed = _needed(graph, resource, arriving + waiting)
     if needed < 0:  # however many arrive, they meet
         for _, formula in waiting:
@@ -139,7 +134,7 @@ def _members(
         return lambda event: TRUE
     threads = sorted(by_thread)
     counts = count(logic, [by_thread[t] for t in threads])
-    enough = logic.disj(counts[needed:])
+    enough = logic.disj(count(logic, _arrived_or_gone(graph, resource, by_thread))[needed:])
     for _, formula in waiting:
         logic.require(-formula, enough)
     if len(threads) <= needed:
@@ -155,10 +150,25 @@ def _members(
     return lambda event: chosen.get(event.thread if event.thread is not None else -1, FALSE)
 
 
+def _by_thread(logic: Logic, arriving: list[tuple[Event, int]]) -> dict[int, int]:
+    """Thread -> formula: it arrives."""
+    found: dict[int, int] = {}
+    for event, formula in arriving:
+        assert event.thread is not None
+        found[event.thread] = logic.either(found.get(event.thread, FALSE), formula)
+    return found
+
+
+def _arrived_or_gone(graph: EventGraph, resource: Resource, by_thread: dict[int, int]) -> list[int]:
+    """For each thread that could arrive: it does, or it has exited (no barrier waits for those: "exit")."""
+    threads = [i for i in range(len(graph.test.threads)) if i in by_thread or _takes_part(graph, i, resource)]
+    return [graph.logic.either(by_thread.get(i, FALSE), graph.exited[i]) for i in threads]
+
+
 def _needed(graph: EventGraph, resource: Resource, halves: list[tuple[Event, int]]) -> int:
     """Arrivals that make a generation; negative: however many arrive."""
-    given = [event.count for event, _ in halves]
-    if min(given) < 0:
+    given = [event.count for event, _ in halves if event.count >= 0]
+    if not given:
         return -1
     everyone = sum(_takes_part(graph, i, resource) for i in range(len(graph.test.threads)))
     return max(number or everyone for number in given)
@@ -190,17 +200,37 @@ def count(logic: Logic, items: list[int]) -> list[int]:
     return counts
 
 
-def _no_cycle_of_waiting(graph: EventGraph, algebra: Algebra, rel: Rel, halves: list[Event]) -> None:
-    """A wait cannot end before the arrivals that release it."""
+def _exits(graph: EventGraph, arrives: Halves, waits: Halves) -> list[tuple[int, int, int]]:
+    """(thread, wait half, formula): the wait is released by the exit of that thread, which does not arrive."""
+    logic = graph.logic
+    found = []
+    for (resource, number), waiting in waits.items():
+        arriving = _by_thread(logic, arrives.get((resource, number), []))
+        for thread, exited in enumerate(graph.exited):
+            gone = logic.both(exited, -arriving.get(thread, FALSE))
+            if gone != FALSE and _takes_part(graph, thread, resource):
+                found += [(thread, wait.uid, logic.both(gone, formula)) for wait, formula in waiting]
+    return found
+
+
+def _no_cycle_of_waiting(
+    graph: EventGraph, algebra: Algebra, rel: Rel, halves: list[Event], exits: list[tuple[int, int, int]]
+) -> None:
+    """A wait cannot end before the arrivals that release it, nor before the exit of a thread that does not arrive."""
+    logic = graph.logic
     step = algebra.empty()
     for event in halves:
         for other in halves:
             if event.thread == other.thread and event.uid < other.uid:
-                step[event.uid][other.uid] = graph.logic.both(event.runs, other.runs)
+                step[event.uid][other.uid] = logic.both(event.runs, other.runs)
         for uid, formula in rel[event.uid].items():
             if graph.events[uid].thread != event.thread:
                 step[event.uid][uid] = formula
-    graph.logic.require(-algebra.cyclic(step))
+        for thread, uid, formula in exits:
+            if event.thread == thread and graph.events[uid].thread != thread:
+                cell = logic.both(event.runs, formula)
+                step[event.uid][uid] = logic.either(step[event.uid].get(uid, FALSE), cell)
+    logic.require(-algebra.cyclic(step))
 
 
 def _reductions(graph: EventGraph, arrives: Halves, waits: Halves) -> None:

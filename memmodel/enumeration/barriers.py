@@ -26,13 +26,31 @@ class BarrierEvent:
     half: Half
 
 
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The threads of a test in one domain instance: how many, and which of them have exited."""
+
+    size: int
+    exited: frozenset[int] = frozenset()
+
+
 @dataclass(slots=True)
 class _Generation:
     """The halves of one generation by thread; each thread has at most one arrive and one wait in it."""
 
+    exited: frozenset[int]
     arrives: dict[int, int] = field(default_factory=dict)
     waits: dict[int, int] = field(default_factory=dict)
     asked: int = -1
+
+    @property
+    def gone(self) -> frozenset[int]:
+        """The threads that have exited without arriving: nobody waits for them."""
+        return self.exited.difference(self.arrives)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.arrives) and len(self.arrives) + len(self.gone) >= self.count
 
     @property
     def count(self) -> int:
@@ -41,7 +59,7 @@ class _Generation:
 
 
 def generations(
-    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int]
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, Company]
 ) -> dict[tuple[Resource, int], _Generation]:
     """Sort halves into generations: the k-th arrive and the k-th wait of a thread on a resource belong to the k-th."""
     seen: dict[tuple[int, str, Resource], int] = {}
@@ -50,21 +68,21 @@ def generations(
         key = (one.thread, one.half.half, one.half.resource)
         number = seen.get(key, 0)
         seen[key] = number + 1
-        generation = found.setdefault((one.half.resource, number), _Generation())
+        generation = found.setdefault((one.half.resource, number), _Generation(sizes[one.half.resource].exited))
         if one.half.half == "arrive":
             generation.arrives[one.thread] = one.event
-            generation.asked = max(generation.asked, one.half.count or sizes[one.half.resource])
+            generation.asked = max(generation.asked, one.half.count or sizes[one.half.resource].size)
         else:
             generation.waits[one.thread] = one.event
     return found
 
 
 def meetings(
-    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int], standing: Sequence[tuple[int, Half]] = ()
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, Company], standing: Sequence[tuple[int, Half]] = ()
 ) -> Iterator[tuple[Groups, list[tuple[int, int]]]]:
     """Every way the barriers can complete: the groups chosen, and syncbar. Nothing if some wait can never end.
 
-    `sizes`: how many threads of the test share each resource's domain instance. `halves` are in order of event number.
+    `sizes`: the threads of the test that share each resource's domain instance. `halves` are in order of event number.
     `standing`: threads that stand in front of a wait half for good: nothing if one of these could end.
     """
     found = generations(halves, sizes)
@@ -72,39 +90,42 @@ def meetings(
         came, needed = arrivals(halves, sizes, thread, half)
         if came and came >= needed:
             return
-    if any(len(one.arrives) < one.count for one in found.values() if one.waits):
+    if any(not one.complete for one in found.values() if one.waits) or any(not one.arrives for one in found.values()):
         return
-    if any(not one.arrives for one in found.values()):
-        return
+    exits = [(thread, wait) for one in found.values() for thread in one.gone for wait in one.waits.values()]
     crowded = [key for key, one in found.items() if len(one.arrives) > one.count]
     options = [list(combinations(sorted(found[key].arrives), found[key].count)) for key in crowded]
     for chosen in product(*options):
         groups: Groups = {key: frozenset(members) for key, members in zip(crowded, chosen, strict=True)}
         pairs: list[tuple[int, int]] = []
         for key, one in found.items():
-            if len(one.arrives) < one.count:
+            if not one.complete:
                 continue
             members = groups.get(key)
             for arriver, arrive in one.arrives.items():
                 for waiter, wait in one.waits.items():
                     if members is None or (arriver in members and waiter in members):
                         pairs.append((arrive, wait))
-        if _can_end(halves, pairs):
+        if _can_end(halves, pairs, exits):
             yield groups, pairs
 
 
-def arrivals(halves: Sequence[BarrierEvent], sizes: Mapping[Resource, int], thread: int, half: Half) -> tuple[int, int]:
+def arrivals(
+    halves: Sequence[BarrierEvent], sizes: Mapping[Resource, Company], thread: int, half: Half
+) -> tuple[int, int]:
     """How many have arrived, and have to, in the generation of the wait half that a thread stands in front of."""
     waits = [one for one in halves if one.thread == thread and one.half.half == "wait"]
     number = sum(one.half.resource == half.resource for one in waits)
     generation = generations(halves, sizes).get((half.resource, number))
     if generation is None or not generation.arrives:
-        return 0, max(1, half.count or sizes[half.resource])
-    return len(generation.arrives), generation.count
+        return 0, max(1, half.count or sizes[half.resource].size)
+    return len(generation.arrives) + len(generation.gone), generation.count
 
 
-def _can_end(halves: Sequence[BarrierEvent], pairs: Sequence[tuple[int, int]]) -> bool:
-    """No wait ends before an arrival that it waits for: program order and syncbar between threads form no cycle."""
+def _can_end(
+    halves: Sequence[BarrierEvent], pairs: Sequence[tuple[int, int]], exits: Sequence[tuple[int, int]]
+) -> bool:
+    """No wait ends before an arrival that it waits for, or the exit (thread, wait) of a thread that does not arrive."""
     thread = {one.event: one.thread for one in halves}
     after: dict[int, set[int]] = {one.event: set() for one in halves}
     for first, second in pairwise(halves):
@@ -113,6 +134,10 @@ def _can_end(halves: Sequence[BarrierEvent], pairs: Sequence[tuple[int, int]]) -
     for arrive, wait in pairs:
         if thread[arrive] != thread[wait]:
             after[arrive].add(wait)
+    for gone, wait in exits:
+        for one in halves:
+            if one.thread == gone and thread[wait] != gone:
+                after[one.event].add(wait)
     waiting = dict.fromkeys(after, 0)
     for successors in after.values():
         for event in successors:

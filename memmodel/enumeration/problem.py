@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memmodel.enumeration.barriers import Company
 from memmodel.enumeration.loops import expressions
 from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.threads import Runner
@@ -54,17 +55,21 @@ class Problem:
     cut: bool
     standing: tuple[tuple[Trace, ...], ...]
 
-    def size_of(self, resource: Resource) -> int:
-        """How many threads of the test share a barrier's domain instance."""
+    def company(self, resource: Resource, exited: Sequence[int] = ()) -> Company:
+        """The threads of the test that share a barrier's domain instance, and those of them that have exited."""
         domain, instance = resource[0], resource[1]
-        if domain == "cta":
-            return sum(thread.place.cta_id == instance for thread in self.test.threads)
-        if domain == "cluster":
-            return sum(thread.place.cluster_id == instance for thread in self.test.threads)
-        return sum(
-            (thread.place.cta_id, thread.name if thread.place.warp is None else thread.place.warp) == instance
-            for thread in self.test.threads
-        )
+        members = []
+        for number, thread in enumerate(self.test.threads):
+            place = thread.place
+            if domain == "cta":
+                inside = place.cta_id == instance
+            elif domain == "cluster":
+                inside = place.cluster_id == instance
+            else:
+                inside = (place.cta_id, thread.name if place.warp is None else place.warp) == instance
+            if inside:
+                members.append(number)
+        return Company(len(members), frozenset(exited).intersection(members))
 
 
 def make_runners(test: LitmusTest, memory: MemoryMap, bound: int | None) -> tuple[Runner, ...]:

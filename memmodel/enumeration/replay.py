@@ -50,6 +50,7 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     problem = Problem(test, memory, runners, tuple(memory.initial), (), cut=False, standing=())
     traces = _run(problem, choice)
     paths = [trace.events for trace in traces]
+    exited = [number for number, trace in enumerate(traces) if trace.exited]
     numbers = _Numbers(problem, traces)
     values: list[int | None] = [memory.initial[where] for where in problem.locations]
     for trace in traces:
@@ -61,7 +62,7 @@ def replay(test: LitmusTest, model: Model, choice: Choice) -> Replay:
     relations["rf"] = _reads_from(events, numbers.pairs(choice.rf))
     relations["co"] = _coherence(events, numbers.pairs(choice.co))
     relations["sync_fence"] = _fence_order(events, relations["sr"], numbers.pairs(choice.sync_fence))
-    relations["syncbar"] = _barriers(problem, barrier_events(problem, paths), choice, numbers, len(events))
+    relations["syncbar"] = _barriers(problem, barrier_events(problem, paths), exited, choice, numbers, len(events))
     for name, pairs in (("mbar", told.mbar), ("mbarobs", told.mbarobs), ("mbarfr", told.mbarfr)):
         relations[name] = rows_of(pairs, len(events))
     if not reductions_agree([one for trace in traces for one in trace.reductions]):
@@ -175,9 +176,16 @@ def _fence_order(events: Sequence[ExecutionEvent], sr: Rows, pairs: Sequence[tup
     return rows
 
 
-def _barriers(problem: Problem, halves: Sequence[BarrierEvent], choice: Choice, numbers: _Numbers, count: int) -> Rows:
+def _barriers(
+    problem: Problem,
+    halves: Sequence[BarrierEvent],
+    exited: Sequence[int],
+    choice: Choice,
+    numbers: _Numbers,
+    count: int,
+) -> Rows:
     """syncbar: the way to meet whose groups the choice names."""
-    sizes = {one.half.resource: problem.size_of(one.half.resource) for one in halves}
+    sizes = {one.half.resource: problem.company(one.half.resource, exited) for one in halves}
     arrives = {key: one.arrives for key, one in generations(halves, sizes).items()}
     asked = {frozenset(numbers.of(one) for one in group) for group in choice.groups}
 

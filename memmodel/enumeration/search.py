@@ -127,7 +127,8 @@ class Search:
                         needs |= bit
                     else:
                         gives |= bit
-                rows.append((trace, paths.setdefault((trace.events, trace.stand), len(paths)), needs, gives))
+                path = paths.setdefault((trace.events, trace.stand, trace.exited), len(paths))
+                rows.append((trace, path, needs, gives))
             threads.append(rows)
         later = [0] * (len(threads) + 1)
         for at in range(len(threads) - 1, -1, -1):
@@ -181,7 +182,11 @@ class Search:
         if skeleton is None:
             self._meter.spend(CANDIDATE)
             skeleton = Skeleton(
-                self._problem, self._plan, [one.events for one in traces], [one.stand for one in traces]
+                self._problem,
+                self._plan,
+                [one.events for one in traces],
+                [one.stand for one in traces],
+                [number for number, one in enumerate(traces) if one.exited],
             )
             self._skeletons[paths] = skeleton
         values: list[int | None] = [self._problem.memory.initial[where] for where in self._problem.locations]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memmodel.enumeration.barriers import BarrierEvent, arrivals, meetings
+from memmodel.enumeration.barriers import BarrierEvent, Company, arrivals, meetings
 from memmodel.enumeration.coherence import Coherence
 from memmodel.enumeration.execution import (
     INITIAL_TAGS,
@@ -150,10 +150,18 @@ class Variant:
 class Skeleton:
     """Events of one combination of paths. `reads`, `writes` (by location, initial first), `fences`: their numbers.
 
-    `stands`: where each thread waits for ever; `resting`: the events of the rounds of spin loops in which they do.
+    `stands`: where each thread waits for ever; `exited`: the threads that ended by ret or exit; `resting`: the events
+    of the rounds of spin loops in which threads wait.
     """
 
-    def __init__(self, problem: Problem, plan: Plan, paths: Paths, stands: Sequence[Stand | None] = ()) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        plan: Plan,
+        paths: Paths,
+        stands: Sequence[Stand | None] = (),
+        exited: Sequence[int] = (),
+    ) -> None:
         self.events = build_events(problem, paths)
         self.shape = Shape(len(self.events))
         self.relations = static_relations(self.events)
@@ -180,6 +188,7 @@ class Skeleton:
             for event in range(self.first[thread] + stand.first, self.first[thread] + len(paths[thread]))
         )
         self._problem = problem
+        self._exited = exited
         self._halves = barrier_events(problem, paths)
         self._kept: tuple[Variant, ...] | None = None
 
@@ -245,9 +254,9 @@ class Skeleton:
         stands = enumerate(self._stands)
         return [(thread, one.half) for thread, one in stands if one is not None and one.half is not None]
 
-    def _sizes(self) -> dict[Resource, int]:
+    def _sizes(self) -> dict[Resource, Company]:
         halves = [one.half for one in self._halves] + [half for _, half in self._standing()]
-        return {half.resource: self._problem.size_of(half.resource) for half in halves}
+        return {half.resource: self._problem.company(half.resource, self._exited) for half in halves}
 
     # ---- choices -------------------------------------------------------------------------------------------
 

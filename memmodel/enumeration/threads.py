@@ -104,7 +104,7 @@ class Runner:
     def _trace(self, state: State, walk: Walk, stand: Stand | None = None) -> Trace:
         walk.meter.spend(CANDIDATE)
         registers = {name: value for name, value in state.registers.items() if not is_hidden(name)}
-        return Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions), stand)
+        return Trace(tuple(state.events), tuple(state.values), registers, tuple(state.reductions), stand, state.exited)
 
     def _step(self, state: State, op: Op, walk: Walk) -> bool:
         """Run one step that does not jump; False if the run ends here: abandoned, or continued by states pending."""
@@ -172,6 +172,7 @@ class Runner:
                 walk.runs.cut = True
                 return False
             state.rounds[state.at] = rounds
+        state.exited = op.label is None
         state.at = len(self.program.steps) if op.label is None else self.program.labels[op.label]
         state.instruction = None
         return True

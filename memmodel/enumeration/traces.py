@@ -121,7 +121,7 @@ class Stand:
 class Trace:
     """One complete run of a thread: events (apart from values, which make `values`), registers at the end.
 
-    With `stand` it is complete up to there, and the thread does not go on.
+    With `stand` it is complete up to there, and the thread does not go on. `exited`: it ended by ret or exit.
     """
 
     events: tuple[ThreadEvent, ...]
@@ -129,6 +129,7 @@ class Trace:
     registers: dict[str, int]
     reductions: tuple[Reduction, ...]
     stand: Stand | None = None
+    exited: bool = False
 
 
 @dataclass(slots=True)
@@ -169,6 +170,7 @@ class State:
     enabled: bool = True
     guard_depends: int = 0
     source: int | None = None
+    exited: bool = False
 
     def copy(self) -> State:
         return State(
@@ -188,6 +190,7 @@ class State:
             self.enabled,
             self.guard_depends,
             self.source,
+            self.exited,
         )
 
     def add(self, event: ThreadEvent, value: int | None = None) -> None:

@@ -148,6 +148,7 @@ class EventGraph:
     commits: list[CommitMark]
     memory: MemoryMap
     stuck: list[Stuck]
+    exited: list[int]
 
     @property
     def bounded(self) -> bool:

@@ -63,6 +63,7 @@ class Steps:
         self._owner = test.threads[0]  # the thread being run, and its number
         self._number = 0
         self.stuck: list[Stuck] = []
+        self.exited = [FALSE] * len(test.threads)
         self.most_phases = 2 + sum(
             isinstance(step.op, ops.Mbarrier) and step.op.action == "arrive"
             for program in code
@@ -264,7 +265,7 @@ class Steps:
         for number, formula in value.cases.items():
             cell = self.memory.cell(number)
             if cell is None:
-                if len(value.cases) == 1:
+                if len(value.cases) == 1 and not value.deps:
                     raise InputError(
                         "this address is not the start of any declared element",
                         step.instruction.span,

@@ -29,7 +29,16 @@ class Walk(Steps):
             event.value = constant(number)
         finals = [self._thread(index, thread, self.code[index]) for index, thread in enumerate(self.test.threads)]
         return EventGraph(
-            self.test, self.logic, self.events, finals, self.cut, self.reductions, self.commits, self.memory, self.stuck
+            self.test,
+            self.logic,
+            self.events,
+            finals,
+            self.cut,
+            self.reductions,
+            self.commits,
+            self.memory,
+            self.stuck,
+            self.exited,
         )
 
     # ---- one thread ----------------------------------------------------------------------------------------------
@@ -123,6 +132,8 @@ class Walk(Steps):
         control = merge_deps(logic, state.control, deps) if deps else state.control
         go, stay = logic.both(state.path, taken), logic.both(state.path, -taken)
         target = len(program.steps) if op.label is None else program.labels[op.label]
+        if op.label is None:
+            self.exited[self._number] = logic.either(self.exited[self._number], go)
         loop = loops.by_end.get(pc) if op.label is not None and target <= pc else None
         if loop is not None and go != FALSE:
             count = state.counts.get(loop, 0)
