@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from memmodel.litmus import parse_litmus, print_litmus
@@ -170,7 +172,7 @@ def test_a_pair_of_results_has_parentheses_in_a_table() -> None:
     assert operands("elect.sync (r0|p), -1") == pair
     test = read("PTX T\n{}\n P0 | P1 ;\n elect.sync (_|p), -1 | fence.sc.gpu ;\nexists true")
     assert " elect.sync (_|p), -1 | fence.sc.gpu " in print_litmus(test)
-    assert "elect.sync _|%p, -1;" in print_litmus(test, Layout.BLOCKS)
+    assert "elect.sync _|%p, -1;" in print_litmus(replace(test, layout=Layout.BLOCKS))
 
 
 def test_guards() -> None:
@@ -199,8 +201,8 @@ def test_barrier_operands_are_one_order_in_both_layouts(
     assert operands(f"{name} {columns}") == meaning
     assert block_operands(f"{name} {blocks}") == meaning
     test = read(f"PTX T\n{{}}\n P0 ;\n {name} {columns} ;\nexists true")
-    assert f" {name} {columns} ;\n" in print_litmus(test, Layout.COLUMNS)
-    assert f"    {name} {blocks};\n" in print_litmus(test, Layout.BLOCKS)
+    assert f" {name} {columns} ;\n" in print_litmus(replace(test, layout=Layout.COLUMNS))
+    assert f"    {name} {blocks};\n" in print_litmus(replace(test, layout=Layout.BLOCKS))
 
 
 def test_a_barrier_reduction_keeps_its_destination_in_front_and_its_predicate_behind() -> None:
@@ -274,7 +276,7 @@ def test_what_is_likely_a_slip_is_warned_about() -> None:
 
 
 def test_printed_columns_are_aligned() -> None:
-    text = print_litmus(read(MP_BLOCKS), Layout.COLUMNS)
+    text = print_litmus(replace(read(MP_BLOCKS), layout=Layout.COLUMNS))
     rows = [line for line in text.splitlines() if "|" in line]
     assert len(rows) == 3
     assert len({line.index("|") for line in rows}) == 1

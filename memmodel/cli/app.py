@@ -194,13 +194,14 @@ def fmt(
     layout: Annotated[Layout | None, typer.Option("--layout", help="Default: the file's own.")] = None,
     in_place: Annotated[bool, typer.Option("--in-place", "-i", help="Rewrite the file.")] = False,
 ) -> Exit:
-    """Print a test in its canonical form, in either layout."""
+    """Print a test in its canonical form; --layout translates it into a test that means the same."""
+    from memmodel.isa.convert import convert
     from memmodel.litmus import parse_litmus, print_litmus
     from memmodel.source import Source
 
     source = Source.read(file)
     test = parse_litmus(source)
-    text = print_litmus(test, layout or test.layout)
+    text = print_litmus(convert(test, layout or test.layout))
     if not in_place:
         say(text.rstrip("\n"))
     elif text != source.text:

@@ -33,6 +33,8 @@ def _named(call: Call, first: int, halves: tuple[str, ...]) -> tuple[Op, ...]:
     key = (call.integer(number), call.integer(resource) if resource else Const(0))
     if not call.columns and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
         call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
+    if not call.columns and resource is not None:
+        call.fail("a barrier of PTX is a number alone", resource, "the column layout has resources; number them here")
     threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
     if threads is None and halves == ("arrive",) and not call.columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")

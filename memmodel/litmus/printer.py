@@ -1,6 +1,6 @@
-"""A LitmusTest as text, in either layout; what it prints reads back as the same test.
+"""A LitmusTest as text, in its layout; what is printed reads back as the same test.
 
-In: LitmusTest, Layout. Out: text. A register is printed without `%` in a table where no reader can take it for
+In: LitmusTest. Out: text. A register is printed without `%` in a table where no reader can take it for
 anything else. Barrier operands take the shortest form that the layout has for them.
 """
 
@@ -39,9 +39,9 @@ from memmodel.litmus.syntax import (
 from memmodel.ptx import Place, Proxy, Space
 
 
-def print_litmus(test: LitmusTest, layout: Layout | None = None) -> str:
-    """The test in the layout asked for (None: its own), ending with a newline."""
-    layout = layout or test.layout
+def print_litmus(test: LitmusTest) -> str:
+    """The test in its layout, ending with a newline. `isa.convert` gives it another one."""
+    layout = test.layout
     lines = [f"PTX {test.name}", *(f'"{sentence}"' for sentence in test.description)]
     if test.expectations:
         lines.append("Expect=" + " ".join(f"{e.model}:{e.word}" for e in test.expectations))

@@ -1,0 +1,330 @@
+"""A test in the other layout, with the same meaning.
+
+In: LitmusTest, Layout. Out: a LitmusTest in that layout, or InputError where the layout cannot say it. Settled here: a
+thread count is litmus threads in a table and 32 times as many in blocks; what a table leaves untyped is .s64 in
+blocks; words of the column layout become PTX. From blocks to columns only counts change, since a table may name types
+and state spaces too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+from memmodel.errors import InputError
+from memmodel.isa.barrier import RESOURCES, WARP_SIZE
+from memmodel.isa.call import part_span
+from memmodel.isa.facts import instructions
+from memmodel.isa.lower import programs, read_instruction
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Fault, Need, Reading, data_type
+from memmodel.isa.table import HEADS
+from memmodel.litmus.check import memory_position
+from memmodel.litmus.instructions import is_cta_barrier, is_reduction
+from memmodel.litmus.printer import print_litmus
+from memmodel.litmus.syntax import (
+    Blank,
+    Guard,
+    Imm,
+    Instruction,
+    Label,
+    Layout,
+    LitmusTest,
+    Mem,
+    Operand,
+    Reg,
+    Sym,
+    Thread,
+    Variable,
+)
+from memmodel.ptx import UNTYPED, DataType, Space
+
+FILLED = ("s64", "u64", "b64", "u32", "b32", "pred", "lo")
+"""What fills an empty slot: the first of these that the row allows."""
+
+BITWISE = ("and", "or", "xor", "not", "shl")
+"""Instructions that PTX has for untyped bits only; in a table their result is a signed number like any other."""
+
+SURPRISING = ("sub", "neg", "not", "mul", "mad", "shl", "div", "rem", "cvt")
+"""Operations whose result may be negative, or large, although their operands are neither."""
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_NO_PTX = "keep this test in columns: PTX accesses textures and surfaces by coordinates"
+
+Keys = dict[tuple[Operand, Operand], int]
+"""The PTX barrier that stands for an instance and a resource of the column layout."""
+
+
+def convert(test: LitmusTest, layout: Layout) -> LitmusTest:
+    """The test in that layout. Raises InputError if it is illegal in its own, or has no equal in the other."""
+    if test.layout is layout:
+        return test
+    programs(test)
+    if layout is Layout.COLUMNS:
+        made = replace(test, layout=layout, threads=_rewritten(test, _to_columns))
+    else:
+        _check_initial(test)
+        barriers = _barriers(test)
+        threads = _rewritten(test, lambda item, scratch: _to_blocks(item, scratch, barriers))
+        made = replace(test, layout=layout, threads=threads, variables=tuple(map(_declared, test.variables)))
+    programs(made)
+    return made
+
+
+class _Scratch:
+    """The thread that is rewritten, and names for registers that the test does not use."""
+
+    def __init__(self, test: LitmusTest, thread: Thread, taken: set[str]) -> None:
+        self.test, self.thread, self._taken = test, thread, taken
+
+    def fresh(self, stem: str) -> Reg:
+        """A register that the test does not use."""
+        number = 0
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._taken.add(f"{stem}{number}")
+        return Reg(f"{stem}{number}")
+
+
+Rewrite = Callable[[Instruction, _Scratch], tuple[Instruction, ...]]
+
+
+def _rewritten(test: LitmusTest, rewrite: Rewrite) -> tuple[Thread, ...]:
+    taken = set(_WORD.findall(print_litmus(test)))
+    threads = []
+    for thread in test.threads:
+        body: list[Instruction | Label] = []
+        scratch = _Scratch(test, thread, taken)
+        for item in thread.body:
+            body += (item,) if isinstance(item, Label) else rewrite(item, scratch)
+        threads.append(replace(thread, body=tuple(body)))
+    return tuple(threads)
+
+
+def _like(item: Instruction, mnemonic: str, *operands: Operand, guard: Guard | None = None) -> Instruction:
+    """An instruction in the place of another."""
+    return Instruction(mnemonic, operands, guard, item.span, item.mnemonic_span)
+
+
+# ---- barriers ------------------------------------------------------------------------------------------------------
+
+
+def _to_columns(item: Instruction, scratch: _Scratch) -> tuple[Instruction, ...]:
+    if not is_cta_barrier(item.mnemonic):
+        return (item,)
+    at = _barrier_at(item)
+    count = item.operands[at + 2]
+    if isinstance(count, Imm):
+        return (_with(item, at + 2, Imm(count.value // WARP_SIZE, count.span)),)
+    if isinstance(count, Blank):
+        return (item,)
+    warps = scratch.fresh("n")
+    return (_like(item, "div.u32", warps, count, Imm(WARP_SIZE), guard=item.guard), _with(item, at + 2, warps))
+
+
+def _barrier_at(item: Instruction) -> int:
+    """Where a CTA barrier has its instance, the resource and the count behind it."""
+    return 1 if is_reduction(item.mnemonic) else 0
+
+
+def _with(item: Instruction, position: int, operand: Operand) -> Instruction:
+    return replace(item, operands=(*item.operands[:position], operand, *item.operands[position + 1 :]))
+
+
+def _key(item: Instruction) -> tuple[Operand, Operand]:
+    """Instance and resource; no resource is resource 0."""
+    number, resource = item.operands[_barrier_at(item) :][:2]
+    return number, Imm(0) if isinstance(resource, Blank) else resource
+
+
+def _barriers(test: LitmusTest) -> Keys:
+    """A PTX barrier for every pair of constants: the instance if it can be, else one that nobody else has."""
+    found = [item for thread in test.threads for item in instructions(thread) if is_cta_barrier(item.mnemonic)]
+    keys = dict.fromkeys(map(_key, found))
+    pairs = {(n.value, r.value): (n, r) for n, r in keys if isinstance(n, Imm) and isinstance(r, Imm)}
+    same = {number for number, resource in pairs if resource == 0 and 0 <= number < RESOURCES}
+    free = (number for number in range(RESOURCES) if number not in same)
+    made: Keys = {}
+    for (number, resource), key in pairs.items():
+        taken = number if resource == 0 and number in same else next(free, None)
+        if taken is None:
+            raise InputError(f"more barriers than the {RESOURCES} that a CTA has", found[0].span)
+        made[key] = taken
+    renamed = any(key[0] != Imm(number) for key, number in made.items())
+    for item in found:
+        if _key(item) not in made and (renamed or _key(item)[1] != Imm(0)):
+            message = "this barrier is named by a register, and PTX needs another number for some barrier of the test"
+            raise InputError(message, item.span, "write the numbers out")
+    return made
+
+
+def _barrier(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
+    at = _barrier_at(item)
+    number, resource, count = item.operands[at : at + 3]
+    if (known := barriers.get(_key(item))) is not None:
+        number = Imm(known)
+    if isinstance(count, Blank) and not isinstance(resource, Blank):
+        hint = "give the count of threads behind it"
+        raise InputError("whoever arrives meets at this barrier: PTX has no spelling for that", item.span, hint)
+    if count == Imm(0):
+        count = Blank(count.span)
+    if isinstance(count, Blank) and ".arrive" in item.mnemonic:
+        cta = scratch.thread.place.cta_id
+        count = Imm(sum(thread.place.cta_id == cta for thread in scratch.test.threads))
+    before: tuple[Instruction, ...] = ()
+    if isinstance(count, Imm):
+        count = Imm(count.value * WARP_SIZE, count.span)
+    elif isinstance(count, Reg):
+        lanes = scratch.fresh("n")
+        before = (_like(item, "mul.lo.u32", lanes, count, Imm(WARP_SIZE), guard=item.guard),)
+        count = lanes
+    operands = (*item.operands[:at], number, Blank(), count, *item.operands[at + 3 :])
+    mnemonic = _spelled(item, read_instruction(item, scratch.test), FILLED)
+    return (*before, _like(item, mnemonic, *operands, guard=item.guard))
+
+
+# ---- declarations --------------------------------------------------------------------------------------------------
+
+
+def _declared(variable: Variable) -> Variable:
+    """A variable with its state space and type."""
+    if variable.alias_of is not None:
+        return variable
+    space = Space.GLOBAL if variable.space is Space.GENERIC else variable.space
+    if variable.type is not None:
+        return replace(variable, space=space)
+    if variable.tensormap is not None:
+        return replace(variable, space=space, type=DataType("b", 8), array=True)
+    bits = DataType("b", 32) if space is Space.TENSOR else DataType("b", 64) if variable.mbarrier else UNTYPED
+    return replace(variable, space=space, type=bits)
+
+
+def _check_initial(test: LitmusTest) -> None:
+    """What a table starts with, typed instructions see as it is."""
+    numbers = [(value, v.span) for v in test.variables if v.type is None for value in v.init]
+    numbers += [(item.value, item.span) for item in test.registers if isinstance(item.value, int)]
+    for value, span in numbers:
+        if UNTYPED.wrap(value) != value:
+            raise InputError(f"{value} does not fit .s64", span, f"write {UNTYPED.wrap(value)}")
+
+
+# ---- instructions --------------------------------------------------------------------------------------------------
+
+
+def _to_blocks(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Instruction, ...]:
+    if is_cta_barrier(item.mnemonic):
+        return _barrier(item, scratch, barriers)
+    reading = read_instruction(item, scratch.test)
+    if reading.row.columns:
+        return _dialect(item, reading, scratch)
+    opcode = item.parts[0]
+    if opcode == "ld" and not reading.words and isinstance(item.operands[1], Imm | Reg):
+        return (replace(item, mnemonic="mov.s64"),)
+    if opcode == "cvta" and not reading.words.get("space"):
+        return (replace(item, mnemonic="mov.u64"),)
+    position = memory_position(item)
+    if position is not None:
+        return (_access(item, reading, position, scratch.test),)
+    mnemonic = _spelled(item, reading, FILLED)
+    if opcode in BITWISE and "type" not in reading.words:
+        bits = scratch.fresh("b")
+        return (
+            _like(item, mnemonic, bits, *item.operands[1:], guard=item.guard),
+            _like(item, "cvt.s64.u64", item.operands[0], bits, guard=item.guard),
+        )
+    return (replace(item, mnemonic=mnemonic),)
+
+
+def _dialect(item: Instruction, reading: Reading, scratch: _Scratch) -> tuple[Instruction, ...]:
+    """Words that only tables have."""
+    if reading.head == "goto":
+        return (replace(item, mnemonic="bra"),)
+    if reading.head not in HEADS["beq"].heads:
+        raise InputError(f"{reading.head} has no spelling in PTX", item.mnemonic_span, _NO_PTX)
+    first, second, label = item.operands
+    holds = scratch.fresh("p")
+    steps = [_like(item, f"setp.{reading.head[1:]}.s64", holds, first, second)]
+    if item.guard is not None:  # the comparison has no effect of its own; it counts where the guard holds
+        otherwise = replace(item.guard, negated=not item.guard.negated)
+        steps.append(_like(item, "mov.pred", holds, Imm(0), guard=otherwise))
+    return (*steps, _like(item, "bra", label, guard=Guard(holds.name)))
+
+
+def _access(item: Instruction, reading: Reading, position: int, test: LitmusTest) -> Instruction:
+    """A load, store or atomic: its memory operand in brackets, its type that of the element."""
+    where = item.operands[position]
+    if isinstance(where, Sym):
+        item = _with(item, position, Mem(where, 0, where.span))
+    if "type" in reading.words:
+        return item
+    width = _element(item, position, test)
+    filled = FILLED if width == UNTYPED.width else tuple(f"{kind}{width}" for kind in "sub")
+    mnemonic = _spelled(item, reading, filled)
+    chosen = data_type(mnemonic.rpartition(".")[2]) or UNTYPED
+    if (chosen != UNTYPED or not _untyped(test)) and not _modest(test, width):
+        why = f".{chosen} may not hold every number of the test"
+        if chosen == UNTYPED:
+            why = "other instructions of the test have one"
+        message = f"{item.mnemonic} has no type, and {why}"
+        raise InputError(message, item.mnemonic_span, f"give it the type that is meant, such as .{chosen}")
+    if chosen.width != width:
+        raise InputError(f"PTX has no {item.mnemonic} of {width} bits", item.mnemonic_span)
+    return replace(item, mnemonic=mnemonic)
+
+
+def _element(item: Instruction, position: int, test: LitmusTest) -> int:
+    """How many bits an access without type moves: an element of its variable."""
+    variables = {variable.name: variable for variable in test.variables}
+    where = item.operands[position]
+    base = where.base if isinstance(where, Mem) else where
+    variable = variables.get(base.name) if isinstance(base, Sym) else None
+    while variable is not None and variable.alias_of is not None:
+        variable = variables[variable.alias_of]
+    meant = [variable] if variable is not None else [one for one in test.variables if one.alias_of is None]
+    widths = {(one.type or UNTYPED).width for one in meant}
+    if len(widths) != 1:
+        hint = "give it a type"
+        raise InputError(f"{item.mnemonic} may access elements of different sizes", item.mnemonic_span, hint)
+    return widths.pop()
+
+
+def _untyped(test: LitmusTest) -> bool:
+    """Does the test hold signed 64-bit numbers only?"""
+    types = (
+        data_type(word)
+        for thread in test.threads
+        for item in instructions(thread)
+        for slot, word in read_instruction(item, test).words.items()
+        if slot in ("type", "source", "target")
+    )
+    return all(type == UNTYPED for type in types) and all(v.type in (None, UNTYPED) for v in test.variables)
+
+
+def _modest(test: LitmusTest, width: int) -> bool:
+    """Is every number of the test one that all types of that width hold alike?"""
+    bodies = [item for thread in test.threads for item in instructions(thread)]
+    numbers = [operand.value for item in bodies for operand in item.operands if isinstance(operand, Imm)]
+    numbers += [value for variable in test.variables for value in variable.init]
+    numbers += [item.value for item in test.registers if isinstance(item.value, int)]
+    surprising = any(part in SURPRISING for item in bodies for part in item.parts)
+    return not surprising and all(0 <= number < 1 << (width - 2) for number in numbers)
+
+
+def _spelled(item: Instruction, reading: Reading, filled: tuple[str, ...]) -> str:
+    """The mnemonic with what blocks have to say. Raises InputError if PTX has none such."""
+    slots = [s for s in reading.row.slots if s.need is Need.BLOCKS and s.name not in reading.words]
+    fault: Fault | None = None
+    for words in product(*([word for word in filled if word in slot.words] for slot in slots)):
+        given = {**reading.words, **{slot.name: word for slot, word in zip(slots, words, strict=True)}}
+        mnemonic = ".".join([item.mnemonic, *words])
+        if reading.row.ordered:
+            mnemonic = ".".join([reading.head, *(given[slot.name] for slot in reading.row.slots if slot.name in given)])
+        found = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
+        if isinstance(found, Reading):
+            return mnemonic
+        fault = fault or found
+    if fault is None:
+        raise InputError(f"{item.mnemonic} has no type that goes with its operands", item.mnemonic_span, "name one")
+    raise InputError(fault.message, part_span(item, fault.part), fault.hint)
