@@ -38,31 +38,11 @@ def in_thread(execution: Execution, number: int) -> ThreadEventId:
     return (event.thread, event.order)
 
 
-def seen_by(execution: Execution, test: int) -> int:
-    """How many phases a test saw: the fewest that its result and what comes after it allow, by mbarfr and mbarobs."""
-    events, relations = execution.events, execution.relations
-    operation = events[test].operation
-    assert operation is not None
-    after = relations["mbarfr"][test]
-    updates = [
-        n
-        for n, e in enumerate(events)
-        if e.operation and e.operation.updates and e.operation.object == operation.object
-    ]
-    order = sorted(updates, key=lambda n: -relations["mbar"][n].bit_count())
-    over = 0
-    pending = 1
-    for number in order:
-        if after >> number & 1:
-            break
-        step = events[number].operation
-        assert step is not None and step.action == "arrive" and step.count == pending
-        over += 1
-    return over
-
-
 def choice_of(problem: Problem, candidate: Candidate) -> Choice:
-    """A candidate as the other engine would hand it over; every object of the test counts one arrival a phase."""
+    """A candidate as the other engine would hand it over, if every update of an object ends a phase.
+
+    A test then has seen as many phases as there are updates that do not come after it.
+    """
     execution = execution_of(problem, candidate)
     events, relations = execution.events, execution.relations
     threads = range(len(candidate.traces))
@@ -73,15 +53,20 @@ def choice_of(problem: Problem, candidate: Candidate) -> Choice:
     for updates in orders.values():
         updates.sort(key=lambda n: -relations["mbar"][n].bit_count())
     tests = [n for n, event in enumerate(events) if event.operation is not None and not event.operation.updates]
+
+    def seen(test: int) -> int:
+        operation = events[test].operation
+        assert operation is not None
+        return sum(not relations["mbarfr"][test] >> update & 1 for update in orders.get(operation.object, []))
+
+    reads = [(event.thread, event.value) for event in events if "R" in event.tags]
     return Choice(
-        tuple(
-            tuple(e.value for e in events if e.thread == t and "R" in e.tags and e.value is not None) for t in threads
-        ),
+        tuple(tuple(value for thread, value in reads if thread == t and value is not None) for t in threads),
         tuple((name(execution, a), in_thread(execution, b)) for a, b in pairs_of(relations["rf"])),
         tuple((name(execution, a), name(execution, b)) for a, b in pairs_of(relations["co"])),
         results=tuple(tuple(x for e in events if e.thread == t for x in answers(e.operation)) for t in threads),
         mbar=tuple((where, tuple(in_thread(execution, n) for n in order)) for where, order in orders.items()),
-        seen=tuple((in_thread(execution, n), seen_by(execution, n)) for n in tests),
+        seen=tuple((in_thread(execution, n), seen(n)) for n in tests),
     )
 
 
