@@ -90,7 +90,15 @@ PTX writes memory operands in brackets
     "ld.u32 %r0, %r1;": """
 ld accesses memory, and this is the register 'r1'
     |             ^^^
-  hint: write [r1] for the memory that a register points to""",
+  hint: write [%r1] for the memory that a register points to""",
+    "mbarrier.init.b64 bar2, 1;": """
+mbarrier.init accesses memory, and this is the register 'bar2'
+    |                   ^^^^
+  hint: declare the variable bar2, or write [%bar2] for the memory that a register points to""",
+    "mbarrier.init.b64 bar, 1;": """
+PTX writes memory operands in brackets
+    |                   ^^^
+  hint: write [bar]""",
     "ld.u32 [x], [x];": """
 ld writes to a register here, and this is a memory operand
     |        ^^^

@@ -219,19 +219,8 @@ class Call:
             return tuple(Apply("add", (base, Const(at)), ADDRESS) if at else base for at in offsets)
         symbol: Operand = operand.base if isinstance(operand, Mem) else operand
         offset = operand.offset if isinstance(operand, Mem) else 0
-        if not isinstance(symbol, Sym):
-            hint = (
-                f"write [{_name(operand)}] for the memory that a register points to"
-                if isinstance(symbol, Reg)
-                else None
-            )
-            if isinstance(symbol, Reg) and self.columns:
-                hint = (
-                    f"declare it in the init block: {symbol.name} = 0; or write [{symbol.name}] for memory it points to"
-                )
-            self.fail(f"{self.head} accesses memory, and this is {describe(operand)}", operand, hint)
-        if symbol is operand and not self.columns:
-            self.fail("PTX writes memory operands in brackets", operand, f"write [{symbol.name}]")
+        if not isinstance(symbol, Sym) or (symbol is operand and not self.columns):
+            self.no_memory(operand)
         variable = self.variable(symbol)
         self._check_access(variable, operand, proxy)
         if symbol.cta not in (None, self.context.thread.place.cta) and self.word("space") in ("shared", "shared::cta"):
@@ -240,6 +229,17 @@ class Call:
             )
         self._check_bounds(variable, operand, offset, count)
         return tuple(self.address_of(symbol, offset + i * size) for i in range(count))
+
+    def no_memory(self, operand: Operand) -> NoReturn:
+        """Refuse an operand where a memory operand should be: most likely its brackets are missing."""
+        if isinstance(operand, Sym):
+            self.fail("PTX writes memory operands in brackets", operand, f"write [{operand.name}]")
+        hint = None
+        if isinstance(operand, Reg):
+            bare = operand.span is not None and not operand.span.text.startswith("%")
+            hint = f"write [%{operand.name}] for the memory that a register points to"
+            hint = f"declare the variable {operand.name}, or {hint}" if bare else hint
+        self.fail(f"{self.head} accesses memory, and this is {describe(operand)}", operand, hint)
 
     def variable(self, symbol: Sym) -> Variable:
         """The variable that a name stands for."""
@@ -349,7 +349,3 @@ def describe(operand: Operand) -> str:
     if isinstance(operand, Pair):
         return "a pair of registers"
     return "left out" if isinstance(operand, Blank) else f"the predicate '!{operand.operand.name}'"
-
-
-def _name(operand: Operand) -> str:
-    return operand.name if isinstance(operand, Reg) else "%rd0"

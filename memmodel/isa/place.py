@@ -7,7 +7,7 @@ that an address in a register can be mapped to another CTA by adding.
 
 from __future__ import annotations
 
-from memmodel.isa.call import ADDRESS, Call, describe
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.memory import STRIDE, cta_places, element_bytes
 from memmodel.isa.ops import AddressOf, Apply, Const, Expr
 from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
@@ -27,8 +27,7 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
     Raises InputError if it is no memory operand, or names a variable of another state space than `space`.
     """
     if not isinstance(operand, Mem):
-        hint = f"write [{operand.name}]" if isinstance(operand, Sym) else None
-        call.fail(f"{call.head} takes a memory operand here, and this is {describe(operand)}", operand, hint)
+        call.no_memory(operand)
     if isinstance(operand.base, Reg):
         return shifted(call.value(operand.base), operand.offset), None, operand.offset, None
     variable = call.variable(operand.base)
