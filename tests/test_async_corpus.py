@@ -51,6 +51,8 @@ NEEDED = {
     "undefined-mbarrier": "mbarrier/over-arrival",
     "undefined-before-init": "mbarrier/init-unordered",
     "undefined-unfinished-copy": "proxy/A12-undefined",
+    "undefined-mbarrier-access": "mbarrier/object-overwritten",
+    "undefined-tensor-memory": "tcgen05/alloc-early-free",
 }
 """Check of the model -> a file that is no longer as expected without it."""
 
