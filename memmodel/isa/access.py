@@ -75,7 +75,7 @@ def _strength_rules(strong: str) -> tuple[Rule, ...]:
         Rule(
             "{head}.mmio is for .global memory",
             "drop .{space}",
-            {"mmio": (), "space": (*SHARED, "local", "const", "param", "param::entry")},
+            {"mmio": (), "space": caching.NOT_GLOBAL},
             at="space",
         ),
         Rule(
@@ -217,7 +217,7 @@ ROWS = (
             Rule(
                 "{head}.nc is for .global memory",
                 "write .global",
-                {"nc": (), "space": (*SHARED, "const", "local", "param")},
+                {"nc": (), "space": caching.NOT_GLOBAL},
                 at="space",
             ),
             Rule("{head}.nc is weak and names no semantics", "drop .{sem}", {"nc": (), "sem": ()}, at="sem"),

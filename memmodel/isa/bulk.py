@@ -10,6 +10,7 @@ from memmodel.isa.atomic import NO_FLOATS
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.copying import (
+    BULK_GROUP,
     CHUNK,
     End,
     check_barrier,
@@ -119,7 +120,7 @@ def updates(
     shared = ("SMEM",) if space.startswith("shared") else ()
     tags = ("M", "RLX", "RMW", "ASYNC", "BULK", *shared)
     read, write = (call.event(side, *tags, scope=scope, proxy=Proxy.ASYNC) for side in ("R", "W"))
-    track = frozenset({"bulk"}) if grouped else frozenset()
+    track = BULK_GROUP if grouped else frozenset()
     parts = []
     for k, at in enumerate(offsets):
         where = shifted(address, at)

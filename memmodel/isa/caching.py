@@ -26,7 +26,7 @@ NEEDS = {"L2::cache_hint": 80, **dict.fromkeys(L1.words, 70), **dict.fromkeys(L2
 
 _LONG = ("b64", "u64", "s64", "f64")
 _WORD = ("b32", "u32", "s32", "f32")
-_NOT_GLOBAL = ("shared", "shared::cta", "shared::cluster", "const", "local", "param", "param::entry")
+NOT_GLOBAL = ("shared", "shared::cta", "shared::cluster", "const", "local", "param", "param::entry")
 
 WIDE = (Later(100, "`.v8`", {"vec": ("v8",)}), Later(100, "`.v4` of 64 bits", {"vec": ("v4",), "type": _LONG}))
 
@@ -46,7 +46,7 @@ def _alone(slot: str, *others: Mapping[str, tuple[str, ...]]) -> tuple[Rule, ...
     """A hint is for global memory, and excludes what each of `others` says."""
     named = "{" + slot + "}"
     return (
-        Rule(f".{named} is for .global memory", f"drop .{named}", {slot: (), "space": _NOT_GLOBAL}, at=slot),
+        Rule(f".{named} is for .global memory", f"drop .{named}", {slot: (), "space": NOT_GLOBAL}, at=slot),
         *(
             Rule(f".{named} and .{{{other}}} exclude each other", f"drop .{named}", {slot: (), **has}, at=slot)
             for has in others
@@ -73,13 +73,13 @@ RULES = (
     Rule(
         "an access of 256 bits is for .global memory",
         "write .v4, twice",
-        {"vec": ("v8",), "space": _NOT_GLOBAL},
+        {"vec": ("v8",), "space": NOT_GLOBAL},
         at="vec",
     ),
     Rule(
         "an access of 256 bits is for .global memory",
         "write .v2, twice",
-        {"vec": ("v4",), "type": _LONG, "space": _NOT_GLOBAL},
+        {"vec": ("v4",), "type": _LONG, "space": NOT_GLOBAL},
         at="vec",
     ),
     *(

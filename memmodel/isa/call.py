@@ -31,6 +31,7 @@ from memmodel.litmus.syntax import (
     Sym,
     Thread,
     Variable,
+    root_of,
 )
 from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Space
 from memmodel.source import Span
@@ -269,9 +270,7 @@ class Call:
 
     def root(self, variable: Variable) -> Variable:
         """The variable that this one is, or is finally an alias of."""
-        while variable.alias_of is not None:
-            variable = self.context.variables[variable.alias_of]
-        return variable
+        return root_of(self.context.variables, variable.name)
 
     def _check_access(self, variable: Variable, operand: Operand, proxy: Proxy) -> None:
         name, declared = variable.name, variable.proxy

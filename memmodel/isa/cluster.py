@@ -7,7 +7,7 @@ puts several into one: the first of them is elected.
 from __future__ import annotations
 
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Assign, Const, Op
+from memmodel.isa.ops import AddressOf, Assign, Const, Op
 from memmodel.isa.place import in_cta
 from memmodel.isa.row import Row, Slot, type_slot
 from memmodel.litmus.syntax import Pair
@@ -32,11 +32,9 @@ def mapa(call: Call) -> tuple[Op, ...]:
 def getctarank(call: Call) -> tuple[Op, ...]:
     """getctarank: the CTA that owns a shared-memory address, if the address is written as a name."""
     value = call.value(call.operands[1])
-    cta = getattr(value, "cta", None)
-    own = call.place.cta
-    if hasattr(value, "name"):
-        return (Assign(call.register(call.operands[0]), Const(own if cta is None else cta)),)
-    return call.fail(f"{call.head} takes a variable here", call.operands[1], "write the name, as in x@cta1")
+    if not isinstance(value, AddressOf):
+        call.fail(f"{call.head} takes a variable here", call.operands[1], "write the name, as in x@cta1")
+    return (Assign(call.register(call.operands[0]), Const(call.place.cta if value.cta is None else value.cta)),)
 
 
 def elect(call: Call) -> tuple[Op, ...]:

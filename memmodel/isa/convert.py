@@ -38,6 +38,7 @@ from memmodel.litmus.syntax import (
     Sym,
     Thread,
     Variable,
+    root_of,
 )
 from memmodel.ptx import UNTYPED, DataType, Space
 
@@ -279,11 +280,8 @@ def _element(item: Instruction, position: int, test: LitmusTest) -> int:
     variables = {variable.name: variable for variable in test.variables}
     where = item.operands[position]
     base = where.base if isinstance(where, Mem) else where
-    variable = variables.get(base.name) if isinstance(base, Sym) else None
-    while variable is not None and variable.alias_of is not None:
-        variable = variables[variable.alias_of]
-    meant = [variable] if variable is not None else [one for one in test.variables if one.alias_of is None]
-    widths = {(one.type or UNTYPED).width for one in meant}
+    meant = [root_of(variables, base.name)] if isinstance(base, Sym) else list(variables.values())
+    widths = {(one.type or UNTYPED).width for one in meant if one.alias_of is None}
     if len(widths) != 1:
         hint = "give it a type"
         raise InputError(f"{item.mnemonic} may access elements of different sizes", item.mnemonic_span, hint)

@@ -11,24 +11,20 @@ from collections.abc import Iterator, Mapping
 
 from memmodel.isa.memory import element_bytes
 from memmodel.litmus.syntax import (
-    And,
-    Compare,
-    Condition,
     Group,
     Imm,
     Instruction,
     LitmusTest,
     LocValue,
     Mem,
-    Not,
     Operand,
-    Or,
     Pair,
     Reg,
     Sym,
-    Term,
     Thread,
     Variable,
+    root_of,
+    terms_of,
 )
 
 Copy = tuple[str, str, list[tuple[int, int]]]
@@ -107,9 +103,9 @@ def interest(test: LitmusTest) -> Mapping[str, frozenset[int]]:
                 continue
             for operand in item.operands:
                 _mention(operand, item, variables, found)
-    for term in (*test.shown, *_terms(test.condition)):
+    for term in (*test.shown, *terms_of(test.condition)):
         if isinstance(term, LocValue):
-            found[_root(variables, term.name).name].add(term.index)
+            found[root_of(variables, term.name).name].add(term.index)
     _close(found, copies)
     return {name: frozenset(indices) for name, indices in found.items()}
 
@@ -136,7 +132,7 @@ def _copy(item: Instruction, variables: Mapping[str, Variable]) -> Copy | None:
     ends = [operand for operand in (first, second) if isinstance(operand, Mem) and isinstance(operand.base, Sym)]
     if len(ends) < 2 or not isinstance(size, Imm):
         return None
-    target, source = (_root(variables, end.base.name) for end in ends)
+    target, source = (root_of(variables, end.base.name) for end in ends)
     unit = element_bytes(source)
     count = min(max(size.value // unit, 0), len(source.init))
     to, origin = ends[0].offset // element_bytes(target), ends[1].offset // unit
@@ -150,7 +146,7 @@ def _tensor_copy(item: Instruction, variables: Mapping[str, Variable]) -> Copy |
     if not groups or not tiles or not isinstance(groups[0].items[0], Sym):
         return None
     descriptor = variables.get(groups[0].items[0].name)
-    tile = _root(variables, tiles[0].base.name)
+    tile = root_of(variables, tiles[0].base.name)
     if descriptor is None or descriptor.tensormap is None:
         return None
     data = variables[descriptor.tensormap]
@@ -191,12 +187,12 @@ def _mention(
     operand: Operand, item: Instruction, variables: Mapping[str, Variable], found: dict[str, set[int]]
 ) -> None:
     if isinstance(operand, Sym) and operand.name in variables:
-        found[_root(variables, operand.name).name].add(0)
+        found[root_of(variables, operand.name).name].add(0)
     if not isinstance(operand, Mem):
         return
     if isinstance(operand.base, Sym):
         if operand.base.name in variables:
-            root = _root(variables, operand.base.name)
+            root = root_of(variables, operand.base.name)
             found[root.name] |= _elements(root, operand.offset, item)
         return
     for name, indices in found.items():  # whatever the register points to, an offset counts from it
@@ -210,23 +206,3 @@ def _elements(variable: Variable, offset: int, item: Instruction) -> set[int]:
     if item.mnemonic.startswith("cp.async.c") and len(item.operands) > 2 and isinstance(item.operands[2], Imm):
         count = max(1, item.operands[2].value // unit)
     return {i for i in range(offset // unit, offset // unit + min(count, 16)) if 0 <= i < len(variable.init)}
-
-
-def _root(variables: Mapping[str, Variable], name: str) -> Variable:
-    variable = variables[name]
-    while variable.alias_of is not None:
-        variable = variables[variable.alias_of]
-    return variable
-
-
-def _terms(condition: Condition) -> Iterator[Term]:
-    pending = [condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Compare):
-            yield node.left
-            yield node.right
-        elif isinstance(node, And | Or):
-            pending.extend(node.items)
-        elif isinstance(node, Not):
-            pending.append(node.item)

@@ -11,7 +11,7 @@ from memmodel.isa.call import Call
 from memmodel.isa.facts import instructions
 from memmodel.isa.ops import Assign, Const, Event, Expr, Get, Mbarrier, Op
 from memmodel.isa.place import count_operand, mbarrier
-from memmodel.isa.row import Later, Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Reg, Sym
 from memmodel.ptx import Scope
@@ -291,7 +291,7 @@ ROWS = (
     ),
     Row(
         ("mbarrier.pending_count",),
-        (Slot("type", ("b64",), "type", Need.BLOCKS),),
+        (B64,),
         ("count", "state"),
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",

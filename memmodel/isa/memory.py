@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.litmus.objects import TENSORMAP_BYTES
-from memmodel.litmus.syntax import LitmusTest, Variable
+from memmodel.litmus.syntax import LitmusTest, Variable, root_of
 from memmodel.ptx import Place, Space
 
 STRIDE = 1 << 20
@@ -96,10 +96,7 @@ class MemoryMap:
 
     def root(self, name: str) -> Variable:
         """The variable that `name` is, or is finally an alias of."""
-        variable = self._variables[name]
-        while variable.alias_of is not None:
-            variable = self._variables[variable.alias_of]
-        return variable
+        return root_of(self._variables, name)
 
     def variable(self, name: str) -> Variable | None:
         return self._variables.get(name)

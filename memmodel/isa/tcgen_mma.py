@@ -39,7 +39,7 @@ def mma(call: Call) -> tuple[Op, ...]:
     rest = list(call.operands)
     accumulator = tensor(call, rest.pop(0))
     left, right = rest.pop(0), rest.pop(0)
-    sparse = call.head.split(".")[2:3] == ["sp"] or call.head.endswith(".sp")
+    sparse = call.head.endswith(".sp")
     tensors = [tensor(call, _brackets(call, rest, "[sp-meta-tmem]"))] if sparse else []
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")

@@ -31,20 +31,16 @@ def alloc(call: Call) -> tuple[Op, ...]:
 
 
 def _allocated(call: Call) -> Variable:
-    declared = [v for v in call.context.test.variables if v.space is Space.TENSOR and v.alias_of is None]
-    here = call.instruction
-    earlier = 0
-    for thread in call.context.test.threads:
-        if thread.place.cta_id != call.place.cta_id:
-            continue
-        for item in instructions(thread):
-            if item is here:
-                if earlier < len(declared):
-                    return declared[earlier]
-                hint = "declare what it allocates: `.tensor .b32 acc[4];`"
-                call.fail(f"no .tensor variable is left for this {call.head}", hint=hint)
-            earlier += item.mnemonic.startswith("tcgen05.alloc")
-    call.fail(f"no .tensor variable is left for this {call.head}")
+    """The tensor variable whose turn it is among those of the test."""
+    test = call.context.test
+    declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
+    threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
+    found = [item for thread in threads for item in instructions(thread) if item.mnemonic.startswith("tcgen05.alloc")]
+    turn = next((k for k, item in enumerate(found) if item is call.instruction), len(declared))
+    if turn >= len(declared):
+        hint = "declare what it allocates: `.tensor .b32 acc[4];`"
+        call.fail(f"no .tensor variable is left for this {call.head}", hint=hint)
+    return declared[turn]
 
 
 def dealloc(call: Call) -> tuple[Op, ...]:

@@ -8,7 +8,7 @@ Coordinates and box count elements, coordinate 0 is the innermost; a box has to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memmodel.isa.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, updates
 from memmodel.isa.caching import CACHE_HINT
@@ -117,9 +117,7 @@ def _check_inside(call: Call, operand: Operand, descriptor: Variable, data: Vari
 
 def descriptor_read(call: Call, box: Box, *, in_group: bool) -> Part:
     """The read of the tensor map, through its own proxy."""
-    event = replace(
-        call.event("R", "M", "WEAK", "ASYNC", "BULK", "DESC", "SRC", proxy=Proxy.TENSORMAP),
-    )
+    event = call.event("R", "M", "WEAK", "ASYNC", "BULK", "DESC", "SRC", proxy=Proxy.TENSORMAP)
     track = BULK_GROUP if in_group else frozenset[str]()
     return Part("read", AddressOf(box.map.name), event, "$map", track=track)
 

@@ -16,18 +16,13 @@ from memmodel.litmus.condition import Question
 from memmodel.litmus.declarations import Declarations
 from memmodel.litmus.lexer import shorten
 from memmodel.litmus.syntax import (
-    And,
-    Compare,
-    Condition,
     Group,
     Instruction,
     Label,
     LocValue,
     Mem,
-    Not,
     Number,
     Operand,
-    Or,
     Pair,
     Reg,
     RegValue,
@@ -35,6 +30,8 @@ from memmodel.litmus.syntax import (
     Term,
     Thread,
     Variable,
+    root_of,
+    terms_of,
 )
 from memmodel.ptx import Space
 from memmodel.source import Span
@@ -86,7 +83,7 @@ def check_names(
     for thread in threads:
         known[thread.name] |= assigned(thread.body)
     _check_bodies(checked, known, implicit)
-    for term in (*question.shown, *_terms(question.condition)):
+    for term in (*question.shown, *terms_of(question.condition)):
         _check_term(term, checked, known)
     return checked
 
@@ -134,7 +131,7 @@ def _check_aliases(variables: dict[str, Variable], declarations: Declarations) -
                 raise _unknown("variable", here.alias_of, variables, declarations.mentions[here.name])
             here = variables[here.alias_of]
         done.update(path)
-        root = _root(variables, variable.name)
+        root = root_of(variables, variable.name)
         if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
             hint = f"`{root.name}` {'is' if root.space is Space.SHARED else 'is not'} .shared"
             raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, hint)
@@ -154,13 +151,6 @@ def _check_tensormaps(variables: dict[str, Variable], declarations: Declarations
         if data.tensormap is not None or size > elements:
             hint = f"the tensor has {size} elements"
             raise InputError(f"`{data.name}` has {elements} elements", where, hint)
-
-
-def _root(variables: dict[str, Variable], name: str) -> Variable:
-    variable = variables[name]
-    while variable.alias_of is not None:
-        variable = variables[variable.alias_of]
-    return variable
 
 
 # ---- instructions --------------------------------------------------------------------------------------------
@@ -216,7 +206,7 @@ def _check_target(item: Instruction, labels: list[str]) -> None:
 def _check_instance(symbol: Sym, checked: Checked) -> None:
     if symbol.cta is None:
         return
-    if symbol.name not in checked.variables or _root(checked.variables, symbol.name).space not in PER_CTA:
+    if symbol.name not in checked.variables or root_of(checked.variables, symbol.name).space not in PER_CTA:
         raise _one_instance(symbol)
     if _instances(symbol.name, symbol.cta, checked) == 0:
         raise InputError(f"`{symbol.name}` has no instance in CTA {symbol.cta}", symbol.span, _places(checked))
@@ -257,19 +247,6 @@ def _implicit(register: Reg, checked: Checked) -> Sym:
 # ---- the question --------------------------------------------------------------------------------------------
 
 
-def _terms(condition: Condition) -> Iterator[Term]:
-    pending = [condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Compare):
-            yield node.left
-            yield node.right
-        elif isinstance(node, (And, Or)):
-            pending.extend(reversed(node.items))
-        elif isinstance(node, Not):
-            pending.append(node.item)
-
-
 def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> None:
     if isinstance(term, Number):
         return
@@ -287,7 +264,7 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
             written = f"{owner}:{term.name.removeprefix('%')}"
             raise InputError(f"`{shorten(term.name)}` is a register of a thread", term.span, f"write {written}")
         raise _unknown("location", term.name, checked.variables, term.span)
-    root = _root(checked.variables, term.name)
+    root = root_of(checked.variables, term.name)
     if term.index >= len(root.init):
         what = f"the last is {term.name}[{len(root.init) - 1}]" if root.array else f"`{term.name}` is no array"
         raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)
@@ -306,7 +283,7 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
 
 def _instances(name: str, cta: int | None, checked: Checked) -> int:
     """In how many CTAs of the test (or of those numbered `cta`) a .shared variable has an instance."""
-    own = _root(checked.variables, name).cta
+    own = root_of(checked.variables, name).cta
     numbers = {thread.place.cta_id: thread.place.cta for thread in checked.threads}.values()
     return sum(1 for number in numbers if own in (None, number) and cta in (None, number))
 

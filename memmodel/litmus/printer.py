@@ -53,11 +53,6 @@ def print_litmus(test: LitmusTest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_instruction(instruction: Instruction, layout: Layout = Layout.BLOCKS) -> str:
-    """One instruction without its `;`, registers with `%`."""
-    return _instruction(instruction, layout, frozenset())
-
-
 # ---- layouts -------------------------------------------------------------------------------------------------
 
 

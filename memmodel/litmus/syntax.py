@@ -6,6 +6,7 @@ Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says w
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -166,6 +167,14 @@ class Variable:
     span: Span = _span()
 
 
+def root_of(variables: Mapping[str, Variable], name: str) -> Variable:
+    """The variable of that name, or the one that it is finally an alias of. The aliases must not form a circle."""
+    variable = variables[name]
+    while variable.alias_of is not None:
+        variable = variables[variable.alias_of]
+    return variable
+
+
 @dataclass(frozen=True, slots=True)
 class RegisterInit:
     """`P0:r0 = 3` or `P0:r0 = x` (an address) in the init block."""
@@ -238,6 +247,20 @@ class Always:
 
 
 Condition = Compare | And | Or | Not | Always
+
+
+def terms_of(condition: Condition) -> Iterator[Term]:
+    """The terms of a condition, in order."""
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Compare):
+            yield node.left
+            yield node.right
+        elif isinstance(node, And | Or):
+            pending.extend(reversed(node.items))
+        elif isinstance(node, Not):
+            pending.append(node.item)
 
 
 class Quantifier(Enum):
