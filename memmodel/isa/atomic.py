@@ -140,7 +140,7 @@ ROWS = (
         tuple(HALVES),
         tuple(op for op in TYPES if op not in ("exch", "cas")),
         ("[a]", "b"),
-        f"as atom, the value read seen by nobody; {_DEFAULTS}; published tables write .acquire and .acq_rel too, which gives a warning",
+        f"as atom, the value read seen by nobody; {_DEFAULTS}; .acquire and .acq_rel in tables only, with a warning",
         {
             word: (f"PTX has no red.{word}", f"write atom.{word}, with _ as destination if its result is not used")
             for word in (*_ATOM_ONLY, "exch", "cas")
