@@ -5,6 +5,8 @@ In: LitmusTest, the events of one pass. Out: Domains (docs/executions.md, "Choic
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from memmodel.events.graph import EventGraph
 from memmodel.events.values import FEW
 from memmodel.isa import Program, ops
@@ -28,15 +30,18 @@ def most_rounds(code: tuple[Program, ...], bound: int) -> int:
 
 
 def grow(graph: EventGraph, domains: Domains, seeds: set[int]) -> bool:
-    """Add the values that writes may write to the domains of their locations; did any domain change?"""
+    """Add the values that writes may write to the domains of their locations; did any domain change?
+
+    `seeds` may come out of thin air where values go round: a write depends on a read that may read from it.
+    """
+    circular = _circular(graph)
     grown = False
     for event in graph.events:
         if event.thread is None or not event.is_write or event.value is None:
             continue
-        values = None if event.value.bits is not None else set(event.value.cases)
-        if values is not None and event.value.deps:
-            values |= seeds
+        written = None if event.value.bits is not None else set(event.value.cases)
         for location in event.at(graph.logic):
+            values = written | seeds if written is not None and location in circular else written
             known = domains[location]
             if known is None or (values is not None and values <= known):
                 continue
@@ -44,6 +49,28 @@ def grow(graph: EventGraph, domains: Domains, seeds: set[int]) -> bool:
             domains[location] = merged
             grown = True
     return grown
+
+
+def _circular(graph: EventGraph) -> set[Location]:
+    """Locations whose values may depend on themselves, through reads and writes of data."""
+    after: dict[Location, set[Location]] = {}
+    for event in graph.events:
+        if event.is_write and event.value is not None:
+            sources = {place for uid in event.value.deps for place in graph.events[uid].at(graph.logic)}
+            for source in sources:
+                after.setdefault(source, set()).update(event.at(graph.logic))
+    found = set()
+    for start in after:
+        seen: set[Location] = set()
+        stack = [start]
+        while stack:
+            for place in after.get(stack.pop(), ()):
+                if place not in seen:
+                    seen.add(place)
+                    stack.append(place)
+        if start in seen:
+            found.add(start)
+    return found
 
 
 def _add_constants(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap, domains: Domains) -> None:
@@ -66,10 +93,17 @@ def _writes(op: ops.Op) -> int:
     return int(isinstance(op, ops.Write))
 
 
-def constants(test: LitmusTest, code: tuple[Program, ...]) -> set[int]:
-    """Constants of the condition and of the stores: what a cycle of copies may produce out of thin air."""
-    found = {step.op.value.value for program in code for step in program.steps
-             if isinstance(step.op, ops.Write) and isinstance(step.op.value, ops.Const)}  # fmt: skip
+def constants(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap) -> set[int]:
+    """Constants of the program and of the condition: what a cycle of copies may produce out of thin air."""
+    found: set[int] = set()
+    for thread, program in zip(test.threads, code, strict=True):
+        for step in program.steps:
+            for leaf in _leaves(step.op):
+                if isinstance(leaf, ops.Const):
+                    found.add(leaf.value)
+                elif isinstance(leaf, ops.AddressOf):
+                    address = memory.address(leaf.name, leaf.offset, thread.place, leaf.cta)
+                    found.update(() if address is None else (address,))
 
     def visit(condition: Condition) -> None:
         if isinstance(condition, And | Or):
@@ -82,3 +116,23 @@ def constants(test: LitmusTest, code: tuple[Program, ...]) -> set[int]:
 
     visit(test.condition)
     return found
+
+
+def _leaves(op: object) -> Iterator[ops.Expr]:
+    """The leaves of every expression of a step, its memory addresses left out: those name places, not values."""
+    if isinstance(op, ops.Issue):
+        for part in op.parts:
+            yield from _leaves(part)
+        return
+    for name in ("value", "when", "count", "bytes", "parity", "state"):
+        expr = getattr(op, name, None)
+        if isinstance(expr, ops.Const | ops.Get | ops.AddressOf | ops.Apply):
+            yield from _parts(expr)
+
+
+def _parts(expr: ops.Expr) -> Iterator[ops.Expr]:
+    if isinstance(expr, ops.Apply):
+        for arg in expr.args:
+            yield from _parts(arg)
+    else:
+        yield expr

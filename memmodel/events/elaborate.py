@@ -22,7 +22,7 @@ def elaborate(test: LitmusTest, bound: int, *, hang: bool = False) -> EventGraph
     memory = MemoryMap(test)
     code = programs(test)
     domains = first_domains(test, code, memory)
-    seeds = constants(test, code)
+    seeds = constants(test, code, memory)
     for _ in range(most_rounds(code, bound)):
         graph = Walk(test, code, memory, domains, bound, hang=hang).all_threads()
         if not grow(graph, domains, seeds):
