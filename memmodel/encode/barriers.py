@@ -68,11 +68,12 @@ def incomplete_barriers(graph: EventGraph) -> list[Incomplete]:
         arriving = arrives.get(generation, [])
         by_thread = _by_thread(logic, arriving)
         needed = _needed(graph, generation[0], arriving + members)
-        counts = count(logic, _arrived_or_gone(graph, generation[0], by_thread))
+        counts = count(logic, list(by_thread.values()))
+        complete = _complete(graph, generation[0], by_thread, needed)
         for event, formula in members:
             stuck = logic.both(formula, at.get(event.uid, FALSE))
             if stuck != FALSE:
-                logic.require(-stuck, -logic.disj(counts[needed:]))
+                logic.require(-stuck, -complete)
                 found.append(Incomplete(event.uid, stuck, generation[0], counts, needed))
     return found
 
@@ -134,7 +135,7 @@ def _members(
         return lambda event: TRUE
     threads = sorted(by_thread)
     counts = count(logic, [by_thread[t] for t in threads])
-    enough = logic.disj(count(logic, _arrived_or_gone(graph, resource, by_thread))[needed:])
+    enough = _complete(graph, resource, by_thread, needed)
     for _, formula in waiting:
         logic.require(-formula, enough)
     if len(threads) <= needed:
@@ -159,10 +160,14 @@ def _by_thread(logic: Logic, arriving: list[tuple[Event, int]]) -> dict[int, int
     return found
 
 
-def _arrived_or_gone(graph: EventGraph, resource: Resource, by_thread: dict[int, int]) -> list[int]:
-    """For each thread that could arrive: it does, or it has exited (no barrier waits for those: "exit")."""
+def _complete(graph: EventGraph, resource: Resource, by_thread: dict[int, int], needed: int) -> int:
+    """A generation is complete: enough threads arrive, or all others have exited ("exit": nobody waits for those)."""
+    logic = graph.logic
+    arrived = logic.disj(count(logic, list(by_thread.values()))[needed:])
     threads = [i for i in range(len(graph.test.threads)) if i in by_thread or _takes_part(graph, i, resource)]
-    return [graph.logic.either(by_thread.get(i, FALSE), graph.exited[i]) for i in threads]
+    if len(threads) < needed:
+        return arrived
+    return logic.either(arrived, logic.conj(logic.either(by_thread.get(i, FALSE), graph.exited[i]) for i in threads))
 
 
 def _needed(graph: EventGraph, resource: Resource, halves: list[tuple[Event, int]]) -> int:
@@ -205,9 +210,14 @@ def _exits(graph: EventGraph, arrives: Halves, waits: Halves) -> list[tuple[int,
     logic = graph.logic
     found = []
     for (resource, number), waiting in waits.items():
-        arriving = _by_thread(logic, arrives.get((resource, number), []))
+        halves = arrives.get((resource, number), [])
+        arriving = _by_thread(logic, halves)
+        needed = _needed(graph, resource, halves + waiting)
+        if needed < 0 or all(exited == FALSE for exited in graph.exited):
+            continue
+        few = -logic.disj(count(logic, list(arriving.values()))[needed:])
         for thread, exited in enumerate(graph.exited):
-            gone = logic.both(exited, -arriving.get(thread, FALSE))
+            gone = logic.conj((exited, -arriving.get(thread, FALSE), few))
             if gone != FALSE and _takes_part(graph, thread, resource):
                 found += [(thread, wait.uid, logic.both(gone, formula)) for wait, formula in waiting]
     return found

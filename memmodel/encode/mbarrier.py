@@ -184,7 +184,8 @@ class _Object:
         self.counting = counting
         arrivals = sum(self.updates[i].step.count for i in counting if self.updates[i].step.action == "arrive")
         drops = any(self.updates[i].step.drop for i in counting)
-        self.most = arrivals if drops or not self.size else arrivals // self.size
+        # A drop may leave phases that need no arrival: any update may end one.
+        self.most = len(counting) if drops or not self.size else arrivals // self.size
         for i in counting:
             update = self.updates[i]
             if self.most == 0:
@@ -205,6 +206,8 @@ class _Object:
                     logic.require(-self.updates[i].phase[later], self.over[k])
         for i in counting:
             self._ends_and_excess(i, sizes)
+        for i in self.invals:
+            self._is_bad(i, logic.both(self.updates[i].present, -self.live[i]))
 
     def _phases_follow_the_order(self, i: int, j: int) -> None:
         logic, a, b = self.logic, self.updates[i], self.updates[j]
@@ -278,6 +281,10 @@ class _Object:
             over.append(before)
         return over
 
+    def _is_bad(self, i: int, formula: int) -> None:
+        uid = self.updates[i].event.uid
+        self.whole.bad[uid] = self.logic.either(self.whole.bad.get(uid, FALSE), formula)
+
     def _ends_and_excess(self, i: int, sizes: list[Cases]) -> None:
         """An update after which its phase is complete is the last of the phase; an arrive beyond the count is bad."""
         logic, update = self.logic, self.updates[i]
@@ -311,8 +318,7 @@ class _Object:
         update.ends = logic.disj(ends)
         if update.step.no_complete:
             bad.append(update.ends)
-        row = self.whole.bad
-        row[update.event.uid] = logic.either(row.get(update.event.uid, FALSE), logic.disj(bad))
+        self._is_bad(i, logic.disj(bad))
         for number, formula in (update.step.pending or {}).items():
             none = -self.live[i] if number == 0 else FALSE
             logic.require(-update.present, -formula, before.get(number, FALSE), none)

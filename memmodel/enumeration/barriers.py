@@ -38,15 +38,17 @@ class Company:
 class _Generation:
     """The halves of one generation by thread; each thread has at most one arrive and one wait in it."""
 
-    exited: frozenset[int]
+    company: Company
     arrives: dict[int, int] = field(default_factory=dict)
     waits: dict[int, int] = field(default_factory=dict)
     asked: int = -1
 
     @property
     def gone(self) -> frozenset[int]:
-        """The threads that have exited without arriving: nobody waits for them."""
-        return self.exited.difference(self.arrives)
+        """If too few arrive, and all others have exited: those others. Nobody waits for them."""
+        gone = self.company.exited.difference(self.arrives)
+        everyone = len(self.arrives) + len(gone) == self.company.size
+        return gone if len(self.arrives) < self.count <= self.company.size and everyone else frozenset()
 
     @property
     def complete(self) -> bool:
@@ -68,7 +70,7 @@ def generations(
         key = (one.thread, one.half.half, one.half.resource)
         number = seen.get(key, 0)
         seen[key] = number + 1
-        generation = found.setdefault((one.half.resource, number), _Generation(sizes[one.half.resource].exited))
+        generation = found.setdefault((one.half.resource, number), _Generation(sizes[one.half.resource]))
         if one.half.half == "arrive":
             generation.arrives[one.thread] = one.event
             generation.asked = max(generation.asked, one.half.count or sizes[one.half.resource].size)
