@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memmodel.isa.fragments import unfinished_registers
 from memmodel.isa.memory import MemoryMap
 from memmodel.isa.ops import AddressOf, Expr, Fence, Issue, Mbarrier, Op, Part, Signal
 from memmodel.isa.program import Program, Step
@@ -25,6 +26,7 @@ def hazards(test: LitmusTest, programs: tuple[Program, ...]) -> Iterator[Hazard]
     steps = [step for program in programs for step in program.steps]
     for program in programs:
         yield from _unfenced(program)
+        yield from unfinished_registers(program)
     yield from _mixed_groups(steps)
     yield from _unmet_bytes(steps)
     yield from _missed_spaces(steps, memory)
