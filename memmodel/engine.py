@@ -5,6 +5,7 @@ In: LitmusTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is un
 
 from __future__ import annotations
 
+from memmodel import sizes
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, TooLarge
@@ -31,6 +32,11 @@ def answer(
     Raises InputError for a test that cannot be run; a test beyond a limit is answered as undecided.
     """
     budget = budget or Budget()
+    names = sizes.mixed(test)
+    if names:
+        coarse = answer(sizes.as_one_place(test, names), model, engine=engine, budget=budget, bound=bound)
+        told = any(check.name == "data-race" for check in model.flags)
+        return sizes.judge(test, names, coarse, races_told=told)
     chosen = choose(test, engine, bound)
     try:
         if chosen == "enumerate":
@@ -49,6 +55,8 @@ def outcomes(
 ) -> Outcomes:
     """All final states of a test under a model."""
     budget = budget or Budget()
+    if names := sizes.mixed(test):
+        return Outcomes((), engine, complete=False, reason=f"accesses of different sizes overlap in {', '.join(names)}")
     chosen = choose(test, engine, bound)
     try:
         if chosen == "enumerate":

@@ -84,6 +84,9 @@ class MemoryMap:
                 number += 1
                 base = number * STRIDE
                 self._bases[variable.name, owner] = base
+                if root.one_place:
+                    self._as_one_place(variable, Location(root.name, 0, owner, root.space), base, size * len(root.init))
+                    continue
                 for index, value in enumerate(root.init):
                     location = Location(root.name, index, owner, root.space)
                     self._cells[base + index * size] = Cell(location, (self._virtual(variable), index))
@@ -93,6 +96,13 @@ class MemoryMap:
             if variable.tensormap is not None:
                 for location in [where for where in self.initial if where.name == variable.name]:
                     self.initial[location] = self._bases[variable.tensormap, None]
+
+    def _as_one_place(self, variable: Variable, location: Location, base: int, size: int) -> None:
+        """Every byte of a variable is one location (`memmodel.sizes`)."""
+        for offset in range(size):
+            self._cells[base + offset] = Cell(location, (self._virtual(variable), 0))
+        if variable.alias_of is None:
+            self.initial[location] = self.root(variable.name).init[0]
 
     def root(self, name: str) -> Variable:
         """The variable that `name` is, or is finally an alias of."""
@@ -135,6 +145,7 @@ class MemoryMap:
         if name not in self._variables:
             return None
         root = self.root(name).name
+        index = 0 if self.root(name).one_place else index
         found = [
             where
             for where in self.initial

@@ -149,6 +149,7 @@ class Variable:
     `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
     `tensormap`: a tensor map (128 bytes, one element) of that variable, seen as a tensor of `shape` (empty: one row of
     all elements) that is copied in boxes of `box` (empty: all of it); both count elements, innermost dimension first.
+    `one_place`: set by `memmodel.sizes`, never by a file: all its bytes are one location.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Variable:
     tensormap: str | None = None
     box: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
+    one_place: bool = field(default=False, compare=False, repr=False)
     span: Span = _span()
 
 

@@ -23,7 +23,7 @@ class Kind(Enum):
 
 def kind_of(flag: str) -> Kind:
     """The kind of a flag, by its name."""
-    if flag == "data-race":
+    if flag in ("data-race", "mixed-size-race"):
         return Kind.RACE
     if flag == "tensor-memory-hazard":
         return Kind.HAZARD
