@@ -96,9 +96,8 @@ def judge(test: LitmusTest, names: frozenset[str], coarse: Answer, *, races_told
     if races:
         reason = "a mixed-size data race switches the axioms off (Limitations on Mixed-size Data-races)"
     else:
-        reason = (
-            f"accesses of different sizes overlap in {listed}: no race between them, but their values are not modelled"
-        )
+        none = "no race between them" if races_told else "this model reports no races"
+        reason = f"accesses of different sizes overlap in {listed}: {none}, and their values are not modelled"
     others = tuple(race for race in coarse.races if race.flag != "data-race")
     flags = tuple(flag for flag in coarse.flags if flag != "data-race") + ((FLAG,) if races else ())
     return replace(
