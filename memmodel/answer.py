@@ -97,6 +97,7 @@ class Answer:
     never). `axioms`: for never, the axioms that forbid the condition. `bound`: not None when a loop was cut after that
     many iterations and the answer speaks only of executions up to there. `reason`: why it is undecided or vacuous.
     `hang`: what is missing, one sentence for each thread that waits for ever in some execution; () if none does.
+    `with_condition`: the flags raised in some execution that satisfies the condition; None: not looked for.
     """
 
     observation: Observation
@@ -111,6 +112,7 @@ class Answer:
     times: Times = Times()
     events: int = 0
     hang: tuple[str, ...] = ()
+    with_condition: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def check(
     loaded = load(model)
     reading = 1000 * (perf_counter() - started)
     found = judge(parsed, loaded, engine=engine, budget=budget, bound=bound)
+    found = engines.with_condition(parsed, loaded, found, budget=budget, bound=bound)
     found = replace(found, times=replace(found.times, parse=reading))
     return Report.of(parsed, loaded, found, expected_word(parsed, loaded.name))
 

@@ -5,6 +5,8 @@ In: LitmusTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is un
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memmodel import sizes
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
@@ -13,7 +15,7 @@ from memmodel.litmus.syntax import LitmusTest
 
 ENGINES = ("auto", "z3", "enumerate")
 
-FEW = 300
+FEW = 100_000
 """Up to about this many candidate executions, trying them all is faster than starting the solver."""
 
 
@@ -48,6 +50,23 @@ def answer(
         return solve_answer(test, model, budget=budget, bound=bound, races=races)
     except TooLarge as error:
         return Answer(Observation.UNDECIDED, chosen, reason=error.message)
+
+
+def with_condition(test: LitmusTest, model: Model, found: Answer, *, budget: Budget, bound: int) -> Answer:
+    """The answer, with the flags that are also raised in some execution that satisfies the condition."""
+    flags = tuple(flag for flag in found.flags if any(check.name == flag for check in model.flags))
+    if flags and found.observation is Observation.SOMETIMES:
+        from memmodel.solve.z3_engine import raised_with_condition
+
+        try:
+            flags = raised_with_condition(test, model, flags, budget=budget, bound=bound)
+        except TooLarge:
+            return found
+    elif found.observation in (Observation.NEVER, Observation.VACUOUS):
+        flags = ()
+    elif found.observation is Observation.UNDECIDED:
+        return found
+    return replace(found, with_condition=flags)
 
 
 def outcomes(

@@ -17,7 +17,7 @@ from multiprocessing import active_children
 from pathlib import Path
 from time import perf_counter
 
-from memmodel import api, litmus
+from memmodel import api, engine, litmus
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, TooLarge
@@ -52,12 +52,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run."""
+    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run.
+
+    `thorough`: also look which flags are raised in executions that satisfy the condition.
+    """
 
     engine: str = "auto"
     budget: Budget = field(default_factory=Budget)
     bound: int = 3
     against: str | None = None
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,8 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
     def under(name: str) -> list[Entry]:
         model = _model(name)
         found = api.judge(test, model, engine=settings.engine, budget=settings.budget, bound=settings.bound)
+        if settings.thorough:
+            found = engine.with_condition(test, model, found, budget=settings.budget, bound=settings.bound)
         found = replace(found, times=replace(found.times, parse=reading))
         report = Report.of(test, model, found, job.expected or expected_word(test, settings.against or model.name))
         return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]

@@ -16,6 +16,7 @@ from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.options import (
     Bound,
     BudgetText,
+    CheckedModels,
     Engine,
     EngineName,
     File,
@@ -66,18 +67,18 @@ def _options(
 @guarded
 def check(
     files: Files,
-    model: ModelNames = None,
+    model: CheckedModels = None,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
     json_out: JsonOut = None,
     readings: Annotated[
-        bool, typer.Option("--readings", help="Ask the default model and every other reading of the documents.")
+        bool, typer.Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
     ] = False,
 ) -> Exit:
-    """Say what happens to each test's condition, whether that is expected, and why.
+    """Say what happens to each test's condition, and why.
 
-    Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided. With --readings the answer is forbidden, allowed or
+    Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided. With --readings the answer is forbidden, allowed or
     depends, and the code 0 if it is one of them under every model.
     """
     from memmodel import suite
@@ -85,7 +86,7 @@ def check(
     from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.report.text import explain
 
-    settings = suite.Settings(engine.value, parse_budget(budget), bound)
+    settings = suite.Settings(engine.value, parse_budget(budget), bound, thorough=True)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
@@ -149,7 +150,7 @@ def suite(
     budget: BudgetText = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every test.")] = False,
 ) -> Exit:
-    """Run every test below the paths and compare with what is expected.
+    """Run many tests and list those that are not as expected.
 
     Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
     words: `--model my.cat --against ptx-9.3` shows what changes.
@@ -194,7 +195,10 @@ def fmt(
     layout: Annotated[Layout | None, typer.Option("--layout", help="Default: the file's own.")] = None,
     in_place: Annotated[bool, typer.Option("--in-place", "-i", help="Rewrite the file.")] = False,
 ) -> Exit:
-    """Print a test in its canonical form; --layout translates it into a test that means the same."""
+    """Print a test in its canonical form, or in the other layout.
+
+    What --layout prints means the same; what the other layout cannot say is refused.
+    """
     from memmodel.isa.convert import convert
     from memmodel.litmus import parse_litmus, print_litmus
     from memmodel.source import Source
@@ -216,7 +220,7 @@ def names(
         str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
     ] = None,
 ) -> Exit:
-    """List the sets and relations that a model may use, with their meaning.
+    """List the sets and relations that a cat file may use.
 
     With --model also what that model defines and checks, and for the default model the decisions behind it.
     """
@@ -231,7 +235,10 @@ def names(
 @app.command()
 @guarded
 def models() -> Exit:
-    """List the shipped models, and the readings of the default model with the decision that each turns around."""
+    """List the shipped models, and the readings of the default.
+
+    A reading is the default model with one open question of the documents answered the other way.
+    """
     from memmodel.cli.listing import shipped
 
     say("\n".join(shipped()))

@@ -42,6 +42,7 @@ def record(report: Report) -> Record:
         "hang": list(answer.hang),
         "hazards": [finding(report, race) for race in report.found(Kind.HAZARD)],
         "undefined": [finding(report, race) for race in report.found(Kind.UNDEFINED)],
+        "flags_with_condition": None if answer.with_condition is None else list(answer.with_condition),
     }
 
 

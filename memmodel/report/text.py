@@ -114,6 +114,8 @@ def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
     count = len(found.states)
     satisfying = sum(state.satisfies for state in found.states)
     lines.append(f"{count} final state{'' if count == 1 else 's'}, {satisfying} satisfying the condition (marked *)")
+    if not found.states and found.complete:
+        lines.append("no execution reaches the end of every thread; check says what waits")
     if found.bound is not None:
         lines.append(f"only for executions with at most {found.bound} iterations of each loop (--bound)")
     if not found.complete:
@@ -133,6 +135,10 @@ def _flagged(report: Report, flag: str, style: Style) -> list[str]:
         lines.append(f"  {style(word, 'warning')} {events}")
         if why := why_unordered(race):
             lines.append(f"    {why}")
+    told = report.answer.with_condition
+    if races and told is not None and report.answer.observation is Observation.SOMETIMES:
+        both = "in some" if flag in told else "in none"
+        lines.append(f"    this happens {both} of the executions that satisfy the condition")
     if len(races) > MAX_RACES:
         lines.append(f"  … and {len(races) - MAX_RACES} more")
     if not races:
@@ -147,4 +153,4 @@ def _where(event: ShownEvent) -> str:
 
 
 def _at(event: ShownEvent) -> str:
-    return f"{event.span.source.name}:{event.span.line}" if event.span else ""
+    return f"line {event.span.line}" if event.span else ""

@@ -209,6 +209,16 @@ def _position(graph: EventGraph, uid: int) -> tuple[object, ...]:
     return (event.thread, event.instruction.span.start, event.tags)
 
 
+def raised_with_condition(
+    test: LitmusTest, model: Model, names: tuple[str, ...], *, budget: Budget, bound: int
+) -> tuple[str, ...]:
+    """Which of these flags are raised in some consistent execution that satisfies the condition. Raises TooLarge."""
+    query = encode(test, model, bound)
+    door = Door(query.graph.logic, budget)
+    asked = [*query.axioms.values(), query.condition]
+    return tuple(name for name in names if door.check([*asked, query.flags[name].raised]) is Found.SAT)
+
+
 def solve_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
     """All final states of a test under a model."""
     query = encode(test, model, bound)
