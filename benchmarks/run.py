@@ -1,6 +1,8 @@
 """Measure memmodel: a suite on both engines, families of tests that grow, and one check from the shell.
 
-    python benchmarks/run.py [suite] [families] [shell] [--suite DIR --expected CSV] [--model M] [--most N]
+    python benchmarks/run.py [suite] [rows] [families] [pipelines] [shell] [options]
+
+rows: the small asynchronous tests, pipelines left out. pipelines: the main loop of a GEMM, stages times iterations.
 
 Prints ratios and curves; asserts nothing. docs/speed.md has the figures of one machine. No section named: all.
 """
@@ -17,9 +19,12 @@ import time
 from pathlib import Path
 
 from families import FAMILIES
+from pipelines import PIPELINES
 
 HERE = Path(__file__).resolve().parent
-SECTIONS = ("suite", "families", "shell")
+SECTIONS = ("suite", "rows", "families", "pipelines", "shell")
+ITERATIONS = 9
+"""Of the longest main loop."""
 
 
 def main() -> None:
@@ -39,31 +44,39 @@ def main() -> None:
         parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     if "suite" in wanted:
         suite(options.suite, options.expected, options.model)
+    if "rows" in wanted:
+        suite(str(HERE.parent / "litmus" / "async"), None, options.model, without="/pipelines/")
     if "families" in wanted:
-        families(options.model, options.most)
+        curves({name: range(2, options.most + 1) for name in FAMILIES}, options.model)
+    if "pipelines" in wanted:
+        curves({name: range(1, ITERATIONS + 1) for name in PIPELINES}, options.model)
     if "shell" in wanted:
         shell()
 
 
-def suite(directory: str | None, expected: str | None, model: str) -> None:
-    """Every test of a suite, one process, each engine: total, median, slowest, and the encoding's share."""
+def suite(directory: str | None, expected: str | None, model: str, without: str | None = None) -> None:
+    """Every test of a suite, one process, each engine: total, median, slowest, and the encoding's share.
+
+    `without`: leave out paths that contain this.
+    """
     from memmodel import api
     from memmodel import suite as runner
     from memmodel.answer import Budget
 
     plan = runner.plan([directory] if directory else [], [model], expected)
+    jobs = [job for job in plan.jobs if not without or without not in Path(job.path).as_posix()]
     api.load(model)
-    print(f"suite: {len(plan.jobs)} tests under {model}, one process")
+    print(f"{directory or 'shipped suite'}: {len(jobs)} tests under {model}, one process")
     print(
         f"  {'engine':<10} {'total s':>8} {'median ms':>10} {'p90 ms':>8} {'slowest ms':>11}  undecided  slowest test"
     )
     for engine in ("z3", "enumerate", "auto"):
         settings = runner.Settings(engine, Budget(effort=100_000_000, seconds=20))
-        runner.run_job(plan.jobs[0], settings)  # imports and caches are not what is measured
+        runner.run_job(jobs[0], settings)  # imports and caches are not what is measured
         took: list[tuple[float, str]] = []
         undecided = 0
         ratios: list[float] = []
-        for job in plan.jobs:
+        for job in jobs:
             started = time.perf_counter()
             (entry,) = runner.run_job(job, settings)
             took.append((1000 * (time.perf_counter() - started), job.path))
@@ -94,7 +107,7 @@ def member(family: str, n: int, model: str) -> dict[str, float | str]:
     from memmodel.source import Source
 
     loaded = api.load(model)
-    test = litmus.parse_litmus(Source(f"{family}-{n}", FAMILIES[family](n)))
+    test = litmus.parse_litmus(Source(f"{family}-{n}", (FAMILIES | PIPELINES)[family](n)))
     solve_answer(
         litmus.parse_litmus(Source("warm", FAMILIES["mp-chain"](2))), loaded, budget=Budget(), bound=3, races=True
     )
@@ -120,12 +133,12 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def families(model: str, most: int) -> None:
-    """Curves over the number of threads."""
-    for family in FAMILIES:
+def curves(members: dict[str, range], model: str) -> None:
+    """One table for each family: over the number of threads, or of iterations."""
+    for family, sizes in members.items():
         print(f"{family} under {model}, z3")
         print("    n  events    nodes  encode ms  solve ms  ratio  peak MB  races  answer")
-        for n in range(2, most + 1):
+        for n in sizes:
             command = [sys.executable, str(HERE / "run.py"), "--one", family, str(n), "--model", model]
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE.parent)
             row = json.loads(done.stdout)
