@@ -55,3 +55,7 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,7 +28,7 @@ class Source:
         name = os.fspath(path)
         try:
             if Path(path).is_dir():
-                raise InputError(f"{name}: is a directory, not a file")
+                raise InputError(f"{name}: is a directory, not a file", hint="only `memmodel suite` takes directories")
             with open(path, "rb") as handle:
                 data = handle.read(MAX_BYTES + 1)
         except OSError as error:

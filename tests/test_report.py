@@ -38,15 +38,15 @@ def test_a_reachable_outcome_is_told_with_its_execution_and_races():
     text = report(sometimes(), "never").explain()
     assert text.splitlines() == [
         r"MP under ptx-9.3: sometimes; exists (P1:r0 == 1 /\ P1:r1 == 0) holds; expected never",
-        "  data race between a: W.weak x = 1 (P0, MP.litmus:5) and d: R.weak x = 0 (P1, MP.litmus:6)",
+        "  data race between a: W.weak x = 1 (P0, line 5) and d: R.weak x = 0 (P1, line 6)",
         "    a and d are weak, and nothing synchronizes in between",
         "  an execution that shows it:",
         "        i0: W x = 0",
         "        i1: W y = 0",
-        "    P0   a: W.weak x = 1                  MP.litmus:5",
-        "         b: W.release.gpu y = 1           MP.litmus:6",
-        "    P1   c: R.acquire.gpu y = 1  from b   MP.litmus:5",
-        "         d: R.weak x = 0         from i0  MP.litmus:6",
+        "    P0   a: W.weak x = 1                  line 5",
+        "         b: W.release.gpu y = 1           line 6",
+        "    P1   c: R.acquire.gpu y = 1  from b   line 5",
+        "         d: R.weak x = 0         from i0  line 6",
         "    fr: d -> a",
         "    sync: b -> c",
         "    at the end: P1:r0 = 1, P1:r1 = 0; x = 1, y = 1",
@@ -248,7 +248,7 @@ def test_findings_are_told_by_kind_and_undefined_behaviour_with_its_rule():
     lines = told.explain().splitlines()
     assert "  hang: P0 waits for ever: bar phase 0: 1 of 2 arrivals" in lines
     assert any(line.startswith("  tensor-memory hazard between a: ") for line in lines)
-    assert "  undefined behaviour at d: R.weak x = 0 (P1, MP.litmus:6)" in lines
+    assert "  undefined behaviour at d: R.weak x = 0 (P1, line 6)" in lines
     assert "    rule: An operation breaks the counts. [undefined-mbarrier]" in lines
     record = told.to_json()
     assert [len(record[key]) for key in ("races", "hazards", "undefined", "hang")] == [0, 1, 1, 1]

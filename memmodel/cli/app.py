@@ -78,8 +78,8 @@ def check(
 ) -> Exit:
     """Say what happens to each test's condition, and why.
 
-    Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3 undecided. With --readings the answer is forbidden, allowed or
-    depends, and the code 0 if it is one of them under every model.
+    Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
+    undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
     from memmodel import suite
     from memmodel.api import DEFAULT_MODEL

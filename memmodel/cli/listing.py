@@ -13,7 +13,7 @@ from memmodel import api
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.decisions import decisions
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import InputError, TooLarge, nearest
 from memmodel.report.record import Record, failure
 from memmodel.suite import Entry, Outcome, Plan, Settings, run, summary
 
@@ -65,6 +65,7 @@ def run_suite(
                     tick.hide()
                     say(entry_line(entry, style), out)
             tick.done(group[0].path)
+    _known(settings.against, entries)
     if json_out:
         import json
 
@@ -75,6 +76,19 @@ def run_suite(
         write(junit_out, junit(entries))
     say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
     return worst(map(code, entries))
+
+
+def _known(against: str | None, entries: Sequence[Entry]) -> None:
+    """Raise InputError if no test says what to expect of the model to compare with: its name is wrong."""
+    if against is None or any(entry.outcome is not Outcome.NO_EXPECTATION for entry in entries):
+        return
+    from memmodel.cat import shipped_models
+
+    near = nearest(against, shipped_models())
+    raise InputError(
+        f"--against {against[:80]}: no test says what it expects of this model",
+        hint=f"did you mean {near}?" if near and near != against else None,
+    )
 
 
 def run_readings(

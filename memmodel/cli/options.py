@@ -44,6 +44,12 @@ ModelNames = Annotated[
     list[str] | None,
     typer.Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file; may be repeated."),
 ]
+CheckedModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file; may be repeated. Default: ptx-9.3."
+    ),
+]
 EngineName = Annotated[Engine, typer.Option("--engine", help="Which engine answers.")]
 BudgetText = Annotated[
     str | None,

@@ -29,9 +29,10 @@ def ptx(
     ] = None,
     assemble: Annotated[bool, typer.Option("--assemble", help="Run ptxas; its errors point at the test.")] = False,
 ) -> Exit:
-    """Print each test as a complete PTX module, one kernel that runs its threads.
+    """Print each test as a complete PTX module.
 
-    Exit code: 0 done, 2 bad input or an instruction that ptxas refuses.
+    The module has one kernel, which runs the threads of the test. Exit code: 0 done, 2 bad input or an instruction
+    that ptxas refuses.
     """
     from memmodel.emit import Assembler, Target
 

@@ -67,9 +67,7 @@ def _with_types(test: LitmusTest) -> LitmusTest:
             try:
                 read_instruction(item, typed)
             except InputError as error:
-                hint = (
-                    "write types and state spaces as PTX does (fmt --layout blocks changes the layout, adds no types)"
-                )
+                hint = "write types as PTX does: `memmodel fmt --layout blocks` prints the test with them"
                 raise InputError(f"not a PTX instruction: {error.message}", error.span, hint) from error
     return typed
 

@@ -47,7 +47,7 @@ def draw(report: Report, form: str = "svg") -> str:
     witness = report.execution or answer.counter
     if witness is None:
         why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+        raise InputError(f"{report.path}: no execution to draw: {why}", hint=answer.hang[0] if answer.hang else None)
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)

@@ -25,7 +25,7 @@ class Status(Enum):
     NO_EXPECTATION = "no expectation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """One test under one model.
 
@@ -48,10 +48,11 @@ class Report:
         """The report on an answer."""
         from memmodel.isa.warnings import legality_warnings
         from memmodel.litmus.printer import print_condition
+        from memmodel.report.silence import silence
 
         path = test.source.name if test.source else ""
         question = f"{test.quantifier.value} ({print_condition(test.condition)})"
-        warnings = (*test.warnings, *legality_warnings(test))
+        warnings = (*test.warnings, *legality_warnings(test), *silence(test, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
         return Report(test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules)
 
@@ -91,6 +92,12 @@ class Report:
     def rule(self, flag: str) -> str:
         """What a flag is about, in the words of the model's file; empty where they are missing."""
         return dict(self.rules).get(flag, "")
+
+    def __repr__(self) -> str:
+        """The verdict: whoever types a report into a prompt does not want every event of its executions."""
+        from memmodel.report.text import verdict
+
+        return f"<Report {verdict(self)}>"
 
     def explain(self) -> str:
         """The report as text for a person."""
