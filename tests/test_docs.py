@@ -64,6 +64,17 @@ def test_console_blocks_show_real_output(page: Path, place: Path) -> None:
         assert timeless(played(block, place)) == timeless(block), "MEMMODEL_REWRITE=1 brings the page up to date"
 
 
+def test_pictures_are_what_draw_draws(place: Path) -> None:
+    """docs/img/NAME.svg is the picture of the only shipped test of that name."""
+    for picture in sorted((ROOT / "docs" / "img").glob("*.svg")):
+        (test,) = (ROOT / "litmus").rglob(f"{picture.stem}.litmus")
+        played(f"$ memmodel draw {test.relative_to(ROOT)} -o drawn.svg", place)
+        drawn = (place / "drawn.svg").read_text()
+        if os.environ.get("MEMMODEL_REWRITE") == "1":
+            picture.write_text(drawn)
+        assert picture.read_text() == drawn, "MEMMODEL_REWRITE=1 draws it anew"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pycon_blocks_are_true(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
