@@ -75,11 +75,10 @@ def _cells(test: LitmusTest, thread: Thread) -> list[str]:
 
 
 def _blocks(test: LitmusTest) -> list[str]:
-    lines = ["", *_declarations(test, Layout.BLOCKS)]
-    if len(lines) > 1:
-        lines.append("")
+    declarations = _declarations(test, Layout.BLOCKS)
+    lines = ["", *declarations] if declarations else []
     for thread in test.threads:
-        lines.append(f"thread {thread.name} @ {_place(thread.place, ', ')} {{")
+        lines += ["", f"thread {thread.name} @ {_place(thread.place, ', ')} {{"]
         for item in thread.body:
             text = _item(item, Layout.BLOCKS, frozenset())
             lines.append(text if isinstance(item, Label) else f"    {text};")
