@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.enumeration.barriers import BarrierEvent, combine, Company, meetings, reductions_agree
+from memmodel.enumeration.barriers import BarrierEvent, Company, combine, meetings, reductions_agree
 from memmodel.enumeration.traces import Half, Reduction, Resource
 
 ONE: Resource = ("cta", (0,), (1,))
