@@ -1,6 +1,6 @@
 """What the model ptx-9.3 promises of asynchronous programs: more synchronization never adds an outcome.
 
-Each law compares the final states of a generated program and of a changed one. Known exceptions: none; docs/model.md
+Each law compares the final states of a generated program and of a changed one. Known exceptions: none; docs/limits.md
 says what is no strengthening. The engines are also compared on these programs.
 """
 
@@ -102,7 +102,7 @@ def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
 
 
 def test_a_model_in_which_a_release_is_weaker_breaks_the_law() -> None:
-    """The comparison can fail: here only a relaxed arrive orders tensor memory, and a release no longer does."""
+    """The comparison can fail: here only a relaxed arrive orders anything, and a release no longer does."""
     wrong = parse_model(
         Source("wrong.cat", "irreflexive (rf | fr) ; ((po | [MBARRIVE & RLX] ; mbarobs)+ & loc) as Causality\n")
     )
