@@ -34,8 +34,8 @@ def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
         waiting = waits.get(generation, [])
         inside = _members(logic, graph, generation[0], arrives.get(generation, []), waiting, groups)
         for wait, formula in waiting:
-            for arrive, _ in arrives.get(generation, []):
-                cell = logic.both(inside(arrive), logic.both(formula, inside(wait)))
+            for arrive, present in arrives.get(generation, []):
+                cell = logic.conj((present, inside(arrive), formula, inside(wait)))
                 if cell != FALSE:
                     rel[arrive.uid][wait.uid] = logic.either(rel[arrive.uid].get(wait.uid, FALSE), cell)
     _no_cycle_of_waiting(graph, algebra, rel, halves, _exits(graph, arrives, waits))

@@ -18,7 +18,6 @@ from memmodel.isa.ops import (
     Mbarrier,
     Read,
     Reduce,
-    Wait,
     Write,
     registers_of,
 )
@@ -88,7 +87,7 @@ def _lasting(op: object) -> bool:
         return op.when is None
     if isinstance(op, Mbarrier):
         return op.action != "test"
-    return isinstance(op, Barrier | Reduce | Issue | Commit | Wait)
+    return isinstance(op, Barrier | Reduce | Issue | Commit)
 
 
 def _reads(op: object, step: Step) -> frozenset[str]:
