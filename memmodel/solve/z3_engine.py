@@ -206,7 +206,8 @@ def _position(graph: EventGraph, uid: int) -> tuple[object, ...]:
     event = graph.events[uid]
     if event.instruction is None:
         return (uid,)
-    return (event.thread, event.instruction.span.start, event.tags)
+    part = 0 if event.issue is None else event.uid - event.issue
+    return (event.thread, event.instruction.span.start, event.tags, part)
 
 
 def raised_with_condition(
