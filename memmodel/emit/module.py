@@ -20,7 +20,7 @@ from memmodel.isa import programs, read_instruction
 from memmodel.isa.facts import instructions
 from memmodel.isa.memory import MemoryMap
 from memmodel.litmus.printer import print_condition
-from memmodel.litmus.syntax import And, Compare, Condition, Layout, LitmusTest, LocValue, Not, Or, RegValue, Term
+from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, RegValue, Term, root_of, terms_of
 from memmodel.ptx import Space
 from memmodel.source import Span
 
@@ -125,7 +125,7 @@ class _Writer:
         self._add("// Parameters: the output buffer (8 bytes for each slot)" + self._parameter_text() + ".")
         for slot, term in enumerate(self.results):
             self._add(f"// out[{slot}]: {_term(term)}")
-        for term in _terms(self.test.condition, self.test.shown):
+        for term in (*terms_of(self.test.condition), *self.test.shown):
             if isinstance(term, LocValue) and term not in self.results:
                 self._add(f"// {_term(term)}: in memory when all CTAs are done")
         question = _one_line(print_condition(self.test.condition, Layout.BLOCKS))
@@ -324,33 +324,17 @@ def _results(test: LitmusTest) -> Iterator[Term]:
     """What the kernel stores: registers, and shared memory, which ends with the kernel."""
     variables = {variable.name: variable for variable in test.variables}
     seen: set[tuple[object, ...]] = set()
-    for term in _terms(test.condition, test.shown):
+    for term in (*terms_of(test.condition), *test.shown):
         key: tuple[object, ...] = ()
         if isinstance(term, RegValue):
             key = (term.thread, term.register)
         elif isinstance(term, LocValue):
-            root = variables[term.name]
-            while root.alias_of is not None:
-                root = variables[root.alias_of]
+            root = root_of(variables, term.name)
             if root.space is Space.SHARED and root.mbarrier is None:
                 key = (term.name, term.index, term.cta)
         if key and key not in seen:
             seen.add(key)
             yield term
-
-
-def _terms(condition: Condition, shown: tuple[Term, ...]) -> Iterator[Term]:
-    pending: list[Condition] = [condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Compare):
-            yield node.left
-            yield node.right
-        elif isinstance(node, And | Or):
-            pending.extend(reversed(node.items))
-        elif isinstance(node, Not):
-            pending.append(node.item)
-    yield from shown
 
 
 def _term(term: Term) -> str:

@@ -5,7 +5,7 @@ In: LitmusTest. Out: Question: for final registers and memory, a key: two execut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 
@@ -26,6 +26,7 @@ from memmodel.litmus.syntax import (
     Or,
     RegValue,
     Term,
+    terms_of,
 )
 
 Memory = Mapping[Location, int]
@@ -35,18 +36,6 @@ Registers = Sequence[Mapping[str, int]]
 Key = bool | tuple[int, ...]
 
 _COMPARE: dict[str, Callable[[int, int], bool]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
-
-
-def terms_of(condition: Condition) -> Iterator[Term]:
-    """The terms of a condition, in order."""
-    if isinstance(condition, Compare):
-        yield condition.left
-        yield condition.right
-    elif isinstance(condition, And | Or):
-        for item in condition.items:
-            yield from terms_of(item)
-    elif isinstance(condition, Not):
-        yield from terms_of(condition.item)
 
 
 class Finals:

@@ -31,7 +31,7 @@ from memmodel.isa.ops import (
     Reduce,
     Write,
 )
-from memmodel.litmus.syntax import And, Compare, Condition, LitmusTest, Not, Number, Or
+from memmodel.litmus.syntax import LitmusTest, Number, terms_of
 
 Domain = dict[Location, tuple[int, ...]]
 """The values that reads of each location may return."""
@@ -265,7 +265,7 @@ def _constants(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -
         for expr in (one for step in runner.program.steps for one in _used_as_values(step.op)):
             for leaf in _leaves(expr):
                 found[runner.constant(leaf)] = None
-    found.update(dict.fromkeys(_numbers(test.condition)))
+    found.update(dict.fromkeys(term.value for term in terms_of(test.condition) if isinstance(term, Number)))
     return tuple(found)
 
 
@@ -285,13 +285,3 @@ def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
     elif isinstance(expr, Apply):
         for arg in expr.args:
             yield from _leaves(arg)
-
-
-def _numbers(condition: Condition) -> Iterable[int]:
-    if isinstance(condition, Compare):
-        yield from (term.value for term in (condition.left, condition.right) if isinstance(term, Number))
-    elif isinstance(condition, And | Or):
-        for item in condition.items:
-            yield from _numbers(item)
-    elif isinstance(condition, Not):
-        yield from _numbers(condition.item)

@@ -11,7 +11,7 @@ from memmodel.events.graph import EventGraph
 from memmodel.events.values import FEW
 from memmodel.isa import Program, ops
 from memmodel.isa.memory import Location, MemoryMap
-from memmodel.litmus.syntax import And, Compare, Condition, LitmusTest, Not, Number, Or
+from memmodel.litmus.syntax import LitmusTest, Number, terms_of
 
 Domains = dict[Location, set[int] | None]
 """Integers that reads of a location may return; None: too many to list, reads are wide."""
@@ -104,17 +104,7 @@ def constants(test: LitmusTest, code: tuple[Program, ...], memory: MemoryMap) ->
                 elif isinstance(leaf, ops.AddressOf):
                     address = memory.address(leaf.name, leaf.offset, thread.place, leaf.cta)
                     found.update(() if address is None else (address,))
-
-    def visit(condition: Condition) -> None:
-        if isinstance(condition, And | Or):
-            for item in condition.items:
-                visit(item)
-        elif isinstance(condition, Not):
-            visit(condition.item)
-        elif isinstance(condition, Compare):
-            found.update(term.value for term in (condition.left, condition.right) if isinstance(term, Number))
-
-    visit(test.condition)
+    found.update(term.value for term in terms_of(test.condition) if isinstance(term, Number))
     return found
 
 
