@@ -19,7 +19,7 @@ from memmodel.cat.syntax import Model
 from memmodel.decisions import READINGS, decisions
 from memmodel.errors import TooLarge
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.report.expect import expected_word
+from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
 from memmodel.source import Source
@@ -95,7 +95,10 @@ def outcomes(
 def judge(test: LitmusTest, model: Model, *, engine: str, budget: Budget, bound: int, races: bool = True) -> Answer:
     """Ask the engine; a test beyond a limit comes back as undecided, with the limit as its reason."""
     try:
-        return engines.answer(test, model, engine=engine, budget=budget, bound=bound, races=races)
+        found = engines.answer(
+            test, model, engine=engine, budget=budget, bound=bound, races=races or bool(test.finding)
+        )
+        return about_finding(test.finding, model, found) if test.finding else found
     except TooLarge as error:
         return Answer(Observation.UNDECIDED, engine, reason=error.render())
 

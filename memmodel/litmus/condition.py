@@ -12,6 +12,7 @@ from memmodel.errors import InputError, nearest
 from memmodel.litmus.declarations import thread_name
 from memmodel.litmus.lexer import Reader, Token, shorten
 from memmodel.litmus.syntax import (
+    FINDINGS,
     Always,
     And,
     Compare,
@@ -41,6 +42,7 @@ class Question:
     quantifier: Quantifier
     condition: Condition
     shown: tuple[Term, ...]
+    finding: str | None = None
 
 
 def begins_question(token: Token, after: Token) -> bool:
@@ -64,8 +66,29 @@ def read_question(reader: Reader) -> Question:
         hint = f"did you mean {close}?" if close else "a test ends with a question such as `exists (P1:r0 == 1)`"
         raise reader.wanted("exists, ~exists or forall", hint)
     reader.next()
+    finding = _finding(reader, quantifier)
+    if finding is not None:
+        return Question(quantifier, Always(), shown, finding)
     condition = _condition(reader)
     return Question(quantifier, condition, shown)
+
+
+def _finding(reader: Reader, quantifier: Quantifier) -> str | None:
+    """`race`, `hang`, `hazard` or `undefined` as all of the condition, with or without parentheses; else None."""
+    bracketed = reader.token.kind == "("
+    word = reader.ahead() if bracketed else reader.token
+    after = reader.ahead(2 if bracketed else 1)
+    if word.text not in FINDINGS or after.kind in ("[", "@", *_OPERATORS) or after.text in _OPERATORS:
+        return None
+    if bracketed and after.kind != ")":
+        return None
+    if quantifier is Quantifier.FORALL:
+        raise InputError(f"`forall {word.text}` asks nothing", reader.span(word), "ask with exists or ~exists")
+    for _ in range(3 if bracketed else 1):
+        reader.next()
+    if reader.token.kind != "end":
+        raise reader.wanted("the end of the file")
+    return word.text
 
 
 def _locations(reader: Reader) -> tuple[Term, ...]:

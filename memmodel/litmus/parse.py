@@ -46,6 +46,7 @@ def parse_litmus(source: Source) -> LitmusTest:
         question.quantifier,
         question.condition,
         question.shown,
+        question.finding,
         layout,
         source,
         tuple(checked.warnings),

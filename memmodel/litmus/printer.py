@@ -48,8 +48,7 @@ def print_litmus(test: LitmusTest) -> str:
     lines += _columns(test) if layout is Layout.COLUMNS else _blocks(test)
     if test.shown:
         lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in test.shown) + "]")
-    question = _condition(test.condition, layout)
-    lines.append(f"{test.quantifier.value} {question if question == 'true' else f'({question})'}")
+    lines.append(print_question(test))
     return "\n".join(lines) + "\n"
 
 
@@ -223,6 +222,13 @@ def _location(term: LocValue) -> str:
     cta = "" if term.cta is None else f"@cta{term.cta}"
     index = f"[{term.index}]" if term.index else ""
     return f"{term.name}{cta}{index}"
+
+
+def print_question(test: LitmusTest) -> str:
+    """`exists (…)`, `exists true` or `exists race`, as the layout spells it."""
+    question = test.finding or _condition(test.condition, test.layout)
+    plain = test.finding is not None or question == "true"
+    return f"{test.quantifier.value} {question if plain else f'({question})'}"
 
 
 def print_condition(condition: Condition, layout: Layout = Layout.COLUMNS) -> str:

@@ -265,6 +265,10 @@ def terms_of(condition: Condition) -> Iterator[Term]:
             pending.append(node.item)
 
 
+FINDINGS = ("race", "hang", "hazard", "undefined")
+"""What a question or an Expect line can ask for beside final states."""
+
+
 class Quantifier(Enum):
     """The question a file asks about its condition. Its spelling is the file's."""
 
@@ -289,7 +293,11 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LitmusTest:
-    """A whole test. `description` is its quoted sentences; `shown` its `locations` clause."""
+    """A whole test. `description` is its quoted sentences; `shown` its `locations` clause.
+
+    `finding`: the question is not about final states but whether there is such a finding (`exists race`); the condition
+    is then `true`.
+    """
 
     name: str
     description: tuple[str, ...]
@@ -300,6 +308,7 @@ class LitmusTest:
     quantifier: Quantifier
     condition: Condition
     shown: tuple[Term, ...] = ()
+    finding: str | None = None
     layout: Layout = field(default=Layout.COLUMNS, compare=False)
     source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -7,7 +7,10 @@ words. `never` … `undecided` are observations; `race` and the words after it a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memmodel.answer import Answer, Observation
+from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.syntax import LitmusTest, Quantifier
 from memmodel.report.findings import Kind, kind_of, raised
@@ -44,5 +47,25 @@ def _meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
         return answer.observation.value == word
     if word in (HOLDS, FAILS):
         return answer.observation.answers(quantifier) is (word == HOLDS)
+    return has(answer, word)
+
+
+def has(answer: Answer, word: str) -> bool:
+    """Does the answer have this finding?"""
     kind = FINDINGS[word]
     return bool(answer.hang) if kind is None else kind in map(kind_of, raised(answer))
+
+
+def about_finding(word: str, model: Model, answer: Answer) -> Answer:
+    """The answer to `exists race` and its like, from the answer about all executions."""
+    kind = FINDINGS[word]
+    told = kind is None or any(kind_of(flag.name) is kind for flag in model.flags)
+    if has(answer, word):
+        observation, reason = Observation.SOMETIMES, ""
+    elif not told:
+        observation, reason = Observation.UNDECIDED, f"{model.name} has no rule for this finding"
+    elif answer.observation is Observation.UNDECIDED or "budget" in answer.reason:
+        observation, reason = Observation.UNDECIDED, answer.reason
+    else:
+        observation, reason = Observation.NEVER, "no execution has it"
+    return replace(answer, observation=observation, witness=None, counter=None, axioms=(), reason=reason)

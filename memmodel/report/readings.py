@@ -72,7 +72,8 @@ class ReadingsReport:
         from memmodel.litmus.printer import print_condition
 
         path = test.source.name if test.source else ""
-        question = f"{test.quantifier.value} ({print_condition(test.condition)})"
+        asked = test.finding or f"({print_condition(test.condition)})"
+        question = f"{test.quantifier.value} {asked}"
         readings = (Reading(one, side, answers[side.model or model]) for one in decisions() for side in one.readings)
         return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
 

@@ -51,7 +51,8 @@ class Report:
         from memmodel.report.silence import silence
 
         path = test.source.name if test.source else ""
-        question = f"{test.quantifier.value} ({print_condition(test.condition)})"
+        asked = test.finding or f"({print_condition(test.condition)})"
+        question = f"{test.quantifier.value} {asked}"
         warnings = (*test.warnings, *legality_warnings(test), *silence(test, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
         return Report(test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules)
