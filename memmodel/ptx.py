@@ -30,7 +30,7 @@ class Sem(Enum):
 
 
 class Proxy(Enum):
-    """The method of an access ("Proxies")."""
+    """The method of an access ("Proxies"). READ_ONLY: ld.global.nc, which the model leaves to the texture path."""
 
     GENERIC = "generic"
     SURFACE = "surface"
@@ -38,6 +38,7 @@ class Proxy(Enum):
     CONSTANT = "constant"
     ASYNC = "async"
     TENSORMAP = "tensormap"
+    READ_ONLY = "read-only"
 
 
 class Space(Enum):
@@ -48,6 +49,19 @@ class Space(Enum):
     SHARED = "shared"
     CONST = "const"
     PARAM = "param"
+    TENSOR = "tensor"
+
+
+class Window(Enum):
+    """Where an address has to lie for an instruction that names this state space. GENERIC: anywhere but tensor memory."""
+
+    GENERIC = "generic"
+    GLOBAL = "global"
+    CONST = "const"
+    PARAM = "param"
+    SHARED_CTA = "shared::cta"
+    SHARED_CLUSTER = "shared::cluster"
+    SHARED_OTHER = "shared::cluster, of another CTA"
     TENSOR = "tensor"
 
 
@@ -89,6 +103,11 @@ class Place:
     def cluster_id(self) -> tuple[object, ...]:
         """Identity of the thread's cluster."""
         return (self.gpu, "cta", self.cta) if self.cluster is None else (self.gpu, self.cluster)
+
+    @property
+    def rank(self) -> int:
+        """The number of the CTA in its cluster (%cluster_ctarank)."""
+        return 0 if self.cluster is None else self.cta
 
     def shares(self, scope: Scope, other: Place) -> bool:
         """Does `scope`, specified by a thread here, include a thread at `other`? (PTX "Scope")"""

@@ -17,7 +17,7 @@ from memmodel.emit.target import Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
 from memmodel.isa import programs, read_instruction
-from memmodel.isa.facts import instructions
+from memmodel.isa.constants import instructions
 from memmodel.isa.memory import MemoryMap
 from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, RegValue, Term, root_of, terms_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.isa import minimum_target, read_instruction
-from memmodel.isa.facts import instructions
+from memmodel.isa.constants import instructions
 from memmodel.litmus.syntax import LitmusTest
 
 OLDEST = 30

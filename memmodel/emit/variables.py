@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.emit.address import OURS, Memory, clean, number
 from memmodel.emit.body import Line
-from memmodel.isa.facts import instructions
+from memmodel.isa.constants import instructions
 from memmodel.litmus.objects import TENSORMAP_BYTES
 from memmodel.litmus.syntax import LitmusTest, Mem, Sym, Variable
 from memmodel.ptx import DataType, Space

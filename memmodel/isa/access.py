@@ -1,58 +1,49 @@
 """Rows of the table: loads and stores, and the surface, texture and constant accesses of the column layout.
 
-In: a Call. Out: one Read or Write per element. Settled here: the tags of an access, and which qualifiers go together.
+In: a Call. Out: one Read or Write of all elements. Settled here: the label of an access, and which qualifiers go together.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Access, Side
 from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Assign, Event, Get, Op, Read, Write
-from memmodel.isa.place import smem
+from memmodel.isa.ops import Assign, Elements, Op, Read, Write
 from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
-from memmodel.litmus.syntax import Imm, Operand, Reg
-from memmodel.ptx import Proxy, Scope
+from memmodel.litmus.syntax import Imm, Reg
+from memmodel.ptx import Proxy, Scope, Sem, Window
 
-SEMANTICS = {"weak": "WEAK", "relaxed": "RLX", "acquire": "ACQ", "release": "REL"}
+SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 SHARED = ("shared", "shared::cta", "shared::cluster")
 CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
 
 
-def _event(call: Call, side: str, where: Operand) -> Event:
+def _label(call: Call, side: Side) -> Access:
     word = call.word("sem") or "weak"
-    extra = (*(("MMIO",) if call.word("mmio") else ()), *smem(call, where))
     if word == "volatile":
-        return call.event(side, "M", "RLX", "VOLATILE", *extra, scope=Scope.SYS)
-    return call.event(side, "M", SEMANTICS[word], *extra, scope=call.scope)
+        return call.access(side, Sem.RELAXED, Scope.SYS)
+    proxy = Proxy.READ_ONLY if call.word("nc") else Proxy.GENERIC
+    return call.access(side, SEMANTICS[word], call.scope, proxy)
 
 
 def load(call: Call) -> tuple[Op, ...]:
-    """ld: a Read per element. Without any qualifier, the column layout also moves a number or a register."""
+    """ld: one Read. Without any qualifier, the column layout also moves a number or a register."""
     target, source = call.operands[:2]
     if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
         return (Assign(call.register(target), call.value(source)),)
     check_policy(call, 2)
-    event = _event(call, "R", source)
-    targets = [call.destination(item, sink=True) for item in call.vector(target)]
-    addresses = call.addresses(source, len(targets))
-    if len(targets) == 1 and call.reduced(Get("$0")) == Get("$0"):
-        return (Read(targets[0], addresses[0], event, call.width),)
-    # Read everything before assigning anything: a target may be the register that holds the address.
-    reads = [Read(f"${i}", address, event, call.width) for i, address in enumerate(addresses)]
-    assigns = [Assign(name, call.reduced(Get(f"${i}"))) for i, name in enumerate(targets) if name is not None]
-    return (*reads, *assigns)
+    targets = tuple(call.destination(item, sink=True) for item in call.vector(target))
+    return (Read(targets, call.elements(source, len(targets)), _label(call, Side.READ), call.given_type),)
 
 
 def store(call: Call) -> tuple[Op, ...]:
-    """st: a Write per element."""
+    """st: one Write."""
     check_policy(call, 2)
-    values = [call.reduced(call.value(item)) for item in call.vector(call.operands[1])]
-    event = _event(call, "W", call.operands[0])
-    addresses = call.addresses(call.operands[0], len(values))
-    return tuple(Write(value, address, event, call.width) for value, address in zip(values, addresses, strict=True))
+    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
+    return (Write(values, call.elements(call.operands[0], len(values)), _label(call, Side.WRITE)),)
 
 
 def _strength_rules(strong: str) -> tuple[Rule, ...]:
@@ -160,11 +151,13 @@ _READ_ONLY = {
 
 
 def _proxied(call: Call, proxy: Proxy) -> tuple[Op, ...]:
-    if call.head == "sust":
-        address = call.addresses(call.operands[0], proxy=proxy)[0]
-        return (Write(call.value(call.operands[1]), address, call.event("W", "M", "WEAK", proxy=proxy)),)
-    address = call.addresses(call.operands[1], proxy=proxy)[0]
-    return (Read(call.register(call.operands[0]), address, call.event("R", "M", "WEAK", proxy=proxy)),)
+    writes = call.head == "sust"
+    where = call.location(call.operands[0 if writes else 1], proxy)
+    region = Elements(where, Window.GENERIC)
+    label = call.access(Side.WRITE if writes else Side.READ, proxy=proxy)
+    if writes:
+        return (Write((call.value(call.operands[1]),), region, label),)
+    return (Read((call.register(call.operands[0]),), region, label),)
 
 
 def _proxied_row(head: str, proxy: Proxy, operands: tuple[str, str], what: str) -> Row:
@@ -210,7 +203,8 @@ ROWS = (
         ),
         operands=("d", "[a]", "cache_policy?"),
         lower=load,
-        events="one read per element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope)",
+        events="a read of each element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope); .nc goes "
+        "through the read-only path, which no fence bridges",
         source="Data Movement and Conversion Instructions: ld; ld.global.nc",
         rules=(
             Rule("{head}.nc names its state space", "write {head}.global.nc", {"nc": ()}, ("space",)),
@@ -249,7 +243,7 @@ ROWS = (
         ),
         operands=("[a]", "b", "cache_policy?"),
         lower=store,
-        events="one write per element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
+        events="a write of each element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
         source="Data Movement and Conversion Instructions: st",
         rules=_strength_rules("release"),
         needs=_NEEDS,

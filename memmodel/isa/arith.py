@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.errors import InternalError
+from memmodel.memory.tensormap import insert
 from memmodel.ptx import DataType
 
 
@@ -31,6 +32,8 @@ def apply(op: str, args: tuple[int, ...], type: DataType) -> int:
         return double(type).wrap(wrapped[0] * wrapped[1])
     if op == "mul.hi":
         return type.wrap((wrapped[0] * wrapped[1]) >> type.width)
+    if op.startswith("insert "):
+        return type.wrap(insert(args[0], (int(op.split()[1]), int(op.split()[2])), args[1]))
     if op == "selp":
         return wrapped[0] if args[2] else wrapped[1]
     if op in OPERATIONS:

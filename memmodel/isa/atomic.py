@@ -6,16 +6,21 @@ which operation has which types. A red is an atom whose result nobody sees; the 
 
 from __future__ import annotations
 
+from memmodel.base.labels import Family, Side
 from memmodel.isa.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.ops import Apply, Assign, Expr, Get, Op, Read, Write
-from memmodel.isa.place import smem
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
 from memmodel.litmus.syntax import Operand
-from memmodel.ptx import Scope
+from memmodel.ptx import Scope, Sem
 
-HALVES = {"relaxed": ("RLX", "RLX"), "acquire": ("ACQ", "RLX"), "release": ("RLX", "REL"), "acq_rel": ("ACQ", "REL")}
+HALVES = {
+    "relaxed": (Sem.RELAXED, Sem.RELAXED),
+    "acquire": (Sem.ACQUIRE, Sem.RELAXED),
+    "release": (Sem.RELAXED, Sem.RELEASE),
+    "acq_rel": (Sem.ACQUIRE, Sem.RELEASE),
+}
 """Semantics of the read and of the write, by the semantics of the instruction."""
 
 TYPES = {
@@ -40,7 +45,7 @@ NO_FLOATS = {
 def atom(call: Call) -> tuple[Op, ...]:
     """atom: the old value goes to the first operand (`_` drops it)."""
     _count(call, ("d", "[a]"))
-    steps = _modify(call, call.operands[1], call.operands[2:], "ATOM")
+    steps = _modify(call, call.operands[1], call.operands[2:], Family.ATOM)
     target = call.destination(call.operands[0], sink=True)
     return steps if target is None else (*steps, Assign(target, call.reduced(Get("$0"))))
 
@@ -48,7 +53,7 @@ def atom(call: Call) -> tuple[Op, ...]:
 def red(call: Call) -> tuple[Op, ...]:
     """red: as atom, the old value dropped."""
     _count(call, ("[a]",))
-    return _modify(call, call.operands[0], call.operands[1:], "RED")
+    return _modify(call, call.operands[0], call.operands[1:], Family.RED)
 
 
 def _count(call: Call, before: tuple[str, ...]) -> None:
@@ -59,20 +64,19 @@ def _count(call: Call, before: tuple[str, ...]) -> None:
         call.fail(f"{call.head}.{call.word('op')} takes {', '.join(names)}; {len(call.operands)} operands are given")
 
 
-def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: str) -> tuple[Op, ...]:
+def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Family) -> tuple[Op, ...]:
     scope = call.scope or Scope.GPU
     read_sem, write_sem = HALVES[call.word("sem") or "relaxed"]
-    shared = smem(call, where)
-    read = call.event("R", "M", read_sem, family, "RMW", *shared, scope=scope)
-    write = call.event("W", "M", write_sem, family, "RMW", *shared, scope=scope)
-    address, old, given = call.addresses(where)[0], Get("$0"), call.reduced(call.value(sources[0]))
+    read = call.access(Side.READ, read_sem, scope, family=family, rmw=True)
+    write = call.access(Side.WRITE, write_sem, scope, family=family, rmw=True)
+    region, old, given = call.elements(where), Get("$0"), call.reduced(call.value(sources[0]))
     when: Expr | None = None
     op = call.word("op") or ""
     if op == "cas":
         when, value = Apply("eq", (old, given), call.type), call.reduced(call.value(sources[1]))
     else:
         value = given if op == "exch" else Apply(op, (old, given), call.type)
-    return (Read("$0", address, read, call.width), Write(value, address, write, call.width, when, rmw=True))
+    return (Read(("$0",), region, read, call.given_type), Write((value,), region, write, when, rmw=True))
 
 
 def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:

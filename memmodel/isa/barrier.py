@@ -10,11 +10,12 @@ warp size, is counted in warps here. In the column layout a count is a number of
 
 from __future__ import annotations
 
+from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Apply, Barrier, Const, Event, Expr, Op, Reduce
+from memmodel.isa.ops import Apply, AtBarrier, Check, Combine, Const, Expr, Op
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.syntax import Imm, Operand
-from memmodel.ptx import DataType, Scope
+from memmodel.ptx import DataType, Scope, Sem
 
 WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
@@ -27,7 +28,7 @@ _U32 = DataType("u", 32)
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 
 
-def _named(call: Call, first: int, halves: tuple[str, ...]) -> tuple[Op, ...]:
+def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = False) -> tuple[Op, ...]:
     """The halves of a CTA barrier whose number stands at operand `first`."""
     number, resource, count = call.operands[first], call.optional(first + 1), call.optional(first + 2)
     key = (call.integer(number), call.integer(resource) if resource else Const(0))
@@ -36,10 +37,9 @@ def _named(call: Call, first: int, halves: tuple[str, ...]) -> tuple[Op, ...]:
     if not call.columns and resource is not None:
         call.fail("a barrier of PTX is a number alone", resource, "the column layout has resources; number them here")
     threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
-    if threads is None and halves == ("arrive",) and not call.columns:
+    if threads is None and halves == (Half.ARRIVE,) and not call.columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
-    tags = {"arrive": "ARRIVE", "wait": "WAIT"}
-    return tuple(Barrier(half, "cta", key, threads, call.event("B", tags[half])) for half in halves)
+    return tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
 
 
 def _threads(call: Call, count: Operand) -> Expr:
@@ -56,51 +56,61 @@ def _threads(call: Call, count: Operand) -> Expr:
 
 def sync(call: Call) -> tuple[Op, ...]:
     """bar.sync: arrive, then wait for the generation to be complete."""
-    return _named(call, 0, ("arrive", "wait"))
+    return _named(call, 0, (Half.ARRIVE, Half.WAIT))
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
     """bar.arrive: arrive, and go on."""
-    return _named(call, 0, ("arrive",))
+    return _named(call, 0, (Half.ARRIVE,))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """bar.red: as bar.sync, then the combined predicate of all threads."""
-    steps = _named(call, 1, ("arrive", "wait"))
+    steps = _named(call, 1, (Half.ARRIVE, Half.WAIT), reduces=True)
     value = call.predicate(call.operands[-1])
-    return (*steps, Reduce(call.register(call.operands[0]), call.word("op") or "", value))
+    return (*steps, Combine(call.register(call.operands[0]), call.word("op") or "", value))
 
 
 def warp(call: Call) -> tuple[Op, ...]:
     """bar.warp.sync: equal masks meet. A constant mask that is not full says how many lanes take part."""
     operand = call.operands[0]
-    mask = call.integer(operand)
+    given = call.integer(operand)
+    mask: Expr = Const(given.value & FULL_MASK) if isinstance(given, Const) else given
     count: Expr | None = None
-    if isinstance(mask, Const):
-        if not 0 < mask.value <= FULL_MASK:
+    if isinstance(given, Const) and isinstance(mask, Const):
+        if not -1 <= given.value <= FULL_MASK or not mask.value:
             call.fail(
                 "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
             )
         count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
-    return (
-        Barrier("arrive", "warp", (mask,), count, call.event("B", "ARRIVE")),
-        Barrier("wait", "warp", (mask,), count, call.event("B", "WAIT")),
-    )
+    steps: list[Op] = []
+    lane = _lane(call)
+    if lane is not None:
+        outside = Apply("eq", (Apply("and", (mask, Const(1 << lane)), _U32), Const(0)), _U32)
+        steps.append(Check("a thread executes bar.warp.sync with a mask that does not have its own lane", outside))
+    halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
+    return (*steps, *(AtBarrier(half, (mask,), count) for half in halves))
+
+
+def _lane(call: Call) -> int | None:
+    """The lane of a thread that shares its warp with others, in the order of the file; None if it is a whole warp."""
+    warp = (call.place.cta_id, call.place.warp)
+    members = [t.name for t in call.context.test.threads if (t.place.cta_id, t.place.warp) == warp]
+    return members.index(call.context.thread.name) if call.place.warp is not None and len(members) > 1 else None
 
 
 def cluster_arrive(call: Call) -> tuple[Op, ...]:
     """barrier.cluster.arrive: releases unless .relaxed."""
-    sem = "RLX" if call.word("sem") == "relaxed" else "REL"
-    return (_cluster("arrive", call.event("B", "ARRIVE", sem, scope=Scope.CLUSTER)),)
+    return (_cluster(Half.ARRIVE, Sem.RELAXED if call.word("sem") == "relaxed" else Sem.RELEASE),)
 
 
 def cluster_wait(call: Call) -> tuple[Op, ...]:
     """barrier.cluster.wait: acquires."""
-    return (_cluster("wait", call.event("B", "WAIT", "ACQ", scope=Scope.CLUSTER)),)
+    return (_cluster(Half.WAIT, Sem.ACQUIRE),)
 
 
-def _cluster(half: str, event: Event) -> Barrier:
-    return Barrier(half, "cluster", (Const(0),), None, event)
+def _cluster(half: Half, sem: Sem) -> AtBarrier:
+    return AtBarrier(Barrier(half, Domain.CLUSTER, sem, Scope.CLUSTER), (Const(0),), None)
 
 
 def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]:

@@ -1,35 +1,36 @@
 """Rows of the table: bulk copies and bulk reductions, cp.async.bulk and cp.reduce.async.bulk.
 
-In: a Call. Out: one Issue: reads of the source, writes (for a reduction, atomic reads and writes) of each destination,
+In: a Call. Out: one instruction: a read of the source, a write (for a reduction, atomic updates) of each destination,
 and a complete-tx for each destination, unless a bulk group tells of the end. Settled here: which directions exist.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from memmodel.base.labels import Family, Role, Side
 from memmodel.isa.atomic import NO_FLOATS
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.copying import (
-    BULK_GROUP,
-    CHUNK,
-    End,
+    access,
     check_barrier,
-    check_extent,
-    completed,
-    destinations,
-    elements,
+    chunk,
+    delivered,
     end,
-    grouped,
+    gather,
+    issue,
+    receivers,
+    scalar,
+    signal,
     size_of,
-    sources,
-    unit_of,
-    writes,
+    tracks,
 )
-from memmodel.isa.ops import Apply, Expr, Get, Op, Part
-from memmodel.isa.place import mask, mbarrier, shifted
+from memmodel.isa.ops import Chunk, Expr, Gather, Object, Op, Region, Scatter, SignalPart, Update
+from memmodel.isa.place import count_operand, mask, mbarrier
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
-from memmodel.litmus.syntax import Operand
-from memmodel.ptx import DataType, Proxy, Scope
+from memmodel.litmus.syntax import Mem, Operand, Sym
+from memmodel.ptx import DataType, Proxy, Scope, Sem, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
 RELAXED_FAMILIES = frozenset({90, 100, 103, 110})
@@ -45,23 +46,30 @@ def copy(call: Call) -> tuple[Op, ...]:
     names += ["cache_policy"] if call.word("hint") else []
     names += ["byteMask"] if call.word("cp_mask") else []
     given = take(call, names)
-    target, source, size = both_ends(call, given)
-    unit = unit_of(call, target, source)
-    offsets = [k * unit for k in elements(call, target, source, size // unit)]
-    offsets = [at for at in offsets if _copied(call, given, at, unit, size)]
-    in_group = "[mbar]" not in given
-    reads = sources(call, call.word("src") or "", source.address, offsets, grouped=in_group)
-    space = call.word("dst") or ""
-    if in_group:
-        return (grouped(reads, writes(call, space, target.address, offsets, grouped=True)),)
-    barrier = mbarrier(call, given["[mbar]"])
-    check_barrier(call, target, given["[mbar]"])
-    ctas = mask(call, given["ctaMask"]) if "ctaMask" in given else ()
-    made = [
-        (bar, writes(call, space, there, offsets, grouped=False))
-        for there, bar in destinations(call, target.address, barrier, ctas)
+    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    size = size_of(call, given["size"])
+    ignored = [
+        count_operand(call, given[name], 0, 15, name) for name in ("ignoreBytesLeft", "ignoreBytesRight") if name in given
     ]
-    return (completed(call, reads, made, size),)
+    left, right = ignored or (None, None)
+    kept = count_operand(call, given["byteMask"], 0, (1 << 16) - 1, "a byte mask") if "byteMask" in given else None
+    reads = Chunk(source, from_window, size, scalar=scalar(call), skip_left=left, skip_right=right)
+    if "[mbar]" not in given:
+        written = Chunk(target, window, size, scalar=scalar(call), mask=kept)
+        write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
+        return (issue(Family.BULK, gather(call, reads, in_group=True), write),)
+    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER)
+    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
+    steps, ctas = mask(call, given["ctaMask"]) if "ctaMask" in given else ((), ())
+    made: list[tuple[Region, Object, Expr | None]] = []
+    for there, bar, when in receivers(call, target, barrier, ctas, None):
+        made.append((chunk(call, there, Window.SHARED_CLUSTER if ctas else window, size), bar, when))
+    return (*steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
+
+
+def _name(operand: Operand) -> Sym | None:
+    base = operand.base if isinstance(operand, Mem) else None
+    return base if isinstance(base, Sym) else None
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
@@ -69,18 +77,31 @@ def reduce(call: Call) -> tuple[Op, ...]:
     in_group = call.word("completion") == "bulk_group"
     names = ["[dstMem]", "[srcMem]", "size"] + ([] if in_group else ["[mbar]"])
     given = take(call, names + (["cache_policy"] if call.word("hint") else []))
-    target, source, size = both_ends(call, given)
-    unit = (data_type(call.word("type") or "") or call.type).width // 8
-    for side in (target, source):
-        check_unit(call, side, unit)
-    offsets = [k * unit for k in elements(call, target, source, size // unit)]
-    reads = sources(call, call.word("src") or "", source.address, offsets, grouped=in_group)
-    space, scope = call.word("dst") or "", call.scope or Scope.SYS
-    its = updates(call, space, target.address, offsets, scope, call.type, grouped=in_group)
+    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    size = size_of(call, given["size"])
+    type = data_type(call.word("type") or "") or call.type
+    # The source is read weakly, whatever the semantics of the updates.
+    weak = replace(access(call, Side.READ), sem=Sem.WEAK, scope=None, family=Family.BULK_REDUCTION)
+    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source, from_window, size), tracks(in_group))
+    where = Chunk(target, window, size, scalar=type.width // 8)
+    made = update(call, where, 0, call.scope or Scope.SYS, type, in_group=in_group)
     if in_group:
-        return (grouped(reads, its),)
-    check_barrier(call, target, given["[mbar]"])
-    return (completed(call, reads, [(mbarrier(call, given["[mbar]"]), its)], size),)
+        return (issue(Family.BULK_REDUCTION, read, made),)
+    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
+    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
+    told = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
+    return (issue(Family.BULK_REDUCTION, read, made, told),)
+
+
+def update(call: Call, region: Region, source: int, scope: Scope, type: DataType, *, in_group: bool) -> Update:
+    """An atomic read and write of each element of the destination, relaxed."""
+    read, write = (
+        replace(
+            call.access(side, Sem.RELAXED, scope, Proxy.ASYNC, Family.BULK_REDUCTION, rmw=True), asynchronous=True
+        )
+        for side in (Side.READ, Side.WRITE)
+    )
+    return Update(read, write, region, source, call.word("op") or "", type, tracks(in_group))
 
 
 def take(call: Call, names: list[str]) -> dict[str, Operand]:
@@ -90,67 +111,23 @@ def take(call: Call, names: list[str]) -> dict[str, Operand]:
     return dict(zip(names, call.operands, strict=True))
 
 
-def both_ends(call: Call, given: dict[str, Operand]) -> tuple[End, End, int]:
-    """Destination, source and size of a copy between two addresses."""
+End = tuple[Expr, Window, Sym | None]
+
+
+def both_ends(call: Call, given: dict[str, Operand]) -> tuple[End, End]:
+    """Destination and source of a copy between two addresses."""
     target, source = (
         end(call, given["[dstMem]"], call.word("dst") or ""),
         end(call, given["[srcMem]"], call.word("src") or ""),
     )
-    size = size_of(call, given["size"])
-    check_extent(call, target, size)
-    check_extent(call, source, size)
     remote = call.word("src") == "shared::cta" and call.word("dst") == "shared::cluster"
-    if remote and target.variable is not None and target.cta in (None, call.place.cta):
-        hint = f"write [{target.variable.name}@cta1] for the instance in CTA 1"
-        call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", target.operand, hint)
-    return target, source, size
-
-
-def check_unit(call: Call, side: End, unit: int) -> None:
-    """A reduction works on elements of its type."""
-    if side.variable is not None and unit_of(call, side, side) != unit:
-        hint = f"declare '{side.variable.name}' with elements of {unit} bytes"
-        call.fail(f"{call.head} works on elements of {unit} bytes", side.operand, hint)
-
-
-def updates(
-    call: Call, space: str, address: Expr, offsets: list[int], scope: Scope, type: DataType, *, grouped: bool
-) -> list[Part]:
-    """An atomic read and write of each element of the destination, relaxed."""
-    shared = ("SMEM",) if space.startswith("shared") else ()
-    tags = ("M", "RLX", "RMW", "ASYNC", "BULK", *shared)
-    read, write = (call.event(side, *tags, scope=scope, proxy=Proxy.ASYNC) for side in ("R", "W"))
-    track = BULK_GROUP if grouped else frozenset()
-    parts = []
-    for k, at in enumerate(offsets):
-        where = shifted(address, at)
-        value = Apply(call.word("op") or "", (Get(f"$d{k}"), Get(f"$s{k}")), type)
-        parts.append(Part("read", where, read, f"$d{k}", track=track))
-        parts.append(Part("write", where, write, value=value, rmw=True, track=track))
-    return parts
-
-
-def _copied(call: Call, given: dict[str, Operand], at: int, unit: int, size: int) -> bool:
-    """Does the copy move the element at that offset? .cp_mask and .ignore_oob leave bytes out."""
-    if "byteMask" in given:
-        bits = call.constant(given["byteMask"])
-        if bits is None or not 0 <= bits < 1 << CHUNK:
-            call.fail("a byte mask is a 16-bit number that is known before the test runs", given["byteMask"])
-        inside = {bits >> (at + byte) % CHUNK & 1 for byte in range(unit)}
-        if len(inside) > 1:
-            call.fail(f"the byte mask divides an element of {unit} bytes", given["byteMask"])
-        return inside == {1}
-    left, right = (_ignored(call, given, name) for name in ("ignoreBytesLeft", "ignoreBytesRight"))
-    return at >= left and at + unit <= size - right
-
-
-def _ignored(call: Call, given: dict[str, Operand], name: str) -> int:
-    if name not in given:
-        return 0
-    number = call.constant(given[name])
-    if number is None or not 0 <= number < CHUNK:
-        call.fail(f"{name} is a number from 0 to 15 that is known before the test runs", given[name])
-    return number
+    named = target[2]
+    if remote and call.head == "cp.async.bulk" and named is not None and named.cta in (None, call.place.cta):
+        hint = f"write [{named.name}@cta1] for the instance in CTA 1"
+        call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", given["[dstMem]"], hint)
+    if remote and call.head == "cp.async.bulk":
+        target = (target[0], Window.SHARED_OTHER, named)
+    return target, source
 
 
 COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), "completion mechanism", Need.ALWAYS)
@@ -256,7 +233,7 @@ ROWS = (
         ),
         _OPERANDS,
         copy,
-        "an issue; outside of program order reads of the source and writes of each destination (async proxy, weak "
+        "an issue; outside of program order a read of the source and a write of each destination (async proxy, weak "
         "unless .relaxed), and for each destination in shared memory a complete-tx that releases at .cluster scope",
         _PAGE + "cp.async.bulk",
         rules=(
@@ -310,7 +287,7 @@ ROWS = (
         ),
         ("[dstMem]", "[srcMem]", "size", "mbar?", "policy?"),
         reduce,
-        "an issue; outside of program order weak reads of the source, and a relaxed atomic read and write of each "
+        "an issue; outside of program order a weak read of the source, and a relaxed atomic read and write of each "
         "element of the destination, at .sys scope unless another is written (async proxy); complete-tx as above",
         _PAGE + "cp.reduce.async.bulk",
         rules=(

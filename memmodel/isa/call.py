@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
-from memmodel.isa.facts import constants, interest
-from memmodel.isa.memory import DEFAULT_BYTES
-from memmodel.isa.ops import AddressOf, Apply, Const, Event, Expr, Get
+from memmodel.isa.addresses import AddressSpace
+from memmodel.isa.constants import constants, predicates
+from memmodel.isa.ops import AddressOf, Apply, Const, Elements, Expr, Get
 from memmodel.isa.row import SCOPES, Reading, data_type
+from memmodel.isa.special import special_register
 from memmodel.litmus.syntax import (
     Blank,
     Group,
@@ -33,23 +35,20 @@ from memmodel.litmus.syntax import (
     Variable,
     root_of,
 )
-from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Space
+from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
 from memmodel.source import Span
 
 ADDRESS = DataType("u", 64)
 
-PROXY_TAGS = {Proxy.GENERIC: "GEN", Proxy.SURFACE: "SUR", Proxy.TEXTURE: "TEX", Proxy.CONSTANT: "CON"}
-PROXY_TAGS |= {Proxy.ASYNC: "ASY", Proxy.TENSORMAP: "TMP"}
 PROXY_LOADS = {Proxy.SURFACE: "suld", Proxy.TEXTURE: "tld", Proxy.CONSTANT: "cold"}
 
 SPACE_OF = {"global": Space.GLOBAL, "const": Space.CONST, "param": Space.PARAM}
 SPACE_OF |= {"shared": Space.SHARED, "shared::cta": Space.SHARED, "shared::cluster": Space.SHARED}
 SPACE_OF |= {"param::entry": Space.PARAM}
 
-_PLACES = ("tid", "ntid", "laneid", "warpid", "nwarpid", "ctaid", "nctaid", "clusterid", "nclusterid", "gridid")
-_CLUSTER = ("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank")
-SPECIAL = frozenset((*_PLACES, *_CLUSTER, "smid", "nsmid", "clock", "clock64", "globaltimer"))
-"""Special registers, by the name before the dot."""
+WINDOW_OF = {"global": Window.GLOBAL, "const": Window.CONST, "param": Window.PARAM, "param::entry": Window.PARAM}
+WINDOW_OF |= {"shared": Window.SHARED_CTA, "shared::cta": Window.SHARED_CTA, "shared::cluster": Window.SHARED_CLUSTER}
+"""The window that an instruction with this state space accesses; .shared alone is .shared::cta ("State Spaces")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +60,14 @@ class Context:
     variables: Mapping[str, Variable]
     labels: frozenset[str]
     constants: Mapping[str, int]
-    interest: Mapping[str, frozenset[int]]
+    predicates: frozenset[str]
+    space: AddressSpace
 
     @staticmethod
-    def of(test: LitmusTest, thread: Thread) -> Context:
+    def of(test: LitmusTest, thread: Thread, space: AddressSpace) -> Context:
         variables = {variable.name: variable for variable in test.variables}
         labels = frozenset(item.name for item in thread.body if isinstance(item, Label))
-        return Context(test, thread, variables, labels, constants(test, thread), interest(test))
+        return Context(test, thread, variables, labels, constants(test, thread), predicates(thread), space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,7 @@ class Call:
     def value(self, operand: Operand, type: DataType | None = None) -> Expr:
         """A source operand as a value of `type`: register, immediate, predicate, or the address of a variable."""
         if isinstance(operand, Reg):
-            if operand.name.split(".")[0] in SPECIAL:
-                place = "a litmus thread's place is fixed: write the number"
-                self.fail(f"the special register '%{operand.name}' has no value here", operand, place)
-            return Get(operand.name)
+            return self._register_value(operand)
         if isinstance(operand, Imm):
             return Const((type or self.type).wrap(operand.value))
         if isinstance(operand, Negated):
@@ -153,6 +150,14 @@ class Call:
         return self.fail(
             f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
         )
+
+    def _register_value(self, operand: Reg) -> Expr:
+        found = special_register(operand.name, self.place, self.context.space)
+        if found is None:
+            return Get(operand.name)
+        if isinstance(found, str):
+            self.fail(f"the special register '%{operand.name}' has no value here", operand, found)
+        return Const(found)
 
     def _check_fits(self, symbol: Sym, type: DataType | None) -> None:
         """An address has 64 bits, in shared and tensor memory 32 ("State Spaces"; 32-bit code is history)."""
@@ -181,6 +186,10 @@ class Call:
         if isinstance(operand, Reg | Negated):
             return self.value(operand)
         return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
+
+    def is_predicate(self, register: Reg) -> bool:
+        """Is this register a predicate: declared so, set by a comparison, or used to guard?"""
+        return register.name in self.context.predicates
 
     def label(self, operand: Operand) -> str:
         """A label of this thread."""
@@ -211,25 +220,26 @@ class Call:
         """How many bits one access moves; None: the whole element (column layout)."""
         return self.given_type.width if self.given_type else None
 
-    def addresses(self, operand: Operand, count: int = 1, proxy: Proxy = Proxy.GENERIC) -> tuple[Expr, ...]:
-        """The addresses of `count` consecutive elements at a memory operand, checked to be accessible so."""
-        size = (self.width or DEFAULT_BYTES * 8) // 8
+    @property
+    def window(self) -> Window:
+        """The window of the state space that the instruction names."""
+        return WINDOW_OF.get(self.word("space") or "", Window.GENERIC)
+
+    def elements(self, operand: Operand, count: int = 1, proxy: Proxy = Proxy.GENERIC) -> Elements:
+        """`count` scalars of the instruction's type at a memory operand, checked as far as its text goes."""
+        return Elements(self.location(operand, proxy), self.window, None if self.width is None else self.width // 8, count)
+
+    def location(self, operand: Operand, proxy: Proxy = Proxy.GENERIC) -> Expr:
+        """The address at a memory operand."""
         if isinstance(operand, Mem) and isinstance(operand.base, Reg):
             base = self.value(operand.base)
-            offsets = [operand.offset + i * size for i in range(count)]
-            return tuple(Apply("add", (base, Const(at)), ADDRESS) if at else base for at in offsets)
+            return Apply("add", (base, Const(operand.offset)), ADDRESS) if operand.offset else base
         symbol: Operand = operand.base if isinstance(operand, Mem) else operand
         offset = operand.offset if isinstance(operand, Mem) else 0
         if not isinstance(symbol, Sym) or (symbol is operand and not self.columns):
             self.no_memory(operand)
-        variable = self.variable(symbol)
-        self._check_access(variable, operand, proxy)
-        if symbol.cta not in (None, self.context.thread.place.cta) and self.word("space") in ("shared", "shared::cta"):
-            self.refuse(
-                f"'{symbol.name}@cta{symbol.cta}' is in another CTA's shared memory", "space", "write .shared::cluster"
-            )
-        self._check_bounds(variable, operand, offset, count)
-        return tuple(self.address_of(symbol, offset + i * size) for i in range(count))
+        self._check_access(self.variable(symbol), operand, proxy)
+        return self.address_of(symbol, offset)
 
     def no_memory(self, operand: Operand) -> NoReturn:
         """Refuse an operand where a memory operand should be: most likely its brackets are missing."""
@@ -262,6 +272,10 @@ class Call:
         if symbol.cta is not None and not self._in_cluster(symbol.cta):
             hint = f"place both threads in one cluster: @ cta {symbol.cta}, cluster 0, gpu {self.place.gpu}"
             self.fail(f"CTA {symbol.cta} is not in the cluster of {self.context.thread.name}", symbol, hint)
+        only = self.root(variable).cta
+        if only is not None and only != (self.place.cta if symbol.cta is None else symbol.cta):
+            hint = f"write {symbol.name}@cta{only}, or map its address with mapa"
+            self.fail(f"'{symbol.name}' is declared in CTA {only} alone", symbol, hint)
         return AddressOf(symbol.name, offset, symbol.cta)
 
     def _in_cluster(self, cta: int) -> bool:
@@ -291,20 +305,19 @@ class Call:
                 f"{self.head} cannot access '{name}': .{space.value} memory is read-only", operand, "declare it .global"
             )
 
-    def _check_bounds(self, variable: Variable, operand: Operand, offset: int, count: int) -> None:
-        root = self.root(variable)
-        element = (root.type.width if root.type else DEFAULT_BYTES * 8) // 8 or 1
-        moved = (self.width // 8 if self.width else element) * count
-        size = element * len(root.init)
-        if offset < 0 or offset + moved > size:
-            message = (
-                f"{self.head} accesses bytes {offset} to {offset + moved - 1} of '{variable.name}', which has {size}"
-            )
-            self.fail(message, operand, "mind the type suffix and the offset, which counts bytes")
-
-    def event(self, *tags: str, scope: Scope | None = None, proxy: Proxy = Proxy.GENERIC) -> Event:
-        """An event with these cat sets, those of its scope and of its proxy."""
-        return Event(frozenset((*tags, PROXY_TAGS[proxy], *((scope.name,) if scope else ()))), scope, proxy)
+    def access(
+        self,
+        side: Side,
+        sem: Sem = Sem.WEAK,
+        scope: Scope | None = None,
+        proxy: Proxy = Proxy.GENERIC,
+        family: Family = Family.PLAIN,
+        *,
+        rmw: bool = False,
+    ) -> Access:
+        """The label of an access of this instruction; it says whether .volatile or .mmio is written."""
+        spelt = "mmio" if self.word("mmio") else "volatile" if self.word("sem") == "volatile" else None
+        return Access(side, sem, scope, proxy, family, rmw, spelt=spelt)
 
     def reduced(self, value: Expr) -> Expr:
         """`value` as the instruction's type holds it."""

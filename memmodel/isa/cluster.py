@@ -1,6 +1,6 @@
 """Rows of the table: addresses in other CTAs, and electing a thread. None makes an event.
 
-In: a Call. Out: one Assign. Settled here: which thread is elected. A litmus thread stands for its warp unless the test
+In: a Call. Out: Assigns. Settled here: which thread is elected. A litmus thread stands for its warp unless the test
 puts several into one: the first of them is elected.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.ops import AddressOf, Assign, Const, Op
-from memmodel.isa.place import in_cta
+from memmodel.isa.place import in_cta, mapped, rank_of
 from memmodel.isa.row import Row, Slot, type_slot
 from memmodel.litmus.syntax import Pair
 from memmodel.ptx import DataType
@@ -20,21 +20,17 @@ _MOVE = "Data Movement and Conversion Instructions: "
 
 def mapa(call: Call) -> tuple[Op, ...]:
     """mapa: the same address in another CTA of the cluster."""
-    rank = call.constant(call.operands[2])
+    rank, address = call.constant(call.operands[2]), call.value(call.operands[1])
     if rank is None:
-        call.fail(f"{call.head} needs a CTA rank that is known before the test runs", call.operands[2])
-    address = in_cta(call, call.value(call.operands[1]), rank)
-    if address is None:
+        return (Assign(call.register(call.operands[0]), mapped(call, address, call.integer(call.operands[2]))),)
+    if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
         call.fail(f"no thread of the test is in CTA {rank} of this cluster", call.operands[2])
-    return (Assign(call.register(call.operands[0]), address),)
+    return (Assign(call.register(call.operands[0]), in_cta(call, address, rank)),)
 
 
 def getctarank(call: Call) -> tuple[Op, ...]:
-    """getctarank: the CTA that owns a shared-memory address, if the address is written as a name."""
-    value = call.value(call.operands[1])
-    if not isinstance(value, AddressOf):
-        call.fail(f"{call.head} takes a variable here", call.operands[1], "write the name, as in x@cta1")
-    return (Assign(call.register(call.operands[0]), Const(call.place.cta if value.cta is None else value.cta)),)
+    """getctarank: the rank of the CTA that owns a shared-memory address."""
+    return (Assign(call.register(call.operands[0]), rank_of(call, call.value(call.operands[1]))),)
 
 
 def elect(call: Call) -> tuple[Op, ...]:

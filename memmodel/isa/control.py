@@ -5,8 +5,9 @@ In: a Call. Out: one Jump, or nothing. A guard on a branch guards its Jump like 
 
 from __future__ import annotations
 
+from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Apply, Jump, Op
+from memmodel.isa.ops import Apply, Emit, Jump, Op
 from memmodel.isa.row import Row, flag, type_slot
 from memmodel.ptx import UNTYPED
 
@@ -19,8 +20,8 @@ def jump(call: Call) -> tuple[Op, ...]:
 
 
 def end(call: Call) -> tuple[Op, ...]:
-    """ret and exit: the thread is done."""
-    return (Jump(None),)
+    """ret and exit: the thread is done, and says so by an event."""
+    return (Emit(Mark(Marker.EXIT)), Jump(None))
 
 
 def branch(call: Call) -> tuple[Op, ...]:

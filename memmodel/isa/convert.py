@@ -16,10 +16,10 @@ from itertools import product
 from memmodel.errors import InputError
 from memmodel.isa.barrier import RESOURCES, WARP_SIZE
 from memmodel.isa.call import part_span
-from memmodel.isa.facts import instructions
-from memmodel.isa.lower import programs, read_instruction
+from memmodel.isa.constants import instructions
+from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Fault, Need, Reading, data_type
+from memmodel.isa.row import Refusal, Need, Reading, data_type
 from memmodel.isa.table import HEADS
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
@@ -62,7 +62,7 @@ def convert(test: LitmusTest, layout: Layout) -> LitmusTest:
     """The test in that layout. Raises InputError if it is illegal in its own, or has no equal in the other."""
     if test.layout is layout:
         return test
-    programs(test)
+    lower_test(test)
     if layout is Layout.COLUMNS:
         made = replace(test, layout=layout, threads=_rewritten(test, _to_columns))
     else:
@@ -70,7 +70,7 @@ def convert(test: LitmusTest, layout: Layout) -> LitmusTest:
         barriers = _barriers(test)
         threads = _rewritten(test, lambda item, scratch: _to_blocks(item, scratch, barriers))
         made = replace(test, layout=layout, threads=threads, variables=tuple(map(_declared, test.variables)))
-    programs(made)
+    lower_test(made)
     return made
 
 
@@ -313,7 +313,7 @@ def _modest(test: LitmusTest, width: int) -> bool:
 def _spelled(item: Instruction, reading: Reading, filled: tuple[str, ...]) -> str:
     """The mnemonic with what blocks have to say. Raises InputError if PTX has none such."""
     slots = [s for s in reading.row.slots if s.need is Need.BLOCKS and s.name not in reading.words]
-    fault: Fault | None = None
+    fault: Refusal | None = None
     for words in product(*([word for word in filled if word in slot.words] for slot in slots)):
         given = {**reading.words, **{slot.name: word for slot, word in zip(slots, words, strict=True)}}
         mnemonic = ".".join([item.mnemonic, *words])

@@ -1,54 +1,57 @@
 """Rows of the table: cp.async, and the mbarrier operation that tracks it.
 
-In: a Call. Out: an Issue with reads of global and writes of shared memory, weak and in the generic proxy. Settled here:
-what is copied when src-size or ignore-src leave zeros. An mbarrier tracks all earlier cp.async of the thread; without
-.noinc it expects one arrival more first.
+In: a Call. Out: a read of global and a write of shared memory, weak and in the generic proxy. Settled here: which of
+the operands behind the size is a source size and which a predicate that ignores the source: bytes that are not copied
+are zeros. An mbarrier tracks all earlier cp.async of the thread; without .noinc it expects one arrival more first.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, Side, Signal
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
-from memmodel.isa.mbarrier import B64, OWN
-from memmodel.isa.memory import element_bytes
-from memmodel.isa.ops import Apply, Const, Event, Expr, Get, Issue, Mbarrier, Op, Part, Signal
-from memmodel.isa.place import Base, mbarrier, memory_base, shifted
+from memmodel.isa.mbarrier import B64, OWN, own
+from memmodel.isa.ops import Apply, Check, Chunk, Const, Expr, Gather, IssueAsync, OnObject, Op, Scatter, SignalPart
+from memmodel.isa.ops import Track
+from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, flag
 from memmodel.litmus.syntax import Negated, Operand, Reg
-from memmodel.ptx import UNTYPED, Scope, Space
+from memmodel.ptx import DataType, Scope, Sem, Space, Window
 
-TRACK = frozenset({"cp.async"})
+TRACKS = frozenset({Track.CP_ASYNC})
 SIZES = (4, 8, 16)
 
 _PAGE = "Data Movement and Conversion Instructions: "
 
 
 def copy(call: Call) -> tuple[Op, ...]:
-    """cp.async: a read and a write for each element of 4, 8 or 16 bytes."""
-    target = memory_base(call, call.operands[0], Space.SHARED)
-    source = memory_base(call, call.operands[1], Space.GLOBAL)
+    """cp.async: 4, 8 or 16 bytes."""
+    target = memory_base(call, call.operands[0], Space.SHARED)[0]
+    source = memory_base(call, call.operands[1], Space.GLOBAL)[0]
     size = call.constant(call.operands[2])
     if size not in SIZES or (call.word("cop") == "cg" and size != SIZES[-1]):
         sizes = "16" if call.word("cop") == "cg" else "4, 8 or 16"
         call.fail(f"{call.head}.{call.word('cop')} copies {sizes} bytes", call.operands[2])
-    ignore, kept = _rest(call, size)
-    unit = min(_unit(call, target, call.operands[0], size), _unit(call, source, call.operands[1], size))
-    parts: list[Part | Signal] = []
-    for at in range(0, size, unit):
-        value: Expr = Const(0)
-        if at < kept:
-            read = call.event("R", "M", "WEAK", "ASYNC", "CPASYNC", "SRC")
-            parts.append(Part("read", shifted(source[0], at), read, f"$s{at}", track=TRACK))
-            value = Get(f"$s{at}")
-            if ignore is not None:
-                value = Apply("selp", (Const(0), value, ignore), UNTYPED)
-        write = call.event("W", "M", "WEAK", "ASYNC", "CPASYNC", "SMEM")
-        parts.append(Part("write", shifted(target[0], at), write, value=value, track=TRACK))
-    return (Issue(Event(frozenset({"ISSUE"})), tuple(parts)),)
+    whole, kept = Const(size), _kept(call, size)
+    read = Access(Side.READ, family=Family.CP_ASYNC, asynchronous=True, role=Role.SOURCE)
+    write = Access(Side.WRITE, family=Family.CP_ASYNC, asynchronous=True)
+    issue = IssueAsync(
+        Issue(Family.CP_ASYNC),
+        (
+            Gather(read, Chunk(source, Window.GLOBAL, whole, size, multiple=1, kept=kept), TRACKS),
+            Scatter(write, Chunk(target, Window.SHARED_CTA, whole, size, multiple=1), 0, TRACKS),
+        ),
+    )
+    if kept is None or isinstance(kept, Const):
+        return (issue,)
+    return (Check(f"src-size of cp.async is above cp-size {size}", Apply("gt", (kept, whole), _U32)), issue)
 
 
-def _rest(call: Call, size: int) -> tuple[Expr | None, int]:
-    """The predicate that ignores the source, and how many bytes of it are copied."""
+_U32 = DataType("u", 32)
+
+
+def _kept(call: Call, size: int) -> Expr | None:
+    """How many bytes of the source are copied; None: all. An integer operand is src-size, a predicate ignore-src."""
     rest: list[Operand] = list(call.operands[3:])
     hinted = call.word("hint") is not None
     if len(rest) > 1 + hinted or (hinted and not rest):
@@ -56,41 +59,24 @@ def _rest(call: Call, size: int) -> tuple[Expr | None, int]:
     if hinted:
         rest.pop()
     if not rest:
-        return None, size
-    given = call.constant(rest[0])
-    if given is not None:
-        if not 0 <= given <= size:
-            call.fail(f"src-size is from 0 to {size}, not {given}", rest[0])
-        return None, given
-    if isinstance(rest[0], Reg | Negated):
-        return call.predicate(rest[0]), size
-    return call.fail("this is neither a source size nor a predicate", rest[0])
-
-
-def _unit(call: Call, base: Base, operand: Operand, size: int) -> int:
-    """Bytes of an element on one side; the copy has to lie within the variable, aligned to its size."""
-    _, variable, offset, _ = base
-    if variable is None:
-        return size
-    root = call.root(variable)
-    unit = element_bytes(root)
-    if offset % size or not 0 <= offset <= unit * len(root.init) - size:
-        room = unit * len(root.init)
-        call.fail(f"{call.head} copies {size} aligned bytes, and '{root.name}' has {room} from byte 0", operand)
-    if unit > size:
-        call.fail(f"{call.head} copies {size} bytes of an element of {unit}", operand)
-    return unit
+        return None
+    given = rest[0]
+    if isinstance(given, Negated) or (isinstance(given, Reg) and call.is_predicate(given)):
+        return Apply("selp", (Const(0), Const(size), call.predicate(given)), _U32)
+    number = call.constant(given)
+    if number is not None and not 0 <= number <= size:
+        call.fail(f"src-size is from 0 to {size}, not {number}", given)
+    return call.integer(given)
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
     """cp.async.mbarrier.arrive: an arrive-on when all earlier cp.async of the thread are done."""
-    address = mbarrier(call, call.operands[0], own=True)
-    event = call.event("MBAR", "SIGNAL", "ASYNC", "REL", scope=Scope.CTA)
-    issue = Issue(Event(frozenset({"ISSUE"})), (Signal(address, event, tracks="cp.async"),))
+    region = own(call, call.operands[0])
+    label = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
+    issue = IssueAsync(Issue(Family.CP_ASYNC), (SignalPart(label, region, tracks=Track.CP_ASYNC),))
     if call.word("noinc"):
         return (issue,)
-    more = call.event("MBAR", "RLX", scope=Scope.CTA)
-    return (Mbarrier("pending", address, more, Const(1)), issue)
+    return (OnObject(Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA), region, Const(1)), issue)
 
 
 ROWS = (

@@ -1,23 +1,23 @@
 """Rows of the table: memory fences and bi-directional proxy fences.
 
-In: a Call. Out: one Fence. Settled here: their tags; a proxy fence takes effect in its thread and so has no scope.
+In: a Call. Out: one event. Settled here: their labels; a proxy fence takes effect in its thread and so has no scope.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Cover, Event, Fence, Op
+from memmodel.isa.ops import Emit, Op
 from memmodel.isa.row import SCOPES, Need, Row, Rule, Slot, scope_slot
+from memmodel.ptx import Proxy, Scope, Sem
 
-TAGS = {"sc": ("SC", "ACQ_REL"), "acq_rel": ("ACQ_REL",), "acquire": ("ACQ",), "release": ("REL",)}
+SEMANTICS = {"sc": Sem.SC, "acq_rel": Sem.ACQ_REL, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}
-PROXIES = {"alias": "ALIAS", "surface": "SUR", "texture": "TEX", "constant": "CON"}
+PROXIES = {"alias": None, "surface": Proxy.SURFACE, "texture": Proxy.TEXTURE, "constant": Proxy.CONSTANT}
 
 RESTRICTED = {
-    "sync_restrict::shared::cta": Cover("own-shared"),
-    "sync_restrict::shared::cluster": Cover("shared"),
+    "sync_restrict::shared::cta": Covers.OWN_SHARED,
+    "sync_restrict::shared::cluster": Covers.SHARED,
 }
 RESTRICT = Slot("restrict", tuple(RESTRICTED), "restriction")
 RESTRICTIONS = (
@@ -54,22 +54,19 @@ _WEAKER = "a fence is at least one of .acquire and .release"
 
 def fence(call: Call) -> tuple[Op, ...]:
     """fence: .acq_rel unless another semantics is named; .sync_restrict narrows it to shared memory."""
-    sem = TAGS[call.word("sem") or "acq_rel"]
     restrict = call.word("restrict")
-    if restrict is None:
-        return (Fence(call.event("F", *sem, scope=call.scope)),)
-    event = call.event("F", *sem, "RESTRICTED", scope=call.scope)
-    return (Fence(replace(event, covers=RESTRICTED[restrict])),)
+    covers = RESTRICTED[restrict] if restrict else None
+    return (Emit(Fence(SEMANTICS[call.word("sem") or "acq_rel"], call.scope or Scope.SYS, covers)),)
 
 
 def membar(call: Call) -> tuple[Op, ...]:
     """membar: fence.sc at the scope its level stands for."""
-    return (Fence(call.event("F", *TAGS["sc"], scope=SCOPES[LEVELS[call.word("level") or "sys"]])),)
+    return (Emit(Fence(Sem.SC, SCOPES[LEVELS[call.word("level") or "sys"]])),)
 
 
 def proxy_fence(call: Call) -> tuple[Op, ...]:
     """fence.proxy: neither scope nor semantics, and not of the generic proxy alone."""
-    return (Fence(Event(frozenset(("F", PROXIES[call.word("proxy") or "alias"])))),)
+    return (Emit(ProxyFence(PROXIES[call.word("proxy") or "alias"])),)
 
 
 ROWS = (
@@ -78,7 +75,7 @@ ROWS = (
         slots=(
             Slot(
                 "sem",
-                tuple(TAGS),
+                tuple(SEMANTICS),
                 "memory semantics",
                 refused={"relaxed": (_WEAKER, "write fence.acq_rel"), "weak": (_WEAKER, "write fence.acq_rel")},
             ),

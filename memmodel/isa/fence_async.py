@@ -1,23 +1,22 @@
 """Rows of the table: proxy fences of the async and tensormap proxies, and fence.mbarrier_init.
 
-In: a Call. Out: one Fence. Settled here: what each fence is about (`covers`). A uni-directional proxy fence orders
+In: a Call. Out: one event. Settled here: what each fence is about (`covers`). A uni-directional proxy fence orders
 generic accesses before those of the other proxy, its release half on one side and its acquire half on the other.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.fence import RESTRICT, RESTRICTED, RESTRICTIONS, TAGS
-from memmodel.isa.ops import Cover, Event, Fence, Op
+from memmodel.isa.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
+from memmodel.isa.ops import Emit, Op
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, scope_slot
-from memmodel.litmus.objects import TENSORMAP_BYTES
 from memmodel.litmus.syntax import Imm, Operand
-from memmodel.ptx import Scope
+from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.ptx import Proxy, Scope, Sem
 
-SPACES = {"global": "global", "shared::cta": "own-shared", "shared::cluster": "shared"}
+SPACES = {"global": Covers.GLOBAL, "shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED}
 
 _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
 
@@ -25,24 +24,23 @@ _PAGE = "Parallel Synchronization and Communication Instructions: membar / fence
 def proxy_async(call: Call) -> tuple[Op, ...]:
     """fence.proxy.async: both ways between the generic and the async proxy, in one state space or all."""
     space = call.word("space")
-    covers = Cover(SPACES[space]) if space else None
-    return (Fence(Event(frozenset({"F", "ASY"}), covers=covers)),)
+    return (Emit(ProxyFence(Proxy.ASYNC, covers=SPACES[space] if space else None)),)
 
 
 def tensormap(call: Call) -> tuple[Op, ...]:
     """fence.proxy.tensormap::generic: the acquire half is about the tensor map at its operand."""
-    sem = call.word("sem") or ""
-    covers = None
-    if sem == "acquire":
+    half = SEMANTICS[call.word("sem") or ""]
+    if half is Sem.ACQUIRE:
         if len(call.operands) != 2:
             call.fail(f"{call.head}.acquire takes [addr], size; {len(call.operands)} operands are given")
         size_128(call, call.operands[1])
-        covers = Cover("range", memory_base(call, call.operands[0])[0], TENSORMAP_BYTES)
-    elif call.operands:
+        label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
+        return (Emit(label, memory_base(call, call.operands[0])[0], TENSORMAP_BYTES),)
+    if call.operands:
         call.fail(
             f"{call.head}.release takes no operands", call.operands[0], "drop them; the acquire half names the map"
         )
-    return (Fence(uni(call.scope, "TMP", *TAGS[sem], covers=covers)),)
+    return (Emit(ProxyFence(Proxy.TENSORMAP, half, call.scope)),)
 
 
 def size_128(call: Call, operand: Operand) -> None:
@@ -51,22 +49,16 @@ def size_128(call: Call, operand: Operand) -> None:
         call.fail(f"{call.head} takes the size {TENSORMAP_BYTES} only", operand, f"write {TENSORMAP_BYTES}")
 
 
-def uni(scope: Scope | None, *tags: str, covers: Cover | None = None) -> Event:
-    """A uni-directional proxy fence from the generic proxy."""
-    named = (scope.name,) if scope else ()
-    return Event(frozenset(("F", "UNI", *tags, *named)), scope, covers=covers)
-
-
 def restricted(call: Call) -> tuple[Op, ...]:
     """fence.proxy.async::generic: one half, about shared memory."""
     covers = RESTRICTED[call.word("restrict") or ""]
-    return (Fence(uni(call.scope, "ASY", "RESTRICTED", *TAGS[call.word("sem") or ""], covers=covers)),)
+    half = SEMANTICS[call.word("sem") or ""]
+    return (Emit(ProxyFence(Proxy.ASYNC, half, call.scope, covers, restricted=True)),)
 
 
 def mbarrier_init(call: Call) -> tuple[Op, ...]:
     """fence.mbarrier_init: releases the thread's own earlier mbarrier.init, and nothing else."""
-    event = call.event("F", "REL", "RESTRICTED", scope=Scope.CLUSTER)
-    return (Fence(replace(event, covers=Cover("init"))),)
+    return (Emit(Fence(Sem.RELEASE, Scope.CLUSTER, Covers.INIT)),)
 
 
 _HALF = Slot("sem", ("acquire", "release"), "memory semantics", Need.ALWAYS)

@@ -1,25 +1,29 @@
 """Rows of the table: groups of asynchronous operations, and waiting for them.
 
-In: a Call. Out: a Commit, or a Wait. Settled here: which operations a group is about. A wait with .read waits for the
-reads of sources and tensor maps (tag SRC), not for the writes.
+In: a Call. Out: a CommitGroup, or a WaitForGroups. Settled here: which operations a group is about. A wait with .read
+waits for the reads of sources and tensor maps, not for the writes.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
-from memmodel.isa.ops import Commit, Const, Event, Op, Wait
+from memmodel.isa.ops import CommitGroup, Const, Op, Track, WaitForGroups
 from memmodel.isa.row import Row, Slot, flag
 from memmodel.litmus.syntax import Imm
 
-TRACKS = {"cp.async": "cp.async", "cp.async.bulk": "bulk", "wgmma": "wgmma"}
-WAITED = Event(frozenset({"WAITGROUP"}))
+TRACKS = {
+    "cp.async": (Track.CP_ASYNC, Family.CP_ASYNC),
+    "cp.async.bulk": (Track.BULK, Family.BULK),
+    "wgmma": (Track.WGMMA, Family.WGMMA),
+}
 
 _COPY = "Data Movement and Conversion Instructions: "
 
 
 def commit(call: Call) -> tuple[Op, ...]:
     """commit_group: what was issued since the last one becomes a group."""
-    return (Commit(_track(call)),)
+    return (CommitGroup(_track(call)[0]),)
 
 
 def wait(call: Call) -> tuple[Op, ...]:
@@ -27,15 +31,16 @@ def wait(call: Call) -> tuple[Op, ...]:
     operand = call.operands[0]
     if not isinstance(operand, Imm) or operand.value < 0:
         call.fail(f"{call.head} takes a number of groups, and this is {describe(operand)}", operand, "write it out")
-    return (Wait(WAITED, _track(call), Const(operand.value), "SRC" if call.word("read") else None),)
+    track, family = _track(call)
+    return (WaitForGroups(GroupWait(family), track, Const(operand.value), call.word("read") is not None),)
 
 
 def wait_all(call: Call) -> tuple[Op, ...]:
     """cp.async.wait_all: commit_group, then wait_group 0."""
-    return (Commit("cp.async"), Wait(WAITED, "cp.async", Const(0)))
+    return (CommitGroup(Track.CP_ASYNC), WaitForGroups(GroupWait(Family.CP_ASYNC), Track.CP_ASYNC, Const(0)))
 
 
-def _track(call: Call) -> str:
+def _track(call: Call) -> tuple[Track, Family]:
     return TRACKS[call.head.rpartition(".")[0]]
 
 

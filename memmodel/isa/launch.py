@@ -1,22 +1,22 @@
 """Rows of the table: asking for the launch of another cluster to be cancelled, and reading the response.
 
-In: a Call. Out: an Issue with a write of the response and a complete-tx in each CTA that receives it; queries are
-arithmetic. Settled here: what a response is. It is a number: 0 would say that the request failed, n + 1 that the
-cluster whose first CTA has the x-coordinate n was cancelled. The k-th request in the text of the test succeeds with n
-= k.
+In: a Call. Out: an instruction with a write of the response and a complete-tx in each CTA that receives it; queries are
+arithmetic. Settled here: what a response is. It is a number: 0 says that the request failed, n + 1 that the cluster
+whose first CTA has the x-coordinate n was cancelled. Whether a request succeeds is the execution's choice; the k-th
+request in the text of the test then gets n = k.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
+from memmodel.isa.constants import instructions
 from memmodel.isa.copying import signal
-from memmodel.isa.facts import instructions
-from memmodel.isa.memory import cta_places, element_bytes
-from memmodel.isa.ops import Apply, Assign, Const, Event, Expr, Issue, Op, Part, Signal
-from memmodel.isa.place import in_cta, mbarrier, memory_base
+from memmodel.isa.ops import Apply, Assign, Chunk, Const, Expr, IssueAsync, Object, Op, Part, Respond, SignalPart
+from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, memory_base
 from memmodel.isa.row import Need, Row, Slot
 from memmodel.litmus.syntax import Group
-from memmodel.ptx import DataType, Proxy, Space
+from memmodel.ptx import DataType, Proxy, Space, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
@@ -27,29 +27,27 @@ _PAGE = "Parallel Synchronization and Communication Instructions: "
 
 def try_cancel(call: Call) -> tuple[Op, ...]:
     """clusterlaunchcontrol.try_cancel.async: the response is written later, through the async proxy."""
-    address, variable, offset, _ = memory_base(call, call.operands[0], Space.SHARED)
-    if variable is not None:
-        root = call.root(variable)
-        room = element_bytes(root) * len(root.init)
-        if offset % RESPONSE_BYTES or not 0 <= offset <= room - RESPONSE_BYTES:
-            hint = f"declare it `.shared .align 16 .b128 {root.name};`"
-            call.fail(f"a response is {RESPONSE_BYTES} aligned bytes of shared memory", call.operands[0], hint)
-    barrier = mbarrier(call, call.operands[1], own=True)
-    event = call.event("W", "M", "WEAK", "ASYNC", "CLC", "SMEM", proxy=Proxy.ASYNC)
-    parts: list[Part | Signal] = []
-    for there, bar in _receivers(call, address, barrier):
-        parts.append(Part("write", there, event, value=Const(_number(call) + 1)))
-        parts.append(signal(call, bar, RESPONSE_BYTES, (len(parts) - 1,)))
-    return (Issue(Event(frozenset({"ISSUE"})), tuple(parts)),)
+    address = memory_base(call, call.operands[0], Space.SHARED)[0]
+    barrier = mbarrier(call, call.operands[1], Window.SHARED_CTA)
+    label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)
+    size = Const(RESPONSE_BYTES)
+    receivers = _receivers(call, address, barrier)
+    regions = tuple(Chunk(there, window, size, RESPONSE_BYTES) for there, _, window in receivers)
+    parts: list[Part] = [Respond(label, regions, _number(call) + 1)]
+    for _, bar, _ in receivers:
+        parts.append(SignalPart(signal(Family.TRY_CANCEL), bar, size, of=(0,)))
+    return (IssueAsync(Issue(Family.TRY_CANCEL), tuple(parts)),)
 
 
-def _receivers(call: Call, address: Expr, barrier: Expr) -> list[tuple[Expr, Expr]]:
+def _receivers(call: Call, address: Expr, barrier: Object) -> list[tuple[Expr, Object, Window]]:
     """The own CTA, or with .multicast::cluster::all every CTA of the cluster."""
     if not call.word("multicast"):
-        return [(address, barrier)]
-    ctas = [p.cta for p in cta_places(call.context.test) if p.cluster_id == call.place.cluster_id]
-    pairs = [(in_cta(call, address, cta), in_cta(call, barrier, cta)) for cta in ctas]
-    return [(there, bar) for there, bar in pairs if there is not None and bar is not None]
+        return [(address, barrier, Window.SHARED_CTA)]
+    there = Window.SHARED_CLUSTER
+    return [
+        (in_cta(call, address, rank), Object(in_cta(call, barrier.address, rank), there), there)
+        for rank in cluster_ranks(call)
+    ]
 
 
 def _number(call: Call) -> int:

@@ -1,6 +1,6 @@
 """Lower instructions, threads and tests to steps.
 
-In: LitmusTest. Out: `Program` per thread: steps in order, and where each label points. Settled here: legality of every
+In: LitmusTest. Out: `LoweredTest`: addresses, steps in order, and where each label points. Settled here: legality of every
 instruction (InputError with span, rule, repair), guards, labels, and the least target architecture of a test.
 """
 
@@ -9,24 +9,26 @@ from __future__ import annotations
 from functools import lru_cache
 
 from memmodel.errors import InputError
+from memmodel.isa.addresses import AddressSpace
 from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.ops import Op
-from memmodel.isa.program import Program, Step
-from memmodel.isa.row import Fault, Reading
+from memmodel.isa.program import LoweredTest, Program, Step
+from memmodel.isa.row import Reading, Refusal
 from memmodel.isa.table import HEADS
+from memmodel.isa.wgmma_registers import with_register_checks
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread
 
 
 @lru_cache(maxsize=1024)
-def _read(mnemonic: str, layout: Layout) -> Reading | Fault:
+def _read(mnemonic: str, layout: Layout) -> Reading | Refusal:
     return read_mnemonic(mnemonic, layout, HEADS)
 
 
 def read_instruction(instruction: Instruction, test: LitmusTest) -> Reading:
     """The row and qualifiers of an instruction. Raises InputError if its mnemonic or operand count is illegal."""
     reading = _read(instruction.mnemonic, test.layout)
-    if isinstance(reading, Fault):
+    if isinstance(reading, Refusal):
         raise InputError(reading.message, part_span(instruction, reading.part), reading.hint)
     row, given = reading.row, len(instruction.operands)
     if not row.least_operands <= given <= len(row.operands):
@@ -38,19 +40,20 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Reading:
     return reading
 
 
-def _lower(instruction: Instruction, context: Context) -> tuple[Op, ...]:
+def lower_instruction(instruction: Instruction, context: Context) -> tuple[Op, ...]:
+    """The steps of one instruction of a thread. Raises InputError where it is illegal."""
     reading = read_instruction(instruction, context.test)
     return reading.row.lower(Call(reading, instruction, context))
 
 
-def lower(instruction: Instruction, test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
-    """The steps of one instruction of `thread`. Raises InputError where it is illegal."""
-    return _lower(instruction, Context.of(test, thread))
+def lower_test(test: LitmusTest) -> LoweredTest:
+    """The whole test. Raises InputError at the first illegal instruction, or at a label that stands twice."""
+    space = AddressSpace(test)
+    return LoweredTest(test, space, tuple(_program(test, thread, space) for thread in test.threads))
 
 
-def program(test: LitmusTest, thread: Thread) -> Program:
-    """A whole thread as steps. Raises InputError at the first illegal instruction, or at a label that stands twice."""
-    context = Context.of(test, thread)
+def _program(test: LitmusTest, thread: Thread, space: AddressSpace) -> Program:
+    context = Context.of(test, thread, space)
     steps: list[Step] = []
     labels: dict[str, int] = {}
     number = 0
@@ -60,14 +63,22 @@ def program(test: LitmusTest, thread: Thread) -> Program:
                 raise InputError(f"label '{item.name}' stands twice in {thread.name}", item.span, "rename one of them")
             labels[item.name] = len(steps)
             continue
-        steps += [Step(op, item.guard, item, number) for op in _lower(item, context)]
+        steps += [Step(op, item.guard, item, number) for op in lower_instruction(item, context)]
         number += 1
-    return Program(tuple(steps), labels)
+    return with_register_checks(Program(tuple(steps), labels, _initial(test, thread, space)))
 
 
-def programs(test: LitmusTest) -> tuple[Program, ...]:
-    """Every thread of the test, in order. Raises InputError as `program` does."""
-    return tuple(program(test, thread) for thread in test.threads)
+def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str, int]:
+    """The initial values of a thread's registers: numbers, or addresses of variables."""
+    found = {}
+    for item in test.registers:
+        if item.thread != thread.name:
+            continue
+        value = space.address(item.value, 0, thread.place) if isinstance(item.value, str) else item.value
+        if value is None:
+            raise InputError(f"'{item.value}' has no instance that {thread.name} can name", item.span)
+        found[item.register] = value
+    return found
 
 
 def minimum_target(test: LitmusTest) -> int:

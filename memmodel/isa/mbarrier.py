@@ -1,51 +1,62 @@
 """Rows of the table: operations of a thread on an mbarrier object.
 
-In: a Call. Out: one Mbarrier step. Settled here: default semantics and scope (.release or .acquire, .cta), what may be
+In: a Call. Out: one OnObject step. Settled here: default semantics and scope (.release or .acquire, .cta), what may be
 done to an object of another CTA, and which counts are possible. The time hint of try_wait has no effect; the report of
 a .layout::v1 object is always zero, as nothing that a test can do reports.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.facts import instructions
-from memmodel.isa.ops import Assign, Const, Event, Expr, Get, Mbarrier, Op
+from memmodel.isa.constants import instructions
+from memmodel.isa.ops import Assign, Const, Expr, Get, Object, OnObject, Op
 from memmodel.isa.place import count_operand, mbarrier
 from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Reg, Sym
-from memmodel.ptx import Scope
+from memmodel.ptx import Scope, Sem, Window
 
 MAX_V1 = (1 << 9) - 1
-SEMANTICS = {"release": "REL", "acquire": "ACQ", "relaxed": "RLX"}
+SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 
 
-def event(call: Call, default: str, *tags: str) -> Event:
+def label(call: Call, action: Action, default: str) -> Mbarrier:
     """An operation on an mbarrier object: its semantics and scope, .cta unless written."""
     sem = SEMANTICS[call.word("sem") or default]
-    return call.event("MBAR", *tags, sem, scope=call.scope or Scope.CTA)
+    return Mbarrier(action, sem, call.scope or Scope.CTA, unscoped=call.scope is None)
+
+
+def own(call: Call, operand: Operand) -> Object:
+    """An object of the executing CTA; the generic address of another one is outside the window ("mbarrier.init")."""
+    return mbarrier(call, operand, Window.SHARED_CTA)
+
+
+def anywhere(call: Call, operand: Operand) -> Object:
+    """An object of the executing CTA, or of another of its cluster unless .shared::cta is written."""
+    space = call.word("space")
+    return mbarrier(call, operand, Window.SHARED_CTA if space in ("shared", "shared::cta") else Window.SHARED_CLUSTER)
 
 
 def init(call: Call) -> tuple[Op, ...]:
     """mbarrier.init: phase 0 with that many arrivals."""
     most = MAX_V1 if call.word("layout") == "layout::v1" else MAX_ARRIVALS
     count = count_operand(call, call.operands[1], 1, most, "the count of mbarrier.init")
-    address = mbarrier(call, call.operands[0], own=True)
-    return (Mbarrier("init", address, call.event("MBAR", "MBINIT"), count=count),)
+    return (OnObject(Mbarrier(Action.INIT), own(call, call.operands[0]), count=count),)
 
 
 def inval(call: Call) -> tuple[Op, ...]:
     """mbarrier.inval: the object is none any more."""
-    return (Mbarrier("inval", mbarrier(call, call.operands[0], own=True), call.event("MBAR", "MBINVAL")),)
+    return (OnObject(Mbarrier(Action.INVAL), own(call, call.operands[0])),)
 
 
 def transactions(call: Call) -> tuple[Op, ...]:
     """mbarrier.expect_tx and complete_tx."""
     count = count_operand(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
-    address = mbarrier(call, call.operands[0])
-    return (Mbarrier(call.head.partition(".")[2], address, event(call, "relaxed"), bytes=count),)
+    action = Action.EXPECT_TX if call.head.endswith("expect_tx") else Action.COMPLETE_TX
+    return (OnObject(label(call, action, "relaxed"), anywhere(call, call.operands[0]), bytes=count),)
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
@@ -54,7 +65,7 @@ def arrive(call: Call) -> tuple[Op, ...]:
     target, where = call.operands[:2]
     extra = call.optional(2)
     state = call.destination(target, sink=True)
-    address = mbarrier(call, where)
+    region = anywhere(call, where)
     _check_result(call, target, where)
     count: Expr = Const(1)
     expected: Expr | None = None
@@ -67,10 +78,9 @@ def arrive(call: Call) -> tuple[Op, ...]:
     elif call.word("noComplete") is not None:
         call.fail(f"{call.head}.noComplete needs a count", hint="add the number of arrivals")
     pending = f"{state}#pending" if state is not None and _asked(call, state) else None
-    step = Mbarrier(
-        "arrive",
-        address,
-        event(call, "release", "MBARRIVE"),
+    step = OnObject(
+        label(call, Action.ARRIVE, "release"),
+        region,
         count,
         expected,
         call.head.endswith("drop"),
@@ -122,11 +132,11 @@ def test(call: Call) -> tuple[Op, ...]:
         hint = "{, timeHint}" if most == 3 else ""
         call.fail(f"{call.head} takes waitComplete, [addr], {what}{hint}; {len(call.operands)} operands are given")
     done = call.register(first)
-    address = mbarrier(call, operands[0], own=True)
+    region = own(call, operands[0])
     phase = operands[1]
     if len(operands) == 3:
         call.integer(operands[2])
-    made = event(call, "acquire", "MBTEST")
+    made = label(call, Action.TEST, "acquire")
     if call.word("parity") is None:
         if isinstance(phase, Imm):
             call.fail(
@@ -134,9 +144,9 @@ def test(call: Call) -> tuple[Op, ...]:
                 phase,
                 f"write {call.head}.parity for a phase parity",
             )
-        return (Mbarrier("test", address, made, register=done, state=call.value(phase)), *result)
+        return (OnObject(made, region, register=done, state=call.value(phase)), *result)
     parity = count_operand(call, phase, 0, 1, "a phase parity")
-    return (Mbarrier("test", address, made, register=done, parity=parity), *result)
+    return (OnObject(made, region, register=done, parity=parity), *result)
 
 
 def pending_count(call: Call) -> tuple[Op, ...]:

@@ -1,6 +1,6 @@
 """Read a mnemonic against the rows of the table: which row, which word in which slot, and what is illegal about it.
 
-In: a mnemonic, the layout it stands in, and the rows by head. Out: a `Reading`, or a `Fault` that says what is wrong.
+In: a mnemonic, the layout it stands in, and the rows by head. Out: a `Reading`, or a `Refusal` that says what is wrong.
 Settled here: unknown, repeated, contradictory, missing and misplaced qualifiers. Operands are the business of `call`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.errors import nearest
-from memmodel.isa.row import Fault, Need, Reading, Row, Slot
+from memmodel.isa.row import Refusal, Need, Reading, Row, Slot
 from memmodel.litmus.syntax import Layout
 
 MAX_PARTS = 24
@@ -19,11 +19,11 @@ MAX_SHOWN = 6
 """A family with more instructions than this is not listed in a hint."""
 
 
-def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Reading | Fault:
+def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Reading | Refusal:
     """Sort the qualifiers of `mnemonic` into the slots of its row. `heads` finds a row by each of its heads."""
     parts = mnemonic.split(".")
     if len(parts) > MAX_PARTS:
-        return Fault(f"a mnemonic with {len(parts)} dotted parts", f"no PTX instruction has more than {MAX_PARTS}")
+        return Refusal(f"a mnemonic with {len(parts)} dotted parts", f"no PTX instruction has more than {MAX_PARTS}")
     found = next(
         ((row, length) for length in range(len(parts), 0, -1) if (row := heads.get(".".join(parts[:length])))), None
     )
@@ -32,22 +32,22 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Re
     row, length = found
     head = ".".join(parts[:length])
     if row.columns and layout is Layout.BLOCKS:
-        return Fault(f"{head} is a word of the column layout; PTX has no such instruction", None, 0)
+        return Refusal(f"{head} is a word of the column layout; PTX has no such instruction", None, 0)
     words: dict[str, str] = {}
     where: dict[str, int] = {}
     for position in range(length, len(parts)):
         word = parts[position]
         slot = _slot_for(word, row, words, layout)
-        if isinstance(slot, Fault):
+        if isinstance(slot, Refusal):
             longer = nearest(word, [name.removeprefix(f"{head}.") for name in heads if name.startswith(f"{head}.")])
             unknown = longer and slot.message.startswith("unknown")
             hint = f"did you mean '{head}.{longer}'?" if unknown else (slot.hint or "").replace("{head}", head)
-            return Fault(slot.message.replace("{head}", head), hint or None, position)
+            return Refusal(slot.message.replace("{head}", head), hint or None, position)
         words[slot.name], where[slot.name] = word, position
     return _check(row, head, words, where, layout)
 
 
-def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
+def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Refusal:
     shown = mnemonic if len(mnemonic) <= 60 else mnemonic[:57] + "..."
     parts = mnemonic.split(".")
     for length in range(len(parts) - 1, 0, -1):
@@ -56,54 +56,54 @@ def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Fault:
             parts_tried = (".".join(parts[:count]) for count in range(len(parts), length, -1))
             close = next((name for tried in parts_tried if (name := nearest(tried, family))), None)
             hint = f"did you mean '{close}'?" if close else "there is " + ", ".join(family[:MAX_SHOWN]) + ", ..."
-            return Fault(f"unknown instruction '{shown}'", hint)
+            return Refusal(f"unknown instruction '{shown}'", hint)
         if family:
-            return Fault(f"unknown instruction '{shown}'", "there is " + ", ".join(family))
+            return Refusal(f"unknown instruction '{shown}'", "there is " + ", ".join(family))
     close = nearest(parts[0], heads)
-    return Fault(f"unknown instruction '{shown}'", f"did you mean '{close}'?" if close else None)
+    return Refusal(f"unknown instruction '{shown}'", f"did you mean '{close}'?" if close else None)
 
 
-def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> Slot | Fault:
+def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> Slot | Refusal:
     """The slot that takes this word, or what is wrong with it."""
     fitting = [slot for slot in row.slots if word in slot.words]
     for slot in fitting:
         if word in slot.columns and layout is Layout.BLOCKS:
-            return Fault(*slot.refused.get(word, ("PTX has no {head}." + word, f"it has {_list(slot, layout)}")))
+            return Refusal(*slot.refused.get(word, ("PTX has no {head}." + word, f"it has {_list(slot, layout)}")))
         if slot.name not in taken:
             return slot
     if fitting:
         other = taken[fitting[0].name]
         if other == word:
-            return Fault(f"'.{word}' is written twice", "once is enough")
+            return Refusal(f"'.{word}' is written twice", "once is enough")
         hint = f"each is {_article(fitting[0].what)}; keep the one that is meant"
-        return Fault(f"'.{other}' and '.{word}' exclude each other", hint)
+        return Refusal(f"'.{other}' and '.{word}' exclude each other", hint)
     for slot in row.slots:
         if word in slot.refused:
-            return Fault(*slot.refused[word])
+            return Refusal(*slot.refused[word])
     known = [name for slot in row.slots for name in slot.words]
     close = nearest(word, known)
     shown = word if len(word) <= 40 else word[:37] + "..."
     if close:
-        return Fault(f"unknown qualifier '.{shown}' of {{head}}", f"did you mean '.{close}'?")
-    return Fault(f"unknown qualifier '.{shown}' of {{head}}", f"it takes {_few(known)}" if known else "it takes none")
+        return Refusal(f"unknown qualifier '.{shown}' of {{head}}", f"did you mean '.{close}'?")
+    return Refusal(f"unknown qualifier '.{shown}' of {{head}}", f"it takes {_few(known)}" if known else "it takes none")
 
 
-def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Reading | Fault:
+def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Reading | Refusal:
     """Everything about the words together: the row's own rules first, since they say why, then order and absence."""
     for rule in row.rules:
         if rule.broken_by(words):
             part = where.get(rule.at) if rule.at else None
-            return Fault(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
+            return Refusal(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
     for slot in row.slots:
         if slot.name not in words and (
             slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is Layout.BLOCKS)
         ):
             spelled = ".".join([head, *words.values()])
-            return Fault(f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
+            return Refusal(f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")
     placed = [where[slot.name] for slot in row.slots if slot.name in where]
     if row.ordered and placed != sorted(placed):
         spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
-        return Fault(f"the qualifiers of {head} are out of order", f"write {spelled}")
+        return Refusal(f"the qualifiers of {head} are out of order", f"write {spelled}")
     return Reading(row, head, words, where)
 
 

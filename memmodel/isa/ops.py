@@ -1,19 +1,23 @@
 """What an instruction does, in steps small enough for any engine: the output language of the instruction table.
 
-In: nothing. Out: the `Op` types. `isa.lower` turns one Instruction into a few of these; each engine interprets them
-in its own way (with concrete integers, or with formulas), so an instruction's meaning is written once.
+In: nothing. Out: expressions, regions of memory, and the `Op` types. `isa.lower` turns one Instruction into a few of
+these; each engine interprets them in its own way (with concrete integers, or with formulas), so that an instruction's
+meaning is written once.
 
-Registers are strings; names that begin with `$` are temporaries of one instruction. Values are Python integers,
-already reduced to the register's type (`ptx.DataType.wrap`). The guard `@%p` of an instruction guards all its steps.
+Registers are strings; names that begin with `$` are temporaries of one instruction, and names with a `#` are notes that
+an instruction leaves for later ones. Values are Python integers. The guard `@%p` of an instruction guards all its steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
-from memmodel.ptx import DataType, Proxy, Scope
+from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
+from memmodel.ptx import DataType, Window
 
-# ---- expressions ---------------------------------------------------------------------------------------------
+# ---- expressions -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +62,142 @@ def registers_of(expr: Expr) -> frozenset[str]:
     return frozenset()
 
 
-# ---- steps ---------------------------------------------------------------------------------------------------
+def leaves_of(expr: Expr) -> Iterator[Const | Get | AddressOf]:
+    """The constants, registers and names in an expression."""
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from leaves_of(arg)
+    else:
+        yield expr
+
+
+# ---- regions: which bytes an access touches ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
-    """What a fence is about, when it is not about all memory.
+class Elements:
+    """`count` scalars of `size` bytes, one after the other, aligned as a whole; size None: a declared element."""
 
-    `what`: "own-shared" (shared memory of the executing CTA), "shared" (all shared memory), "global",
-    "init" (the thread's earlier mbarrier.init), or "range" (`size` bytes from `address`, a tensor map).
-    """
-
-    what: str
-    address: Expr | None = None
-    size: int = 0
+    address: Expr
+    window: Window
+    size: int | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """The static side of an event: its cat sets (`tags`), the scope it specifies, the proxy it goes through.
+class Chunk:
+    """`size` bytes, aligned to `align`. `scalar`: bytes of the operations that it consists of, None if it names none.
 
-    `covers`: for a fence that names a state space or range. `unit`: cta_group of a tcgen05 operation; `form`: its
-    shape and kind.
+    `multiple`: what `size` has to be a multiple of. `skip_left`, `skip_right`: bytes at either end that are not
+    accessed, and `filler` what stands for them. `mask`: of every 16 bytes, those whose bit is 1 are accessed.
+    `kept`: bytes from the beginning that are accessed, the others read as zero.
     """
 
-    tags: frozenset[str]
-    scope: Scope | None = None
-    proxy: Proxy = Proxy.GENERIC
-    covers: Cover | None = None
-    unit: int | None = None
-    form: str | None = None
+    address: Expr
+    window: Window
+    size: Expr
+    align: int = 16
+    scalar: int | None = None
+    multiple: int = 16
+    skip_left: Expr | None = None
+    skip_right: Expr | None = None
+    mask: Expr | None = None
+    kept: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The box of a tensor map (the number `map`) at some coordinates; outside the tensor are zeros, or nothing.
+
+    `scalars`: the access consists of operations on elements of the tensor.
+    """
+
+    map: Expr
+    coordinates: tuple[Expr, ...]
+    reads: bool
+    scalars: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTile:
+    """The bytes in shared memory that a box of a tensor map is copied to or from."""
+
+    address: Expr
+    window: Window
+    map: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix operand in shared memory: `most` bytes by its shape, or up to the next matrix or the variable's end."""
+
+    address: Expr
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """`count` columns of tensor memory in the CTA of that rank (None: the executing one)."""
+
+    address: Expr
+    count: int
+    cta: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A matrix in tensor memory: up to the next one, or the variable's end; `most` columns by its shape."""
+
+    address: Expr
+    most: int | None
+    cta: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """The 8 bytes of an mbarrier object."""
+
+    address: Expr
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapAt:
+    """The 128 bytes of a tensor map."""
+
+    address: Expr
+    window: Window
+
+
+Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt
+
+
+def region_exprs(region: Region) -> tuple[Expr, ...]:
+    """The expressions that a region depends on, in the order in which `isa.regions.resolve` takes their values."""
+    match region:
+        case Chunk(address, _, size, _, _, _, left, right, mask, kept):
+            return tuple(one for one in (address, size, left, right, mask, kept) if one is not None)
+        case Box(map_, coordinates):
+            return (map_, *coordinates)
+        case BoxTile(address, _, map_):
+            return (address, map_)
+        case _:
+            return (region.address,)
+
+
+# ---- steps -------------------------------------------------------------------------------------------------------
+
+
+class Track(Enum):
+    """The names by which commits, waits and signals find the parts of asynchronous instructions."""
+
+    CP_ASYNC = "cp.async"
+    BULK = "bulk"
+    WGMMA = "wgmma"
+    TCGEN_LD = "tcgen05.ld"
+    TCGEN_ST = "tcgen05.st"
+    GROUP_1 = "tcgen05.cta_group::1"
+    GROUP_2 = "tcgen05.cta_group::2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +206,22 @@ class Assign:
 
     register: str
     value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The instruction is undefined, by `rule`, if `when` is non-zero: then an event says so, and the thread goes on."""
+
+    rule: str
+    when: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Unmodelled:
+    """An execution that comes here with `when` non-zero is beyond this model: what it does is not known."""
+
+    reason: str
+    when: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,144 +234,93 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read `width` bits at `address` into `register` (None: the value is dropped)."""
+    """Read the scalars of a region, each into its register (None: dropped) as a value of `type` (None: as declared)."""
 
-    register: str | None
-    address: Expr
-    event: Event
-    width: int | None = None
+    registers: tuple[str | None, ...]
+    region: Elements | TensorMapAt
+    label: Access
+    type: DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write `value` at `address`, only if `when` is non-zero; `rmw`: one atomic operation with the read just before."""
+    """Write the scalars of a region, if `when` is non-zero; `rmw`: one atomic operation with the read just before."""
 
-    value: Expr
-    address: Expr
-    event: Event
-    width: int | None = None
+    values: tuple[Expr, ...]
+    region: Elements | TensorMapAt
+    label: Access
     when: Expr | None = None
     rmw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """A memory fence or proxy fence; all it is stands in `event`."""
+class Emit:
+    """An event that is all in its label. `address`, `columns` or `bytes`: the range that it names."""
 
-    event: Event
+    label: Fence | ProxyFence | Mark | Allocates
+    address: Expr | None = None
+    bytes: int = 0
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
-    """One half of a barrier. `domain` says which threads take part: those of one "cta", "warp" or "cluster".
+class AtBarrier:
+    """One half of a barrier. Equal keys in one domain instance meet.
 
-    `key`: barrier resource; equal keys in one domain instance meet. `count`: how many threads make a generation
-    (None or value 0: every thread of the domain that the test has; negative: however many arrive).
-    The k-th arrive and the k-th wait of a thread on one key belong to generation k; a wait finishes only when its
-    generation is complete.
+    `count`: how many arrivals complete a generation (None or value 0: those of every thread of the domain that has not
+    exited; negative: however many come). A wait half is for the generation of the thread's last arrive half, or, of
+    barrier.cluster, of its arrive half with the same number.
     """
 
-    half: str  # "arrive" | "wait"
-    domain: str  # "cta" | "warp" | "cluster"
+    label: Barrier
     key: tuple[Expr, ...]
     count: Expr | None
-    event: Event
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
-    """barrier.cta.red: combine `value` over the threads of the generation just waited for (op: popc, and, or)."""
+class Combine:
+    """barrier.cta.red: combine `value` over the arrivals of the generation just waited for (op: popc, and, or)."""
 
     register: str
     op: str
     value: Expr
 
 
-# ---- asynchronous steps --------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One asynchronous read or write of an `Issue`: an event of the thread that is not in program order.
-
-    A read part puts what it read into `register` (a temporary that later parts and steps of the instruction may use);
-    a write part writes `value`. `rmw`: one atomic operation with the read part just before. `track`: the names by
-    which a `Commit`, `Wait` or `Signal` finds it ("cp.async", "bulk", "wgmma", "tcgen05.mma", …).
-    """
-
-    half: str  # "read" | "write"
-    address: Expr
-    event: Event
-    register: str | None = None
-    value: Expr | None = None
-    width: int | None = None
-    rmw: bool = False
-    track: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """An operation on an mbarrier object that the hardware makes when something is complete.
-
-    `bytes`: a complete-tx of that many bytes; None: an arrive-on with count 1. It completes the parts `of` this
-    instruction (by position), and with `tracks` every earlier part of the thread that carries that name.
-    """
-
-    address: Expr
-    event: Event
-    bytes: Expr | None = None
-    of: tuple[int, ...] = ()
-    tracks: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """An asynchronous instruction: an issue event in program order, then its parts and signals, outside of it.
-
-    A part may use registers that read parts before it in the tuple assigned.
-    """
-
-    event: Event
-    parts: tuple[Part | Signal, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
+class CommitGroup:
     """Close the group of all parts named `track` that the thread issued since the last one; no event."""
 
-    track: str
+    track: Track
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitForGroups:
     """Wait until parts named `track` are complete: an event in program order, completed (`compl`) by these parts.
 
     `pending` None: all earlier parts. Otherwise all those in committed groups except the `pending` most recent groups.
-    `only`: a cat set; just the parts in it are waited for (bulk wait_group.read waits for reads).
+    `sources_only`: just the reads of sources and tensor maps are waited for.
     """
 
-    event: Event
-    track: str
+    label: GroupWait
+    track: Track
     pending: Expr | None = None
-    only: str | None = None
+    sources_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Mbarrier:
-    """A thread's operation on the mbarrier object at `address` (one event).
+class OnObject:
+    """A thread's operation on the mbarrier object at a region (one event); `label.action` says which.
 
-    action "init": `count` arrivals a phase. "inval". "arrive": `count` arrivals (drop: and that many fewer in later
-    phases), after raising the tx-count by `bytes` if given; `register` receives the state, a number that names
-    the phase. "expect_tx", "complete_tx": raise or lower the tx-count by `bytes`. "pending": raise the pending count by
-    `count` (cp.async.mbarrier.arrive without .noinc). "test": `register` := 1 if the phase asked for is over, else 0;
-    the phase is given by `parity` or by a `state`. test_wait and try_wait are the same step. `pending`: an arrive puts
-    the arrivals that were pending just before it into that register (only if the thread asks for them).
-    `no_complete`: the thread promises that the phase does not end by this arrive; if it does, the update is in MBBAD.
+    INIT: `count` arrivals a phase. ARRIVE: `count` arrivals (drop: and that many fewer in later phases), after raising
+    the tx-count by `bytes` if given; `register` receives the state, a number that names the phase. EXPECT_TX,
+    COMPLETE_TX: raise or lower the tx-count by `bytes`. PENDING: raise the pending count by `count`. TEST: `register`
+    := 1 if the phase asked for is over, else 0; the phase is given by `parity` or by a `state`. `pending`: an arrive
+    puts the arrivals that were pending just before it into that register (only if the thread asks for them).
+    `no_complete`: the thread promises that the phase does not end by this arrive.
     """
 
-    action: str
-    address: Expr
-    event: Event
+    label: Mbarrier
+    region: Object
     count: Expr | None = None
     bytes: Expr | None = None
     drop: bool = False
@@ -256,4 +331,126 @@ class Mbarrier:
     no_complete: bool = False
 
 
-Op = Assign | Jump | Read | Write | Fence | Barrier | Reduce | Issue | Commit | Wait | Mbarrier
+# ---- asynchronous parts ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Read the bytes of a region, piece by piece; `Scatter` and `Update` parts of the instruction write them on."""
+
+    label: Access
+    region: Region
+    tracks: frozenset[Track] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Write to a region the bytes that the Gather part number `source` read, byte by byte; beyond these, zeros.
+
+    `when`: only if that is non-zero (a CTA of a multicast).
+    """
+
+    label: Access
+    region: Region
+    source: int
+    tracks: frozenset[Track] = frozenset()
+    when: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A reduction: every scalar of a region becomes op(scalar, the scalar that part `source` read), atomically."""
+
+    read: Access
+    write: Access
+    region: Region
+    source: int
+    op: str
+    type: DataType
+    tracks: frozenset[Track] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncRead:
+    """Read a region into temporaries: one for each scalar, or one for the sum of its declared elements."""
+
+    label: Access
+    region: Region
+    registers: tuple[str | None, ...]
+    sums: bool = False
+    tracks: frozenset[Track] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWrite:
+    """Write the scalars of a region. One value for several columns of tensor memory goes to all of them.
+
+    `adds_to`: the value is added to what an AsyncRead of the same region read, column by column, if that expression is
+    not 0. `rmw`: one atomic operation with the AsyncRead just before.
+    """
+
+    label: Access
+    region: Region
+    values: tuple[Expr, ...]
+    rmw: bool = False
+    adds_to: int | None = None
+    adds_if: Expr | None = None
+    tracks: frozenset[Track] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Write the response of a try_cancel, whose outcome the execution decides: 0 if refused, else `success`."""
+
+    label: Access
+    regions: tuple[Region, ...]
+    success: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignalPart:
+    """An operation on an mbarrier object that the hardware makes when something is complete.
+
+    `bytes`, or the size of part number `bytes_of`: a complete-tx of that many bytes; neither: an arrive-on with count
+    1. It completes the parts `of` this instruction, by number, and with `tracks` every earlier part of the thread that
+    carries that name. `when`: only if that is non-zero.
+    """
+
+    label: Signal
+    region: Object
+    bytes: Expr | None = None
+    bytes_of: int | None = None
+    of: tuple[int, ...] = ()
+    tracks: Track | None = None
+    when: Expr | None = None
+
+
+Part = Gather | Scatter | Update | AsyncRead | AsyncWrite | Respond | SignalPart
+
+
+@dataclass(frozen=True, slots=True)
+class IssueAsync:
+    """An asynchronous instruction: an issue event in program order, then its parts, outside of it.
+
+    A part may use temporaries that AsyncRead parts before it assigned.
+    """
+
+    label: Issue
+    parts: tuple[Part, ...]
+
+
+Op = (
+    Assign
+    | Check
+    | Unmodelled
+    | Jump
+    | Read
+    | Write
+    | Emit
+    | AtBarrier
+    | Combine
+    | CommitGroup
+    | WaitForGroups
+    | OnObject
+    | IssueAsync
+)

@@ -1,20 +1,23 @@
 """Addresses that asynchronous instructions need: mbarrier objects, shared memory of other CTAs, CTA masks, peers.
 
 In: a Call and an operand. Out: address expressions, checked as far as they are written out. Settled here: what lies in
-which CTA. Instances of one variable in neighbouring CTAs (in `memory.cta_places` order) lie `memory.STRIDE` apart, so
-that an address in a register can be mapped to another CTA by adding.
+which CTA. The shared-memory windows of a cluster's CTAs lie one after the other, so an address is mapped to another CTA
+by replacing its upper bits.
 """
 
 from __future__ import annotations
 
+from memmodel.isa.addresses import WINDOW_BITS, cta_places
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.memory import STRIDE, cta_places, element_bytes
-from memmodel.isa.ops import AddressOf, Apply, Const, Expr
+from memmodel.isa.ops import AddressOf, Apply, Const, Expr, Object, Op, Unmodelled
 from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
-from memmodel.ptx import Place, Space
+from memmodel.ptx import DataType, Place, Space, Window
 
 CTAS = 16
 """A CTA mask has 16 bits."""
+
+U16 = DataType("u", 16)
+_OFFSET_MASK = (1 << WINDOW_BITS) - 1
 
 
 Base = tuple[Expr, Variable | None, int, Sym | None]
@@ -48,75 +51,70 @@ def shifted(address: Expr, offset: int) -> Expr:
     return Apply("add", (address, Const(offset)), ADDRESS)
 
 
-def mbarrier(call: Call, operand: Operand, *, own: bool = False) -> Expr:
-    """The address of an mbarrier object; `own`: it must be in the executing CTA."""
-    address, variable, offset, symbol = memory_base(call, operand, Space.SHARED)
-    if variable is None or symbol is None:
-        return address
-    root = call.root(variable)
-    size = element_bytes(root)
-    if size != 8:
-        call.fail(
-            f"'{variable.name}' is no mbarrier object, which is 8 bytes of shared memory",
-            operand,
-            f"declare it `.shared .align 8 .b64 {variable.name};`",
-        )
-    if offset % 8 or not 0 <= offset < size * len(root.init):
-        call.fail(f"no mbarrier object lies at byte {offset} of '{variable.name}'", operand)
-    if own and symbol.cta not in (None, call.place.cta):
-        call.fail(
-            f"{call.head} works on mbarrier objects of its own CTA, and '{variable.name}@cta{symbol.cta}' is remote",
-            operand,
-            "arrive, expect_tx and complete_tx may be remote; let a thread of that CTA do the rest",
-        )
-    return address
+def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
+    """The mbarrier object at a memory operand, which has to lie in that window."""
+    address, variable, _, _ = memory_base(call, operand, Space.SHARED)
+    if variable is not None and call.root(variable).tensormap is not None:
+        call.fail(f"'{variable.name}' is a tensor map, not an mbarrier object", operand)
+    return Object(address, window)
 
 
-def smem(call: Call, operand: Operand) -> tuple[str, ...]:
-    """("SMEM",) if a memory operand is known to be in shared memory, by its name or by the state space written."""
-    base = operand.base if isinstance(operand, Mem) else operand
-    if isinstance(base, Sym):
-        variable = call.context.variables.get(base.name)
-        return ("SMEM",) if variable is not None and call.root(variable).space is Space.SHARED else ()
-    return ("SMEM",) if (call.word("space") or "").startswith("shared") else ()
+def in_cta(call: Call, address: Expr, rank: int) -> Expr:
+    """The same address in the CTA of that rank in the executing thread's cluster."""
+    if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is not None:
+        return AddressOf(address.name, address.offset, rank)
+    return mapped(call, address, Const(rank))
 
 
-def in_cta(call: Call, address: Expr, cta: int) -> Expr | None:
-    """The same address in the CTA of that number in the executing thread's cluster; None if the test has none."""
-    places = cta_places(call.context.test)
-    target = _index(places, call.place, cta)
-    if target is None:
-        return None
-    if isinstance(address, AddressOf):
-        return AddressOf(address.name, address.offset, cta)
-    own = [place.cta_id for place in places].index(call.place.cta_id)
-    return shifted(address, (target - own) * STRIDE)
+def mapped(call: Call, address: Expr, rank: Expr) -> Expr:
+    """The same address in the CTA whose rank an expression gives."""
+    offset = Apply("and", (address, Const(_OFFSET_MASK)), ADDRESS)
+    first = call.context.space.first_window(call.place)
+    window: Expr = Apply("add", (rank, Const(first)), ADDRESS)
+    return Apply("or", (offset, Apply("shl", (window, Const(WINDOW_BITS)), ADDRESS)), ADDRESS)
 
 
-def _index(places: tuple[Place, ...], here: Place, cta: int) -> int | None:
-    return next((i for i, p in enumerate(places) if p.cta == cta and p.cluster_id == here.cluster_id), None)
+def rank_of(call: Call, address: Expr) -> Expr:
+    """The rank of the CTA in whose shared memory an address lies."""
+    window = Apply("shr", (address, Const(WINDOW_BITS)), ADDRESS)
+    return Apply("sub", (window, Const(call.context.space.first_window(call.place))), ADDRESS)
 
 
-def mask(call: Call, operand: Operand) -> tuple[int, ...]:
-    """The CTAs in a mask that is written out. Raises InputError if it is empty or names a CTA without threads."""
+def cluster_ranks(call: Call) -> tuple[int, ...]:
+    """The ranks of the CTAs in the executing thread's cluster that the test has threads in."""
+    return tuple(sorted(p.cta for p in cta_places(call.context.test) if p.cluster_id == call.place.cluster_id))
+
+
+Receiver = tuple[int, Expr | None]
+"""A CTA of a multicast: its number, and a formula that is not 0 if it is one (None: surely)."""
+
+
+def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, ...]]:
+    """The CTAs in a mask, and the steps that refuse one which names a CTA without threads."""
+    ranks = cluster_ranks(call)
     value = call.constant(operand)
     if value is None:
-        hint = "write it out, or assign it once with mov: mov.b16 %m, 3;"
-        call.fail(f"{call.head} needs a CTA mask that is known before the test runs", operand, hint)
+        bits = call.integer(operand)
+        others = Const(~sum(1 << rank for rank in ranks) & (1 << CTAS) - 1)
+        beyond = Unmodelled("a CTA mask names a CTA that has no thread in the test", Apply("and", (bits, others), U16))
+        chosen = tuple((rank, Apply("and", (bits, Const(1 << rank)), U16)) for rank in ranks)
+        return (beyond,), chosen
     if not 0 < value < 1 << CTAS:
         call.fail(f"a CTA mask is a 16-bit number with a bit for each CTA, not {value}", operand)
     ctas = tuple(cta for cta in range(CTAS) if value >> cta & 1)
     for cta in ctas:
-        if _index(cta_places(call.context.test), call.place, cta) is None:
+        if cta not in ranks:
             call.fail(f"the mask names CTA {cta}, which has no thread in this cluster", operand)
-    return ctas
+    return (), tuple((cta, None) for cta in ctas)
 
 
 def pair(call: Call) -> tuple[int, ...]:
     """The CTAs of the executing thread's CTA pair that the test has, its own first ("CTA Pair")."""
     own = call.place.cta
-    there = _index(cta_places(call.context.test), call.place, own ^ 1) is not None
+    there = own ^ 1 in cluster_ranks(call)
     return (own, own ^ 1) if there and call.place.cluster is not None else (own,)
+
+
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:

@@ -1,14 +1,16 @@
-"""A thread as steps: what lowering leaves behind, and all that an engine reads of a thread.
+"""A test as steps: what lowering leaves behind, and all that an engine reads of a test.
 
-In: nothing. Out: `Step` and `Program`.
+In: nothing. Out: `Step`, `Program`, `LoweredTest`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memmodel.isa.addresses import AddressSpace
 from memmodel.isa.ops import Op
-from memmodel.litmus.syntax import Guard, Instruction
+from memmodel.litmus.syntax import Guard, Instruction, LitmusTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,21 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`labels` maps a label to the index of the step it stands before (len(steps): the end)."""
+    """`labels` maps a label to the index of the step it stands before (len(steps): the end). `initial`: registers."""
 
     steps: tuple[Step, ...]
-    labels: dict[str, int]
+    labels: Mapping[str, int]
+    initial: Mapping[str, int]
+
+    def target(self, label: str | None) -> int:
+        """The step that a jump to a label leads to."""
+        return len(self.steps) if label is None else self.labels[label]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredTest:
+    """A test with its addresses and the steps of its threads, in order: what both engines start from."""
+
+    test: LitmusTest
+    space: AddressSpace
+    programs: tuple[Program, ...]

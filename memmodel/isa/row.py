@@ -156,7 +156,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Refusal:
     """An illegal mnemonic: what is wrong, how to repair it, and which dotted part to point at (None: all)."""
 
     message: str

@@ -8,14 +8,17 @@ qualifiers and types.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.atomic import NO_FLOATS
 from memmodel.isa.call import Call
 from memmodel.isa.copying import signal
-from memmodel.isa.ops import Apply, Event, Get, Issue, Op, Part, Signal
+from memmodel.isa.ops import Apply, AsyncRead, AsyncWrite, Const, Elements, Get, IssueAsync, Op, Part, SignalPart
 from memmodel.isa.place import mbarrier, memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.syntax import Mem, Operand, Sym
-from memmodel.ptx import Scope, Space
+from memmodel.ptx import Scope, Sem, Space, Window
 
 REDUCTIONS = ("inc", "dec", "min", "max", "and", "or", "xor", "add")
 
@@ -24,36 +27,36 @@ _COMPLETE = "mbarrier::complete_tx::bytes"
 
 def store(call: Call) -> tuple[Op, ...]:
     """st.async: .weak with an mbarrier, or .release to global memory."""
-    items = call.vector(call.operands[1])
-    values = [call.reduced(call.value(item)) for item in items]
-    addresses = call.addresses(call.operands[0], len(values))
-    event = _event(call, "W", "WEAK")
-    parts = [
-        Part("write", address, event, value=value, width=call.width)
-        for address, value in zip(addresses, values, strict=True)
-    ]
-    return (_issue(call, parts),)
+    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
+    return (_issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values)),)
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
     """red.async: .relaxed with an mbarrier, or .release to global memory."""
-    address = call.addresses(call.operands[0])[0]
-    read = Part("read", address, _event(call, "R", "RLX", "RED", "RMW"), "$0", width=call.width)
+    region = _region(call, 1)
     value = Apply(call.word("op") or "", (Get("$0"), call.reduced(call.value(call.operands[1]))), call.type)
-    write = Part("write", address, _event(call, "W", "RLX", "RED", "RMW"), value=value, width=call.width, rmw=True)
-    return (_issue(call, [read, write]),)
+    read = AsyncRead(_label(call, Side.READ, rmw=True), region, ("$0",))
+    write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, (value,), rmw=True)
+    return (_issue(call, [read, write], 1),)
 
 
-def _event(call: Call, side: str, sem: str, *tags: str) -> Event:
-    """An access: strong at the scope written, or (weak stores) none."""
+def _region(call: Call, count: int) -> Elements:
+    window = Window.GLOBAL if call.word("sem") == "release" else Window.SHARED_CLUSTER
+    return Elements(call.location(call.operands[0]), window, (call.width or 64) // 8, count)
+
+
+def _label(call: Call, side: Side, *, rmw: bool = False) -> Access:
+    """An access: strong at the scope written, relaxed at .cluster scope (reductions), or weak."""
     if call.word("sem") == "release":
-        mmio = ("MMIO",) if call.word("mmio") else ()
-        return call.event(side, "M", "RLX", "ASYNC", "STASYNC", *mmio, *tags, scope=call.scope)
-    scope = Scope.CLUSTER if sem == "RLX" else None
-    return call.event(side, "M", sem, "ASYNC", "STASYNC", "SMEM", *tags, scope=scope)
+        sem, scope = Sem.RELAXED, call.scope
+    elif rmw:
+        sem, scope = Sem.RELAXED, Scope.CLUSTER
+    else:
+        sem, scope = Sem.WEAK, None
+    return replace(call.access(side, sem, scope, family=Family.ST_ASYNC, rmw=rmw), asynchronous=True)
 
 
-def _issue(call: Call, parts: list[Part]) -> Issue:
+def _issue(call: Call, parts: list[Part], count: int) -> IssueAsync:
     released = call.word("sem") == "release"
     if len(call.operands) != (2 if released else 3):
         call.fail(
@@ -61,19 +64,16 @@ def _issue(call: Call, parts: list[Part]) -> Issue:
         )
     if released:
         memory_base(call, call.operands[0], Space.GLOBAL)
-        return Issue(call.event("ISSUE", "REL", scope=call.scope), tuple(parts))
+        return IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts))
     target, bar = call.operands[0], call.operands[2]
     memory_base(call, target, Space.SHARED)
     there = _cta(call, target), _cta(call, bar)
     if None not in there and there[0] != there[1]:
         call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
-    if there[0] == call.place.cta:
-        hint = "name the instance of another CTA, as in [x@cta1]"
-        call.fail(f"{call.head} writes to the shared memory of another CTA", target, hint)
-    size = len(parts if call.head == "st.async" else parts[1:]) * (call.width or 64) // 8
-    made = signal(call, mbarrier(call, bar), size, tuple(range(len(parts))))
-    both: tuple[Part | Signal, ...] = (*parts, made)
-    return Issue(Event(frozenset({"ISSUE"})), both)
+    size = Const(count * (call.width or 64) // 8)
+    barrier = mbarrier(call, bar, Window.SHARED_CLUSTER)
+    made = SignalPart(signal(Family.ST_ASYNC), barrier, size, of=tuple(range(len(parts))))
+    return IssueAsync(Issue(Family.ST_ASYNC), (*parts, made))
 
 
 def _cta(call: Call, operand: Operand) -> int | None:

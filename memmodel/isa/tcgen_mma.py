@@ -1,16 +1,16 @@
 """Rows of the table: tcgen05.mma and its sparse and weight-stationary forms.
 
-In: a Call. Out: one Issue: reads of the operands and of the accumulator, and its write. The accumulator receives
-D + A * B in integers, or A * B without enable-input-d; scale factors multiply. Of a CTA pair each accumulator takes its
-own CTA's A and both CTAs' B (their sum). Settled here: which kinds take which operands.
+In: a Call. Out: one instruction: reads of the operands and of the accumulator, and its write. Every column of the
+accumulator receives D + A * B in integers, or A * B without enable-input-d, where a matrix counts as the sum of its
+elements; scale factors multiply. Of a CTA pair each accumulator takes its own CTA's A and both CTAs' B (their sum).
+Settled here: which kinds take which operands.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.ops import Apply, Const, Expr, Get, Issue, Op, Part
+from memmodel.isa.ops import Accumulator, Apply, AsyncRead, AsyncWrite, Const, Expr, Get, IssueAsync, Op, Part
 from memmodel.isa.row import Need, Row, Rule, Slot, flag
 from memmodel.isa.tensor_memory import (
     GROUP,
@@ -18,13 +18,14 @@ from memmodel.isa.tensor_memory import (
     TENSOR_CORES,
     ctas,
     descriptor,
-    event,
     group,
-    in_tensor_memory,
     is_tensor_operand,
-    shared_read,
+    issue,
+    label,
+    peer,
+    shared_operand,
     tensor,
-    there,
+    tensor_operand,
     tracked,
 )
 from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
@@ -43,7 +44,8 @@ def mma(call: Call) -> tuple[Op, ...]:
     tensors = [tensor(call, _brackets(call, rest, "[sp-meta-tmem]"))] if sparse else []
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")
-    form = f"{call.word('kind')} {_shape(call, rest.pop(0))}"
+    shape = rest.pop(0)
+    form, columns = f"{call.word('kind')} {_shape(call, shape)}", _columns(call, shape)
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
     if rest and isinstance(rest[0], Group):
@@ -65,34 +67,33 @@ def mma(call: Call) -> tuple[Op, ...]:
     first = None if from_tensor is not None else descriptor(call, left)
     second = descriptor(call, right)
     for k, cta in enumerate(matrices):
-        parts.append(shared_read(call, there(call, second, cta), f"$b{k}", "MMA"))
+        parts.append(shared_operand(call, Family.MMA, second, cta, f"$b{k}", None))
     for k, cta in enumerate(matrices):
         if first is not None:
-            parts.append(shared_read(call, there(call, first, cta), f"$a{k}", "MMA"))
+            parts.append(shared_operand(call, Family.MMA, first, cta, f"$a{k}", None))
         elif from_tensor is not None:
-            parts.append(_read(call, there(call, from_tensor, cta), f"$a{k}"))
-        parts += [_read(call, there(call, scale, cta), f"$f{k}.{i}") for i, scale in enumerate(tensors)]
-        parts += _accumulate(call, there(call, accumulator, cta), k, len(matrices), len(tensors), add, form)
-    return (Issue(replace(event(call, "ISSUE", "MMA"), form=form), tuple(parts)),)
+            parts.append(tensor_operand(call, Family.MMA, from_tensor, cta, f"$a{k}"))
+        parts += [
+            tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)
+        ]
+        region = Accumulator(accumulator, columns, peer(call, cta))
+        parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
+    return (IssueAsync(issue(call, Family.MMA, form), tuple(parts)),)
 
 
-def _accumulate(call: Call, where: Expr, k: int, pairs: int, scales: int, add: Expr, form: str) -> list[Part]:
+def _accumulate(
+    call: Call, region: Accumulator, k: int, pairs: int, scales: int, add: Expr, form: str, at: int
+) -> list[Part]:
+    """The read of the accumulator, which will be part number `at`, and its write."""
     product: Expr = Get("$b0") if pairs == 1 else Apply("add", (Get("$b0"), Get("$b1")), UNTYPED)
     for factor in (f"$a{k}", *(f"$f{k}.{i}" for i in range(scales))):
         product = Apply("mul", (Get(factor), product), UNTYPED)
-    track = tracked(call, "mma")
-    write = in_tensor_memory(call, "W", "MMA", form=form)
+    write = label(call, Side.WRITE, Family.MMA, form=form)
     if add == Const(0):
-        return [Part("write", where, write, value=product, track=track)]
-    value: Expr = Apply("add", (Get(f"$d{k}"), product), UNTYPED)
-    if not isinstance(add, Const):
-        value = Apply("selp", (value, product, add), UNTYPED)
-    read = Part("read", where, in_tensor_memory(call, "R", "MMA", form=form), f"$d{k}", track=track)
-    return [read, Part("write", where, write, value=value, track=track)]
-
-
-def _read(call: Call, where: Expr, register: str) -> Part:
-    return Part("read", where, in_tensor_memory(call, "R", "MMA"), register, track=tracked(call, "mma"))
+        return [AsyncWrite(write, region, (product,), tracks=tracked(call))]
+    read = AsyncRead(label(call, Side.READ, Family.MMA, form=form), region, (), tracks=tracked(call))
+    condition = None if isinstance(add, Const) else add
+    return [read, AsyncWrite(write, region, (product,), adds_to=at, adds_if=condition, tracks=tracked(call))]
 
 
 def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
@@ -107,6 +108,12 @@ def _shape(call: Call, operand: Operand) -> str:
     value = call.constant(operand)
     call.integer(operand)
     return f"idesc {value}" if value is not None else f"idesc %{operand.name}" if isinstance(operand, Reg) else "idesc"
+
+
+def _columns(call: Call, operand: Operand) -> int | None:
+    """How many columns the accumulator has, if the instruction descriptor is known: N is in its bits 17 to 22."""
+    value = call.constant(operand)
+    return None if value is None else (value >> 17 & 63) << 3 or None
 
 
 def _accumulates(call: Call, operand: Operand) -> Expr:

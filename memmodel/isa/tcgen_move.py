@@ -1,16 +1,16 @@
 """Rows of the table: tcgen05.cp, shift, ld and st, which move data in, within and out of tensor memory.
 
-In: a Call. Out: one Issue; for ld the registers receive what its parts read. Settled here: how many registers a shape
-has, one element of tensor memory for each. shift moves the element behind its address to its address: rows, like
-columns, are elements here.
+In: a Call. Out: one instruction; for ld the registers receive what its parts read. Settled here: how many registers a
+shape has, one column of tensor memory for each. shift moves the column after its address to its address: rows, like
+columns, are counted by the address here.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Apply, Assign, Get, Issue, Op, Part
+from memmodel.isa.ops import Accumulator, Apply, Assign, AsyncRead, AsyncWrite, Columns, Gather, Get, IssueAsync, Op
+from memmodel.isa.ops import Part, Scatter, Track
 from memmodel.isa.place import shifted
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.tensor_memory import (
@@ -21,15 +21,15 @@ from memmodel.isa.tensor_memory import (
     TENSOR_CORES,
     ctas,
     descriptor,
-    event,
-    in_tensor_memory,
-    next_element,
-    shared_read,
+    in_shared,
+    issue,
+    label,
+    peer,
     tensor,
-    there,
     tracked,
 )
 from memmodel.litmus.syntax import Group, Imm, Operand, Reg
+from memmodel.ptx import Proxy
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """32-bit registers of one repetition of a shape."""
@@ -40,40 +40,44 @@ MAX_REGISTERS = 128
 def copy(call: Call) -> tuple[Op, ...]:
     """tcgen05.cp: shared memory to tensor memory, of each CTA of the group."""
     shape = call.word("shape") or ""
-    family = ("CP", "CP4") if shape == "4x256b" else ("CP",)
     target, source = tensor(call, call.operands[0]), descriptor(call, call.operands[1])
-    track, parts = tracked(call, "cp"), []
-    for k, cta in enumerate(ctas(call)):
-        parts.append(shared_read(call, there(call, source, cta), f"$s{k}", *family))
-        write = in_tensor_memory(call, "W", *family)
-        parts.append(Part("write", there(call, target, cta), write, value=Get(f"$s{k}"), track=track))
-    return (Issue(replace(event(call, "ISSUE", *family), form=shape), tuple(parts)),)
+    lanes, bits = (int(number) for number in shape.removesuffix("b").split("x"))
+    parts: list[Part] = []
+    for cta in ctas(call):
+        read = label(call, Side.READ, Family.TCGEN_CP, form=shape, proxy=Proxy.ASYNC)
+        parts.append(Gather(read, in_shared(call, source, cta, lanes * bits // 8), tracked(call)))
+        write = label(call, Side.WRITE, Family.TCGEN_CP, form=shape)
+        region = Accumulator(target, bits // 32, peer(call, cta))
+        parts.append(Scatter(write, region, len(parts) - 1, tracked(call)))
+    return (IssueAsync(issue(call, Family.TCGEN_CP, shape), tuple(parts)),)
 
 
 def shift(call: Call) -> tuple[Op, ...]:
-    """tcgen05.shift: every row receives the next one; the element behind stands for it."""
-    operand = call.operands[0]
-    address, parts = tensor(call, operand, 2), []
-    track = tracked(call, "shift")
-    for k, cta in enumerate(ctas(call)):
-        where = there(call, address, cta)
-        parts.append(Part("read", next_element(where), in_tensor_memory(call, "R", "SHIFT"), f"$s{k}", track=track))
-        parts.append(Part("write", where, in_tensor_memory(call, "W", "SHIFT"), value=Get(f"$s{k}"), track=track))
-    return (Issue(event(call, "ISSUE", "SHIFT"), tuple(parts)),)
+    """tcgen05.shift: every row receives the next one; the column after it stands for it."""
+    address = tensor(call, call.operands[0])
+    parts: list[Part] = []
+    for cta in ctas(call):
+        there = peer(call, cta)
+        read, write = (label(call, side, Family.SHIFT) for side in (Side.READ, Side.WRITE))
+        parts.append(Gather(read, Columns(shifted(address, 1), 1, there), tracked(call)))
+        parts.append(Scatter(write, Columns(address, 1, there), len(parts) - 1, tracked(call)))
+    return (IssueAsync(issue(call, Family.SHIFT), tuple(parts)),)
 
 
 def load(call: Call) -> tuple[Op, ...]:
     """tcgen05.ld: a read for each register."""
     targets = _registers(call, call.operands[0])
     _check_split(call, 2)
-    address = tensor(call, call.operands[1], len(targets))
-    read, track = in_tensor_memory(call, "R", "TLD"), frozenset({"tcgen05.ld"})
-    parts = [Part("read", shifted(address, k), read, f"$r{k}", track=track) for k in range(len(targets))]
+    region = Columns(tensor(call, call.operands[1]), len(targets))
     names = [call.destination(target, sink=True) for target in targets]
+    temporaries = tuple(None if name is None else f"$r{k}" for k, name in enumerate(names))
+    read = AsyncRead(
+        label(call, Side.READ, Family.TCGEN_LD), region, temporaries, tracks=frozenset({Track.TCGEN_LD})
+    )
     assigns = [
         Assign(name, Apply("cvt", (Get(f"$r{k}"),), call.type)) for k, name in enumerate(names) if name is not None
     ]
-    return (Issue(event(call, "ISSUE", "TLD"), tuple(parts)), *assigns)
+    return (IssueAsync(issue(call, Family.TCGEN_LD), (read,)), *assigns)
 
 
 def store(call: Call) -> tuple[Op, ...]:
@@ -84,13 +88,12 @@ def store(call: Call) -> tuple[Op, ...]:
     sources = _registers(call, call.operands[-1])
     if split and not isinstance(call.operands[1], Imm):
         call.fail("immHalfSplitoff is a number", call.operands[1])
-    address = tensor(call, call.operands[0], len(sources))
-    write, track = in_tensor_memory(call, "W", "TST"), frozenset({"tcgen05.st"})
-    parts = [
-        Part("write", shifted(address, k), write, value=call.reduced(call.value(source)), track=track)
-        for k, source in enumerate(sources)
-    ]
-    return (Issue(event(call, "ISSUE", "TST"), tuple(parts)),)
+    region = Columns(tensor(call, call.operands[0]), len(sources))
+    values = tuple(call.reduced(call.value(source)) for source in sources)
+    write = AsyncWrite(
+        label(call, Side.WRITE, Family.TCGEN_ST), region, values, tracks=frozenset({Track.TCGEN_ST})
+    )
+    return (IssueAsync(issue(call, Family.TCGEN_ST), (write,)),)
 
 
 def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:

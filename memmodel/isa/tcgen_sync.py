@@ -6,16 +6,27 @@ of the file, allocates the k-th .tensor variable; without any alloc, tensor vari
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Allocation,
+    Family,
+    GroupWait,
+    Mark,
+    Marker,
+    Side,
+    Signal,
+)
 from memmodel.isa.call import Call
-from memmodel.isa.facts import instructions
-from memmodel.isa.ops import AddressOf, Cover, Event, Expr, Fence, Issue, Op, Signal, Wait, Write
+from memmodel.isa.constants import instructions
+from memmodel.isa.ops import AddressOf, Elements, Emit, Expr, IssueAsync, Object, Op, SignalPart, Track, WaitForGroups
+from memmodel.isa.ops import Write
 from memmodel.isa.place import in_cta, mask, mbarrier, memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
-from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, event, group
+from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.syntax import Operand, Reg, Variable
-from memmodel.ptx import Scope, Space
+from memmodel.ptx import Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
 
@@ -26,8 +37,8 @@ def alloc(call: Call) -> tuple[Op, ...]:
     _check_columns(call, call.operands[1])
     variable = _allocated(call)
     address = AddressOf(variable.name)
-    allocated = replace(event(call, "TALLOC"), covers=Cover("range", address, len(variable.init)))
-    return (Fence(allocated), Write(address, where, call.event("W", "M", "WEAK", "SMEM"), 32))
+    allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
+    return (allocated, Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE)))
 
 
 def _allocated(call: Call) -> Variable:
@@ -50,8 +61,7 @@ def dealloc(call: Call) -> tuple[Op, ...]:
     address: Expr = call.value(operand)
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
-    most = max((len(v.init) for v in call.context.test.variables if v.space is Space.TENSOR), default=1)
-    return (Fence(replace(event(call, "TDEALLOC"), covers=Cover("range", address, most))),)
+    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=1),)
 
 
 def _check_columns(call: Call, operand: Operand) -> None:
@@ -62,8 +72,8 @@ def _check_columns(call: Call, operand: Operand) -> None:
 
 
 def relinquish(call: Call) -> tuple[Op, ...]:
-    """tcgen05.relinquish_alloc_permit: a tcgen05 event; an alloc that follows in the CTA is illegal."""
-    return (Fence(event(call)),)
+    """tcgen05.relinquish_alloc_permit: a tcgen05 event; an alloc that follows in the CTA is undefined."""
+    return (Emit(Allocates(Allocation.RELINQUISH, group(call))),)
 
 
 def commit(call: Call) -> tuple[Op, ...]:
@@ -71,26 +81,25 @@ def commit(call: Call) -> tuple[Op, ...]:
     multicast = call.word("multicast") is not None
     if len(call.operands) != 1 + multicast:
         call.fail(f"this {call.head} takes [mbar]{', ctaMask' if multicast else ''}")
-    barrier = mbarrier(call, call.operands[0])
-    places = mask(call, call.operands[1]) if multicast else ()
-    addresses = [in_cta(call, barrier, cta) or barrier for cta in places] or [barrier]
-    tags = ("MBAR", "SIGNAL", "ASYNC", "COMMIT", "REL", "TCGEN")
-    made = replace(call.event(*tags, scope=Scope.CLUSTER), unit=group(call))
-    tracks = f"tcgen05.cta_group::{group(call)}"
-    return (
-        Issue(event(call, "ISSUE", "COMMIT"), tuple(Signal(address, made, tracks=tracks) for address in addresses)),
-    )
+    barrier = mbarrier(call, call.operands[0], Window.SHARED_CLUSTER)
+    steps, places = mask(call, call.operands[1]) if multicast else ((), ())
+    targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
+    made = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
+    tracks = Track.GROUP_2 if group(call) == 2 else Track.GROUP_1
+    parts = tuple(SignalPart(made, one, tracks=tracks, when=when) for one, when in targets or [(barrier, None)])
+    return (*steps, IssueAsync(issue(call, Family.COMMIT), parts))
 
 
 def wait(call: Call) -> tuple[Op, ...]:
     """tcgen05.wait::ld and wait::st: all earlier tcgen05.ld, or st, of the thread are done."""
-    return (Wait(Event(frozenset({"TWAIT", "TCGEN"})), f"tcgen05.{call.head[-2:]}"),)
+    if call.head.endswith("ld"):
+        return (WaitForGroups(GroupWait(Family.TCGEN_LD), Track.TCGEN_LD),)
+    return (WaitForGroups(GroupWait(Family.TCGEN_ST), Track.TCGEN_ST),)
 
 
 def fence(call: Call) -> tuple[Op, ...]:
     """tcgen05.fence: no memory fence."""
-    side = "BEFORE" if call.head.endswith("before_thread_sync") else "AFTER"
-    return (Fence(Event(frozenset({"TCGEN", side}))),)
+    return (Emit(Mark(Marker.BEFORE if call.head.endswith("before_thread_sync") else Marker.AFTER)),)
 
 
 _ALLOC_SPACE = Slot("space", ("shared::cta",), "state space")

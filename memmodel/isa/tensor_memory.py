@@ -1,17 +1,15 @@
-"""What tcgen05 instructions share: tensor-memory operands, matrix descriptors, the CTAs of a pair, events.
+"""What tcgen05 instructions share: tensor-memory operands, matrix descriptors, the CTAs of a pair, labels.
 
-In: a Call and an operand. Out: addresses and events. A tensor variable has an instance in every CTA; addresses count
-its elements, each of which stands for a block of columns and rows. A matrix descriptor is a 64-bit register that holds
-the address of the matrix; the first element of a matrix stands for all of it.
+In: a Call and an operand. Out: addresses, regions and labels. A tensor variable has an instance in every CTA; addresses
+count its columns. A matrix descriptor is a 64-bit register that holds the address of the matrix.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.ops import Event, Expr, Part
-from memmodel.isa.place import in_cta, memory_base, pair, shifted
+from memmodel.isa.ops import Accumulator, AsyncRead, Expr, Matrix, Track
+from memmodel.isa.place import in_cta, memory_base, pair
 from memmodel.isa.row import Need, Rule, Slot, flag
 from memmodel.litmus.syntax import Mem, Operand, Reg, Sym
 from memmodel.ptx import Proxy, Space
@@ -39,9 +37,9 @@ def ctas(call: Call) -> tuple[int, ...]:
     return pair(call) if group(call) == 2 else (call.place.cta,)
 
 
-def tensor(call: Call, operand: Operand, count: int = 1) -> Expr:
-    """The address of `count` elements of tensor memory at an operand in brackets."""
-    address, variable, offset, symbol = memory_base(call, operand, Space.TENSOR)
+def tensor(call: Call, operand: Operand) -> Expr:
+    """The address of tensor memory at an operand in brackets."""
+    address, variable, _, symbol = memory_base(call, operand, Space.TENSOR)
     if variable is None:
         return address
     root = call.root(variable)
@@ -50,13 +48,6 @@ def tensor(call: Call, operand: Operand, count: int = 1) -> Expr:
         call.fail(f"'{root.name}' is not in tensor memory", operand, hint)
     if symbol is not None and symbol.cta not in (None, call.place.cta):
         call.fail(f"{call.head} reaches the tensor memory of its own CTA only", operand, f"write [{root.name}]")
-    last, size = offset + count - 1, len(root.init)
-    if offset < 0 or last >= size:
-        call.fail(
-            f"{call.head} accesses elements {offset} to {last} of '{root.name}', which has {size}",
-            operand,
-            f"declare it `.tensor .b32 {root.name}[{last + 1}];`; an address counts elements here",
-        )
     return address
 
 
@@ -72,44 +63,45 @@ def descriptor(call: Call, operand: Operand) -> Expr:
     return call.value(operand)
 
 
-def there(call: Call, address: Expr, cta: int) -> Expr:
-    """The same address in another CTA of the pair."""
-    if cta == call.place.cta:
-        return address
-    return in_cta(call, address, cta) or address
+def label(
+    call: Call, side: Side, family: Family, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC
+) -> Access:
+    """An asynchronous access of a tcgen05 instruction, to tensor memory or, with a proxy, to shared memory."""
+    return Access(side, proxy=proxy, family=family, asynchronous=True, group=group(call), form=form)
 
 
-def event(call: Call, *tags: str) -> Event:
-    """A tcgen05 event of the instruction's CTA group; it goes through no proxy."""
-    return Event(frozenset(("TCGEN", *tags)), unit=group(call))
+def issue(call: Call, family: Family, form: str | None = None) -> Issue:
+    """A tcgen05 instruction as its thread executes it."""
+    return Issue(family, group=group(call), form=form)
 
 
-def in_tensor_memory(call: Call, side: str, *tags: str, form: str | None = None) -> Event:
-    """An asynchronous access to tensor memory."""
-    return replace(event(call, side, "M", "TMEM", "WEAK", "ASYNC", *tags), form=form)
+def tracked(call: Call) -> frozenset[Track]:
+    """The name by which commits find the parts of an mma, cp or shift."""
+    return frozenset({Track.GROUP_2 if group(call) == 2 else Track.GROUP_1})
 
 
-def in_shared_memory(call: Call, *tags: str) -> Event:
-    """An asynchronous read of a shared-memory operand, through the async proxy."""
-    made = event(call, "R", "M", "SMEM", "WEAK", "ASYNC", "ASY", *tags)
-    return replace(made, proxy=Proxy.ASYNC)
+def peer(call: Call, cta: int) -> int | None:
+    """The CTA whose tensor memory is meant; None for the executing one."""
+    return None if cta == call.place.cta else cta
 
 
-def tracked(call: Call, name: str) -> frozenset[str]:
-    """The names by which commits find the parts of an mma, cp or shift."""
-    return frozenset({f"tcgen05.{name}", f"tcgen05.cta_group::{group(call)}"})
+def in_shared(call: Call, address: Expr, cta: int, most: int | None) -> Matrix:
+    """A matrix in the shared memory of a CTA of the pair."""
+    return Matrix(address if cta == call.place.cta else in_cta(call, address, cta), most)
 
 
-def shared_read(call: Call, address: Expr, register: str, *tags: str) -> Part:
-    """A shared-memory operand, read into a temporary."""
-    return Part("read", address, in_shared_memory(call, *tags), register, track=tracked(call, tags[0].lower()))
+def shared_operand(call: Call, family: Family, address: Expr, cta: int, register: str, form: str | None) -> AsyncRead:
+    """A shared-memory operand, summed into a temporary."""
+    made = label(call, Side.READ, family, form=form, proxy=Proxy.ASYNC)
+    return AsyncRead(made, in_shared(call, address, cta, None), (register,), sums=True, tracks=tracked(call))
+
+
+def tensor_operand(call: Call, family: Family, address: Expr, cta: int, register: str) -> AsyncRead:
+    """An operand in tensor memory, summed into a temporary."""
+    region = Accumulator(address, None, peer(call, cta))
+    return AsyncRead(label(call, Side.READ, family), region, (register,), sums=True, tracks=tracked(call))
 
 
 def is_tensor_operand(operand: Operand) -> bool:
     """Is this operand written as memory, in brackets?"""
     return isinstance(operand, Mem)
-
-
-def next_element(address: Expr) -> Expr:
-    """The element behind."""
-    return shifted(address, 1)

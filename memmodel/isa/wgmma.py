@@ -1,16 +1,18 @@
 """Rows of the table: wgmma, the asynchronous matrix instructions of sm_90a.
 
-In: a Call. Out: for wgmma.fence an event, for wgmma.mma_async an Issue and the assignment of its result registers: each
-receives D + A * B, or A * B if scale-d is false. A matrix in shared memory is its first element, read through the async
-proxy; a matrix A in registers is its first register. Settled here: how many operands each form has.
+In: a Call. Out: for wgmma.fence an event, for wgmma.mma_async an instruction that reads its operands and the assignment
+of its result registers: each receives D + A * B, or A * B if scale-d is false. A matrix in shared memory counts as the
+sum of its elements; a matrix A in registers is its first register. Settled here: how many operands each form has.
+`isa.wgmma_registers` adds what the page says of registers that are still in use.
 """
 
 from __future__ import annotations
 
+from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.groups import commit as commit_group
 from memmodel.isa.groups import wait as wait_group
-from memmodel.isa.ops import Apply, Assign, Event, Expr, Fence, Get, Issue, Op, Part
+from memmodel.isa.ops import Apply, Assign, AsyncRead, Emit, Expr, Get, IssueAsync, Matrix, Op, Track
 from memmodel.isa.row import Need, Row, Rule, Slot, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
 from memmodel.litmus.syntax import Group, Imm, Operand
@@ -26,7 +28,7 @@ _PAGE = "Asynchronous Warpgroup Level Matrix Instructions: "
 
 def fence(call: Call) -> tuple[Op, ...]:
     """wgmma.fence: an event of its own, no memory fence."""
-    return (Fence(Event(frozenset({"WGFENCE"}))),)
+    return (Emit(Mark(Marker.WGMMA_FENCE)),)
 
 
 def mma(call: Call) -> tuple[Op, ...]:
@@ -36,22 +38,36 @@ def mma(call: Call) -> tuple[Op, ...]:
     if isinstance(left, Group):
         _vector(call, left, A_REGISTERS, "A")
     _check_numbers(call, rest, in_registers=isinstance(left, Group))
-    event = call.event("R", "M", "WEAK", "ASYNC", "WGMMA", "SMEM", proxy=Proxy.ASYNC)
-    parts: list[Part] = []
+    rows, columns, depth = _shape(call)
+    parts: list[AsyncRead] = []
     first: Expr
     if isinstance(left, Group):
         first = call.value(left.items[0])
     else:
-        parts.append(Part("read", descriptor(call, left), event, "$a", track=frozenset({"wgmma"})))
+        parts.append(_operand(call, left, "$a", rows * depth * BITS[call.word("atype") or ""] // 8))
         first = Get("$a")
-    parts.append(Part("read", descriptor(call, right), event, "$b", track=frozenset({"wgmma"})))
+    parts.append(_operand(call, right, "$b", columns * depth * BITS[call.word("btype") or ""] // 8))
     product = Apply("mul", (first, Get("$b")), UNTYPED)
     # The registers keep their old values until all parts have read: A may be one of them.
-    steps: list[Op] = [Issue(Event(frozenset({"ISSUE"})), tuple(parts)), Assign("$p", product)]
+    steps: list[Op] = [IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product)]
     for item in targets:
         name = call.register(item)
         steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
     return tuple(steps)
+
+
+def _operand(call: Call, operand: Operand, register: str, most: int) -> AsyncRead:
+    """A matrix in shared memory, read through the async proxy."""
+    label = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+    region = Matrix(descriptor(call, operand), most)
+    return AsyncRead(label, region, (register,), sums=True, tracks=frozenset({Track.WGMMA}))
+
+
+def _shape(call: Call) -> tuple[int, int, int]:
+    """Rows of A, columns of B, and the depth that they share."""
+    rows, _, rest = (call.word("shape") or "").removeprefix("m").partition("n")
+    columns, _, depth = rest.partition("k")
+    return int(rows), int(columns), int(depth)
 
 
 def _vector(call: Call, operand: Operand, wanted: int, what: str) -> tuple[Operand, ...]:
@@ -67,7 +83,7 @@ def _vector(call: Call, operand: Operand, wanted: int, what: str) -> tuple[Opera
 
 def _result_registers(call: Call) -> int:
     """How many registers hold a thread's part of D: 64 * N values of 128 threads, .f16 in pairs."""
-    columns = int((call.word("shape") or "").partition("n")[2].partition("k")[0])
+    columns = _shape(call)[1]
     return columns // (4 if call.word("dtype") == "f16" else 2)
 
 
@@ -98,6 +114,9 @@ _FORMS = (
     "scale-b; integers: none"
 )
 _K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
+"""Bits of an element of A or B."""
+
 _SHAPES = tuple(f"m64n{n}k{k}" for k in (16, 8, 32, 256) for n in range(8, 257, 8))
 _ATYPE = tuple(_K)
 _PAIRS = {
@@ -160,7 +179,8 @@ ROWS = (
         ),
         ("d", "a", "b-desc", "scale-d", *(f"imm{k}?" for k in range(4))),
         mma,
-        "an issue; outside of program order a weak read of each operand in shared memory (async proxy)",
+        "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of its own "
+        "where a register is touched that is still in use, or no wgmma.fence stands before it",
         _PAGE + "wgmma.mma_async",
         rules=(
             *BOTH_ALIGNED,

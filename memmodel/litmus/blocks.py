@@ -1,7 +1,7 @@
 """The block layout: declarations, then `thread P0 @ cta 0, gpu 0 { … }` with instructions as PTX spells them.
 
 In: Reader behind the header. Out: declarations, threads, and the registers that each thread's `.reg` lines name; the
-reader stands at the question. `.reg` lines themselves are dropped: a register needs no declaration.
+reader stands at the question. Of `.reg` lines only the predicates are kept: a register needs no declaration.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
 
 Registers = dict[str, set[str]]
 """Thread name -> registers that its `.reg` lines declare."""
+
+MAX_PREDICATES = 1 << 12
+"""Predicates that a thread declares."""
 
 
 def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
@@ -40,9 +43,10 @@ def read_blocks(reader: Reader) -> tuple[Declarations, list[Thread], Registers]:
         place = read_place(reader)
         opened = reader.expect("{", "`{` and the thread's instructions")
         registers[token.text] = set()
-        body = _body(reader, opened, declarations, registers[token.text], MAX_INSTRUCTIONS - total)
+        predicates: set[str] = set()
+        body = _body(reader, opened, declarations, (registers[token.text], predicates), MAX_INSTRUCTIONS - total)
         total += len(body)
-        threads[token.text] = Thread(token.text, place, tuple(body), reader.span(token))
+        threads[token.text] = Thread(token.text, place, tuple(body), frozenset(predicates), reader.span(token))
     if not threads or not _over(reader):
         what = "`thread` or a question" if threads else "`thread`"
         raise reader.wanted(what, "a thread is `thread P0 @ cta 0, gpu 0 { … }`")
@@ -54,7 +58,7 @@ def _over(reader: Reader) -> bool:
 
 
 def _body(
-    reader: Reader, opened: Token, declarations: Declarations, registers: set[str], room: int
+    reader: Reader, opened: Token, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
 ) -> list[Instruction | Label]:
     labels = read_labels(reader, range(reader.at, _closing(reader, opened)))
     names = declarations.variables.keys() | labels.keys()
@@ -88,8 +92,8 @@ def _closing(reader: Reader, opened: Token) -> int:
     raise InputError("this `{` is never closed", reader.span(opened))
 
 
-def _registers(reader: Reader, declarations: Declarations, registers: set[str]) -> None:
-    """`.reg .u32 %r<4>, %x;`"""
+def _registers(reader: Reader, declarations: Declarations, registers: tuple[set[str], set[str]]) -> None:
+    """`.reg .u32 %r<4>, %x;`. Fills the names of all registers, and of those that are predicates."""
     reader.next()
     kind = reader.expect("dot", "a register type such as .u32")
     if kind.text[1:] not in TYPES and kind.text != ".pred":
@@ -99,10 +103,17 @@ def _registers(reader: Reader, declarations: Declarations, registers: set[str]) 
         name, token = reader.register()
         if token.text in declarations.variables:
             raise InputError(f"`{name}` is a variable already", reader.span(token), f"write the register as %{name}")
+        names = [name]
+        registers[0].add(name)
         if reader.accept("<"):
-            reader.count("a number of registers", 1 << 16)
+            count, _ = reader.count("a number of registers", 1 << 16)
             reader.expect(">", "`>`")
-        registers.add(name)
+            names = [f"{name}{number}" for number in range(count if kind.text == ".pred" else 0)]
+        if kind.text == ".pred":
+            registers[0].update(names)
+            registers[1].update(names)
+            if len(registers[1]) > MAX_PREDICATES:
+                raise InputError(f"more than {MAX_PREDICATES:,} predicates in a thread", reader.span(token))
         if reader.accept(",") is None:
             break
     reader.expect(";", "`;` after the registers")

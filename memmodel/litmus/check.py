@@ -147,7 +147,7 @@ def _check_tensormaps(variables: dict[str, Variable], declarations: Declarations
             raise _unknown("variable", variable.tensormap, variables, where)
         if data.space not in (Space.GLOBAL, Space.GENERIC) or data.alias_of is not None:
             raise InputError(f"`{data.name}` is not a .global variable", where, "a tensor map describes global memory")
-        elements, size = len(data.init), prod(variable.shape or variable.box or (1,))
+        elements, size = data.length, prod(variable.shape or variable.box or (1,))
         if data.tensormap is not None or size > elements:
             hint = f"the tensor has {size} elements"
             raise InputError(f"`{data.name}` has {elements} elements", where, hint)
@@ -265,8 +265,8 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
             raise InputError(f"`{shorten(term.name)}` is a register of a thread", term.span, f"write {written}")
         raise _unknown("location", term.name, checked.variables, term.span)
     root = root_of(checked.variables, term.name)
-    if term.index >= len(root.init):
-        what = f"the last is {term.name}[{len(root.init) - 1}]" if root.array else f"`{term.name}` is no array"
+    if term.index >= root.length:
+        what = f"the last is {term.name}[{root.length - 1}]" if root.array else f"`{term.name}` is no array"
         raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)
     if root.space not in PER_CTA:
         if term.cta is not None:

@@ -44,7 +44,7 @@ def read_columns(reader: Reader) -> tuple[Declarations, list[Thread]]:
         if total > MAX_INSTRUCTIONS:
             where = body[max(0, MAX_INSTRUCTIONS - total)].span
             raise InputError(f"more than {MAX_INSTRUCTIONS:,} instructions", where, "a litmus test is a few threads")
-        threads.append(Thread(name, place, tuple(body), reader.span(token)))
+        threads.append(Thread(name, place, tuple(body), span=reader.span(token)))
     return declarations, threads
 
 

@@ -17,8 +17,11 @@ from memmodel.ptx import DataType, Proxy, Space
 from memmodel.source import Span
 
 MAX_VARIABLES = 1_000
-MAX_ELEMENTS = 16_384
-"""All elements of all arrays of a test together."""
+MAX_VALUES = 16_384
+"""All initial values of a test together."""
+
+MAX_LENGTH = 1 << 40
+"""Elements of an array. Nothing costs by the element; this is where a number is surely a slip."""
 
 SPACES = {space.value: space for space in Space if space is not Space.GENERIC}
 _WIDTHS = {"u": (8, 16, 32, 64), "s": (8, 16, 32, 64), "b": (8, 16, 32, 64, 128), "f": (16, 32, 64)}
@@ -34,7 +37,7 @@ class Declarations:
     registers: dict[tuple[str, str], RegisterInit] = field(default_factory=dict)
     mentions: dict[str | tuple[str, str], Span] = field(default_factory=dict)
     """Where an alias (by its name) or an initial register (by thread and name) names the variable that it refers to."""
-    elements: int = 0
+    values: int = 0
 
     def add(self, variable: Variable) -> None:
         """Take in a variable. Raises InputError if the name is taken or the test becomes too large."""
@@ -42,11 +45,11 @@ class Declarations:
         if first is not None:
             hint = f"first declared on line {first.span.line}"
             raise InputError(f"`{variable.name}` is declared twice", variable.span, hint)
-        self.elements += len(variable.init)
+        self.values += len(variable.init)
         if len(self.variables) >= MAX_VARIABLES:
             raise InputError(f"more than {MAX_VARIABLES:,} variables", variable.span, "a litmus test is a few threads")
-        if self.elements > MAX_ELEMENTS:
-            raise InputError(f"more than {MAX_ELEMENTS:,} array elements in one test", variable.span)
+        if self.values > MAX_VALUES:
+            raise InputError(f"more than {MAX_VALUES:,} initial values in one test", variable.span)
         self.variables[variable.name] = variable
 
 
@@ -116,10 +119,13 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
     if cta is not None and space is not Space.SHARED:
         hint = "declare it .shared" if kind else "declare it .shared, or close the init block with `}`"
         raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
-    made = Variable(token.text, space, kind, (0,) * (size or 1), cta, align=align, array=size is not None, span=span)
+    made = Variable(
+        token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span
+    )
     if reader.token.kind == "=" and reader.ahead(2).kind == "(":
         return read_object(reader, made, into.mentions)
-    return replace(made, init=_values(reader, size))
+    values = _values(reader, size)
+    return replace(made, init=_significant(values), length=size or len(values) or 1)
 
 
 def _size(reader: Reader) -> int | None:
@@ -128,7 +134,7 @@ def _size(reader: Reader) -> int | None:
         return None
     if reader.accept("]"):
         return 0
-    size, token = reader.count("the size of an array", MAX_ELEMENTS)
+    size, token = reader.count("the size of an array", MAX_LENGTH)
     if size == 0:
         raise InputError("an array has at least one element", reader.span(token))
     reader.expect("]", "`]`")
@@ -159,7 +165,7 @@ def _values(reader: Reader, size: int | None) -> tuple[int, ...]:
     if reader.accept("=") is None:
         if size == 0:
             raise reader.wanted("`=` and the values of an array without size")
-        return (0,) * (size or 1)
+        return ()
     if size is None:
         if reader.token.kind == "{":
             hint = "give the name a size: `a[2] = {1, 2}`"
@@ -172,6 +178,12 @@ def _values(reader: Reader, size: int | None) -> tuple[int, ...]:
     last = reader.expect("}", "`,` or `}`")
     if size and len(values) > size:
         raise InputError(f"{len(values)} values for {size} elements", reader.span(last))
-    if len(values) > MAX_ELEMENTS:
-        raise InputError(f"more than {MAX_ELEMENTS:,} array elements in one test", reader.span(last))
-    return tuple(values) + (0,) * (size - len(values))
+    if len(values) > MAX_VALUES:
+        raise InputError(f"more than {MAX_VALUES:,} initial values in one test", reader.span(last))
+    return tuple(values)
+
+
+def _significant(values: tuple[int, ...]) -> tuple[int, ...]:
+    """The values up to the last one that is not 0."""
+    last = max((index for index, value in enumerate(values) if value), default=-1)
+    return values[: last + 1]

@@ -11,14 +11,13 @@ from dataclasses import replace
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import Reader, shorten
 from memmodel.litmus.syntax import Variable
+from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
 from memmodel.ptx import Space
 from memmodel.source import Span
 
-TENSORMAP_BYTES = 128
 MAX_ARRIVALS = (1 << 20) - 1
 """The largest count of an mbarrier object ("Contents of the mbarrier object")."""
 
-MAX_DIMENSIONS = 5
 _KINDS = ("mbarrier", "tensormap")
 
 
@@ -49,7 +48,7 @@ def _mbarrier(reader: Reader, variable: Variable) -> Variable:
 def _tensormap(reader: Reader, variable: Variable, mentions: dict[str | tuple[str, str], Span]) -> Variable:
     if variable.space is Space.TENSOR:
         raise InputError("a tensor map is in .global, .const, .param or .shared memory", variable.span)
-    if variable.array and len(variable.init) != TENSORMAP_BYTES:
+    if variable.array and variable.length != TENSORMAP_BYTES:
         hint = f"declare it `.b8 {variable.name}[{TENSORMAP_BYTES}]`"
         raise InputError(f"a tensor map is {TENSORMAP_BYTES} bytes", variable.span, hint)
     data = reader.identifier("the variable that the tensor map describes")
@@ -63,7 +62,7 @@ def _tensormap(reader: Reader, variable: Variable, mentions: dict[str | tuple[st
     if len(box) > 1 and not shape:
         hint = "name its sizes behind the box: `tensormap(data, {8, 2}, {16, 4})`"
         raise InputError("a box of several dimensions needs a tensor of as many", variable.span, hint)
-    return replace(variable, init=(0,), tensormap=data.text, box=box, shape=shape)
+    return replace(variable, length=1, tensormap=data.text, box=box, shape=shape)
 
 
 def _extent(reader: Reader, what: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
-from memmodel.litmus.objects import TENSORMAP_BYTES
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.litmus.syntax import (
     Always,
     And,
@@ -78,6 +78,8 @@ def _blocks(test: LitmusTest) -> list[str]:
     lines = ["", *declarations] if declarations else []
     for thread in test.threads:
         lines += ["", f"thread {thread.name} @ {_place(thread.place, ', ')} {{"]
+        if thread.predicates:
+            lines.append("    .reg .pred " + ", ".join(f"%{name}" for name in sorted(thread.predicates)) + ";")
         for item in thread.body:
             text = _item(item, Layout.BLOCKS, frozenset())
             lines.append(text if isinstance(item, Label) else f"    {text};")
@@ -111,7 +113,7 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f".align {variable.align}")
     if variable.type is not None:
         words.append(f".{variable.type}")
-    size = TENSORMAP_BYTES if variable.tensormap is not None else len(variable.init)
+    size = TENSORMAP_BYTES if variable.tensormap is not None else variable.length
     words.append(f"{variable.name}[{size}]" if variable.array else variable.name)
     if variable.alias_of is not None:
         if variable.proxy is not Proxy.GENERIC or layout is Layout.COLUMNS:
@@ -126,7 +128,7 @@ def _variable(variable: Variable, layout: Layout) -> str:
         extents = [_extent(sizes) for sizes in (variable.box, variable.shape) if sizes]
         words.append(f"= tensormap({', '.join([variable.tensormap, *extents])})")
     elif not variable.array:
-        words.append(f"= {variable.init[0]}")
+        words.append(f"= {variable.init[0] if variable.init else 0}")
     elif any(variable.init):
         last = max(i for i, value in enumerate(variable.init) if value)
         words.append("= {" + ", ".join(map(str, variable.init[: last + 1])) + "}")

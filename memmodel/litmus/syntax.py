@@ -129,11 +129,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """One thread: `name` as written (`P0`), its place, its body in order."""
+    """One thread: `name` as written (`P0`), its place, its body in order. `predicates`: registers declared `.reg .pred`."""
 
     name: str
     place: Place
     body: tuple[Instruction | Label, ...]
+    predicates: frozenset[str] = frozenset()
     span: Span = _span()
 
 
@@ -142,20 +143,22 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared location or array. `init` has one value per element; `type` None in the column layout.
+    """A declared location or array. `type` None in the column layout.
+
+    `length` counts elements; `init` has the values of the first ones, the others are 0.
 
     A .shared variable has one instance in every CTA, as in PTX; `cta` restricts it to that one CTA.
     `alias_of` makes it another virtual address of that variable, accessed through `proxy`.
     `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
     `tensormap`: a tensor map (128 bytes, one element) of that variable, seen as a tensor of `shape` (empty: one row of
     all elements) that is copied in boxes of `box` (empty: all of it); both count elements, innermost dimension first.
-    `one_place`: set by `memmodel.sizes`, never by a file: all its bytes are one location.
     """
 
     name: str
     space: Space = Space.GENERIC
     type: DataType | None = None
-    init: tuple[int, ...] = (0,)
+    init: tuple[int, ...] = ()
+    length: int = 1
     cta: int | None = None
     alias_of: str | None = None
     proxy: Proxy = Proxy.GENERIC
@@ -165,7 +168,6 @@ class Variable:
     tensormap: str | None = None
     box: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
-    one_place: bool = field(default=False, compare=False, repr=False)
     span: Span = _span()
 
 

@@ -1,0 +1,13 @@
+"""The two kinds of things that cat speaks of."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Kind(Enum):
+    """Every expression is a set of events or a relation between events."""
+
+    SET = "set"
+    RELATION = "relation"
+    EITHER = "set or relation"  # only `0`, the empty set or relation, before its context decides

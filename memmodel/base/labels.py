@@ -1,0 +1,295 @@
+"""What an event is, as far as its instruction says: one class for each kind of event.
+
+In: nothing. Out: the `Label` types. The instruction table makes them, the base sets of cat are predicates on them, and
+both engines carry them along unread. What an execution adds (locations, values, order) is not here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from memmodel.ptx import Proxy, Scope, Sem
+
+
+class Side(Enum):
+    """Does an access read or write?"""
+
+    READ = "R"
+    WRITE = "W"
+
+
+class Family(Enum):
+    """The instruction that an asynchronous or atomic event belongs to; PLAIN for ld and st and their like."""
+
+    PLAIN = "ld, st"
+    ATOM = "atom"
+    RED = "red"
+    CP_ASYNC = "cp.async"
+    BULK = "cp.async.bulk"
+    BULK_REDUCTION = "cp.reduce.async.bulk"
+    ST_ASYNC = "st.async, red.async"
+    WGMMA = "wgmma.mma_async"
+    TRY_CANCEL = "clusterlaunchcontrol.try_cancel"
+    MMA = "tcgen05.mma"
+    TCGEN_CP = "tcgen05.cp"
+    SHIFT = "tcgen05.shift"
+    TCGEN_LD = "tcgen05.ld"
+    TCGEN_ST = "tcgen05.st"
+    COMMIT = "tcgen05.commit"
+
+
+TCGEN = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT, Family.TCGEN_LD, Family.TCGEN_ST, Family.COMMIT))
+"""The families of tcgen05 instructions."""
+
+
+class Role(Enum):
+    """What an asynchronous read is for: the source of a copy, or the tensor map that says where it is."""
+
+    SOURCE = "source"
+    DESCRIPTOR = "descriptor"
+
+
+@dataclass(frozen=True, slots=True)
+class InitialWrite:
+    """The write that gives a location its first value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A read or write of memory.
+
+    `sem`: WEAK, RELAXED, ACQUIRE (reads) or RELEASE (writes); weak accesses have no scope. `rmw`: half of an atomic
+    read-modify-write. `asynchronous`: made outside program order. `spelt`: "volatile" or "mmio" where it is.
+    `group`: N of .cta_group::N. `form`: shape and kind of a tcgen05 operation.
+    """
+
+    side: Side
+    sem: Sem = Sem.WEAK
+    scope: Scope | None = None
+    proxy: Proxy = Proxy.GENERIC
+    family: Family = Family.PLAIN
+    rmw: bool = False
+    asynchronous: bool = False
+    spelt: str | None = None
+    role: Role | None = None
+    group: int | None = None
+    form: str | None = None
+
+
+class Covers(Enum):
+    """What a fence is about, when it is not about all memory."""
+
+    OWN_SHARED = "shared memory of the executing CTA"
+    SHARED = "all shared memory"
+    GLOBAL = "what is neither shared nor tensor memory"
+    INIT = "the thread's earlier mbarrier.init"
+    RANGE = "the bytes that an operand names"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A memory fence; `sem` is ACQUIRE, RELEASE, ACQ_REL or SC. `covers`: fences with .sync_restrict, fence.mbarrier_init."""
+
+    sem: Sem
+    scope: Scope
+    covers: Covers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFence:
+    """A proxy fence between the generic proxy and `proxy` (None: fence.proxy.alias).
+
+    `half`: RELEASE or ACQUIRE for one half of a uni-directional fence, which alone has a scope. `restricted`: it has
+    .sync_restrict. `covers` None: all memory.
+    """
+
+    proxy: Proxy | None
+    half: Sem | None = None
+    scope: Scope | None = None
+    covers: Covers | None = None
+    restricted: bool = False
+
+
+class Half(Enum):
+    """Which half of an execution barrier."""
+
+    ARRIVE = "arrive"
+    WAIT = "wait"
+
+
+class Domain(Enum):
+    """Which threads take part in an execution barrier."""
+
+    CTA = "cta"
+    WARP = "warp"
+    CLUSTER = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Half of an execution barrier. `sem`, `scope`: of barrier.cluster. `reduces`: it belongs to a .red."""
+
+    half: Half
+    domain: Domain
+    sem: Sem | None = None
+    scope: Scope | None = None
+    reduces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An asynchronous instruction as its thread executes it; `sem` RELEASE for st.async.release and red.async.release."""
+
+    family: Family
+    sem: Sem | None = None
+    scope: Scope | None = None
+    group: int | None = None
+    form: str | None = None
+
+
+class Action(Enum):
+    """What an operation does to an mbarrier object. PENDING: cp.async.mbarrier.arrive without .noinc expects one more."""
+
+    INIT = "init"
+    INVAL = "inval"
+    ARRIVE = "arrive"
+    EXPECT_TX = "expect_tx"
+    COMPLETE_TX = "complete_tx"
+    PENDING = "pending"
+    TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Mbarrier:
+    """A thread's operation on an mbarrier object. `unscoped`: the instruction names no scope, so it has the default."""
+
+    action: Action
+    sem: Sem | None = None
+    scope: Scope | None = None
+    unscoped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A complete-tx or arrive-on that the hardware makes when the parts of an instruction are done; it releases."""
+
+    action: Action
+    scope: Scope
+    family: Family
+    group: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWait:
+    """Waits for groups of asynchronous operations of a family; TCGEN_LD and TCGEN_ST for tcgen05.wait."""
+
+    family: Family
+
+
+class Marker(Enum):
+    """Events without a parameter."""
+
+    WGMMA_FENCE = "wgmma.fence"
+    BEFORE = "tcgen05.fence::before_thread_sync"
+    AFTER = "tcgen05.fence::after_thread_sync"
+    END = "the end of a thread"
+    EXIT = "an explicit end of a thread: ret, exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One of the events without a parameter."""
+
+    what: Marker
+
+
+class Allocation(Enum):
+    """What an instruction does to tensor memory as a whole."""
+
+    ALLOC = "tcgen05.alloc"
+    DEALLOC = "tcgen05.dealloc"
+    RELINQUISH = "tcgen05.relinquish_alloc_permit"
+
+
+@dataclass(frozen=True, slots=True)
+class Allocates:
+    """tcgen05.alloc, dealloc or relinquish_alloc_permit."""
+
+    what: Allocation
+    group: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An instruction whose address is bad: it does nothing, and its thread ends."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """An instruction that its own thread makes undefined, whatever other threads do; `rule` says why."""
+
+    rule: str
+
+
+Label = (
+    InitialWrite
+    | Access
+    | Fence
+    | ProxyFence
+    | Barrier
+    | Issue
+    | Mbarrier
+    | Signal
+    | GroupWait
+    | Mark
+    | Allocates
+    | Fault
+    | Undefined
+)
+
+
+def scope_of(label: Label) -> Scope | None:
+    """The scope that an event specifies, or None."""
+    match label:
+        case Access(scope=scope) | Fence(scope=scope) | ProxyFence(scope=scope) | Barrier(scope=scope):
+            return scope
+        case Issue(scope=scope) | Mbarrier(scope=scope) | Signal(scope=scope):
+            return scope
+        case _:
+            return None
+
+
+def sem_of(label: Label) -> Sem | None:
+    """The semantics that an event specifies, or None."""
+    match label:
+        case Access(sem=sem) | Fence(sem=sem) | Barrier(sem=sem) | Issue(sem=sem) | Mbarrier(sem=sem):
+            return sem
+        case ProxyFence(half=half):
+            return half
+        case Signal():
+            return Sem.RELEASE
+        case InitialWrite():
+            return Sem.WEAK
+        case _:
+            return None
+
+
+def family_of(label: Label) -> Family | None:
+    """The instruction family of an access, an issue, a signal or a wait."""
+    match label:
+        case Access(family=family) | Issue(family=family) | Signal(family=family) | GroupWait(family=family):
+            return family
+        case _:
+            return None
+
+
+def group_of(label: Label) -> int | None:
+    """N of .cta_group::N, or None."""
+    match label:
+        case Access(group=group) | Issue(group=group) | Signal(group=group) | Allocates(group=group):
+            return group
+        case _:
+            return None

@@ -1,0 +1,70 @@
+"""An event at one place, as the base relations look at it.
+
+In: nothing. Out: `Point`. An event whose address an execution decides is one point for each place that it may access;
+an event without a place is one point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import Label, Signal
+from memmodel.memory.bytes import Cell, Instance
+from memmodel.ptx import Place, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes that a fence, an alloc or a dealloc names."""
+
+    instance: Instance
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """`event`: its number. `thread`, `place`: None for an initial write. `order`: its place in program order; None
+    outside it; equal for the parts of one instruction, which are unordered.
+
+    `instruction`, `operation`: numbers that the parts of one execution of an instruction, and of one scalar
+    operation of it, share. `issue`: for an asynchronous event, the number of its issue. `cell`: of a memory event the
+    location, of an operation on an mbarrier object the object; `name`: the virtual address it goes through.
+    `scalar`: bytes of the scalar operation; None: as the other's. `range`: what the event names.
+    """
+
+    event: int
+    label: Label
+    thread: int | None = None
+    place: Place | None = None
+    order: int | None = None
+    instruction: int | None = None
+    operation: int | None = None
+    issue: int | None = None
+    cell: Cell | None = None
+    name: str | None = None
+    scalar: int | None = None
+    range: Range | None = None
+
+    @property
+    def home(self) -> tuple[object, ...] | None:
+        """The CTA in which the event is performed: shared memory where it lies, anything else at the thread."""
+        if self.cell is not None and self.cell.instance.space is Space.SHARED:
+            return self.cell.instance.owner
+        return None if self.place is None else self.place.cta_id
+
+    @property
+    def seat(self) -> Place | None:
+        """Where the event stands when scopes are compared: a signal at its object's CTA, the rest at the thread."""
+        if isinstance(self.label, Signal) and self.cell is not None and self.place is not None:
+            return place_of(self.cell.instance.owner) or self.place
+        return self.place
+
+
+def place_of(owner: tuple[object, ...] | None) -> Place | None:
+    """The place of a CTA from its identity (gpu, cluster identity, cta)."""
+    if owner is None:
+        return None
+    gpu, cluster, cta = owner
+    assert isinstance(gpu, int) and isinstance(cta, int) and isinstance(cluster, tuple)
+    return Place(gpu, None if len(cluster) == 3 else cluster[1], cta)

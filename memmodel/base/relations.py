@@ -1,0 +1,296 @@
+"""The base relations of cat: each name with its meaning, its source, and how it is found.
+
+In: nothing. Out: `RELATIONS`. A relation joins points that agree in a key, or satisfies a predicate on two points, or
+is decided by the execution; the engines supply the last kind (`DECIDED`), and a test asks both for every name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Covers,
+    Family,
+    Fence,
+    InitialWrite,
+    Mbarrier,
+    ProxyFence,
+    Side,
+    Signal,
+    group_of,
+    scope_of,
+)
+from memmodel.base.points import Point
+from memmodel.ptx import Place, Scope, Space
+
+Key = Callable[[Point], Hashable]
+Holds = Callable[[Point, Point], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRelation:
+    """`key`: related when equal and not None. `holds`: a predicate, asked of points that `domain` and `range` admit
+    and, if there is a `key` too, that agree in it. Neither: the execution decides."""
+
+    name: str
+    meaning: str
+    source: str
+    key: Key | None = None
+    holds: Holds | None = None
+    domain: Callable[[Point], bool] | None = None
+    range: Callable[[Point], bool] | None = None
+
+
+def _memory(point: Point) -> bool:
+    return isinstance(point.label, Access | InitialWrite)
+
+
+def _location(point: Point) -> Hashable:
+    return point.cell if _memory(point) else None
+
+
+def _address(point: Point) -> Hashable:
+    return (point.cell, point.name) if _memory(point) else None
+
+
+def _object(point: Point) -> Hashable:
+    return point.cell
+
+
+def _before(a: Point, b: Point) -> bool:
+    assert a.order is not None and b.order is not None
+    return a.order < b.order
+
+
+def _same_size(a: Point, b: Point) -> bool:
+    return a.scalar is None or b.scalar is None or a.scalar == b.scalar
+
+
+def include(mine: Scope, here: Place, other: Scope, there: Place) -> bool:
+    """Do two scopes, each specified at a place, include each other's place? ("Scope")"""
+    return here.shares(mine, there) and there.shares(other, here)
+
+
+def _scopes_include(a: Point, b: Point) -> bool:
+    first, second = scope_of(a.label), scope_of(b.label)
+    assert first is not None and second is not None
+    if not isinstance(a.label, Signal) and not isinstance(b.label, Signal) and a.thread == b.thread:
+        return True
+    here, there = a.seat, b.seat
+    return here is not None and there is not None and include(first, here, second, there)
+
+
+def _issuers_include(a: Point, b: Point) -> bool:
+    first, second = scope_of(a.label), scope_of(b.label)
+    assert first is not None and second is not None and a.place is not None and b.place is not None
+    return a.thread == b.thread or include(first, a.place, second, b.place)
+
+
+def _scoped(point: Point) -> bool:
+    return point.place is not None and scope_of(point.label) is not None
+
+
+def _atomic(a: Point, b: Point) -> bool:
+    first, second = a.label, b.label
+    assert isinstance(first, Access) and isinstance(second, Access)
+    return first.rmw and first.side is Side.READ and second.rmw and second.side is Side.WRITE
+
+
+def _is_covering(point: Point) -> bool:
+    return isinstance(point.label, Fence | ProxyFence | Allocates)
+
+
+def _is_covered(point: Point) -> bool:
+    return _memory(point) or (isinstance(point.label, Mbarrier) and point.label.action is Action.INIT)
+
+
+def covers(fence: Point, access: Point) -> bool:
+    """Is a fence (or an alloc or dealloc) about this event?"""
+    what = fence.label.covers if isinstance(fence.label, Fence | ProxyFence) else Covers.RANGE
+    if what is Covers.INIT:
+        if access.thread != fence.thread or access.order is None or fence.order is None:
+            return False
+        return isinstance(access.label, Mbarrier) and access.order < fence.order
+    if not _memory(access) or access.cell is None:
+        return False
+    instance = access.cell.instance
+    if what is None:
+        return True
+    if what is Covers.OWN_SHARED:
+        return instance.space is Space.SHARED and fence.place is not None and instance.owner == fence.place.cta_id
+    if what is Covers.SHARED:
+        return instance.space is Space.SHARED
+    if what is Covers.GLOBAL:
+        return instance.space not in (Space.SHARED, Space.TENSOR)
+    here = fence.range
+    return (
+        here is not None
+        and here.instance == instance
+        and here.first <= access.cell.first
+        and access.cell.end <= here.end
+    )
+
+
+def _accumulator(point: Point) -> Hashable:
+    label = point.label
+    if not isinstance(label, Access) or label.family is not Family.MMA or label.form is None:
+        return None
+    return label.form, label.group, point.cell
+
+
+def _allocation(point: Point) -> Hashable:
+    return point.range.instance if isinstance(point.label, Allocates) and point.range is not None else None
+
+
+def _on_object(point: Point) -> bool:
+    return isinstance(point.label, Mbarrier | Signal)
+
+
+RELATIONS: tuple[BaseRelation, ...] = (
+    BaseRelation("id", "each event with itself", "herd", key=lambda p: p.event),
+    BaseRelation("int", "events of one thread, an event with itself included", "herd", key=lambda p: p.thread),
+    BaseRelation("ext", "events of different threads", "herd", holds=lambda a, b: a.thread is None or a.thread != b.thread),
+    BaseRelation(
+        "po",
+        "program order: earlier to later event of one thread; the parts of one instruction are unordered",
+        "Program Order",
+        key=lambda p: None if p.order is None else p.thread,
+        holds=_before,
+    ),
+    BaseRelation("loc", "memory events on one location", "Overlap", key=_location),
+    BaseRelation(
+        "vloc",
+        "memory events through one virtual address; a surface or texture name of x counts as x",
+        "Aliases",
+        key=_address,
+    ),
+    BaseRelation(
+        "whole",
+        "memory events whose scalar operations overlap completely; a copy of no scalar size is cut as the other is",
+        "Overlap",
+        key=_location,
+        holds=_same_size,
+    ),
+    BaseRelation("si", "parts of one instruction", "Memory Operations on Vector Data Types", key=lambda p: p.instruction),
+    BaseRelation("so", "parts of one scalar operation", "Memory Operations", key=lambda p: p.operation),
+    BaseRelation("rf", "reads-from: each read has exactly one write, of the same location and value", "Communication Order"),
+    BaseRelation(
+        "co",
+        "an acyclic relation on write operations that meet, the same wherever they meet; the initial write is first",
+        "Coherence Order",
+    ),
+    BaseRelation(
+        "rmw",
+        "the read of an atomic operation to its write, if it writes",
+        "Operation Types",
+        key=lambda p: (p.operation, p.cell) if isinstance(p.label, Access) and p.label.rmw else None,
+        holds=_atomic,
+    ),
+    BaseRelation("addr", "address dependency: a read to a later event whose address uses its value", "No Thin Air"),
+    BaseRelation("data", "data dependency: a read to a later event that uses its value as data", "No Thin Air"),
+    BaseRelation("ctrl", "control dependency: a read to every later event that its value may skip", "No Thin Air"),
+    BaseRelation(
+        "sr",
+        "both events specify a scope, and each scope includes the thread of the other",
+        "Morally strong operations",
+        holds=_scopes_include,
+        domain=_scoped,
+        range=_scoped,
+    ),
+    BaseRelation(
+        "sri",
+        "as sr, with every signal taken to be at the thread that issued it",
+        "Scope",
+        holds=_issuers_include,
+        domain=_scoped,
+        range=_scoped,
+    ),
+    BaseRelation("scta", "events of threads in one CTA", "Scope", key=lambda p: p.place and p.place.cta_id),
+    BaseRelation("scluster", "events of threads in one cluster", "Scope", key=lambda p: p.place and p.place.cluster_id),
+    BaseRelation(
+        "swarpgroup",
+        "events of warps in one warpgroup: four warps of a CTA that are numbered one after the other",
+        "Warpgroup",
+        key=lambda p: None if p.place is None or p.place.warp is None else (p.place.cta_id, p.place.warp // 4),
+    ),
+    BaseRelation("sgpu", "events of threads on one GPU", "Scope", key=lambda p: None if p.place is None else p.place.gpu),
+    BaseRelation("syncbar", "arrive half to wait half of one barrier generation, of any threads", "Memory synchronization"),
+    BaseRelation("samegen", "arrive halves of one barrier generation", "bar, barrier"),
+    BaseRelation(
+        "genbefore", "halves of an earlier generation of a barrier to arrive halves of a later one", "bar, barrier"
+    ),
+    BaseRelation(
+        "barmix",
+        "arrive halves on one barrier that ask for different counts, or of which only one belongs to a .red",
+        "bar, barrier",
+    ),
+    BaseRelation(
+        "sync_fence",
+        "Fence-SC order: a strict partial order on fence.sc that relates every pair whose scopes include each other",
+        "Fence-SC Order",
+    ),
+    BaseRelation(
+        "iss",
+        "an asynchronous instruction to its asynchronous events",
+        "Asynchronous Operations",
+        key=lambda p: p.issue if p.issue is not None else p.event,
+        holds=lambda a, b: a.issue is None and b.issue is not None,
+    ),
+    BaseRelation("compl", "an asynchronous event to the signal or wait that tells of its end", "Asynchronous Operations"),
+    BaseRelation(
+        "complwg",
+        "reads of wgmma by the other warps of a warpgroup to a wgmma.wait_group that covers the same instruction",
+        "Warpgroup",
+    ),
+    BaseRelation("mbar", "the total order of the updates of one mbarrier object", "mbarrier"),
+    BaseRelation("mbarobs", "an update of an mbarrier object to a test that saw its phase end", "mbarrier"),
+    BaseRelation("mbarfr", "a test of an mbarrier object to an update made after it", "mbarrier"),
+    BaseRelation(
+        "mbarnext", "a test that returned true to the updates made in the phase that it saw as the current one", "Primary phase"
+    ),
+    BaseRelation(
+        "samebar",
+        "operations on one mbarrier object, and accesses to its memory with them",
+        "mbarrier",
+        key=_object,
+        holds=lambda a, b: a.event != b.event and (_on_object(a) or _on_object(b)),
+    ),
+    BaseRelation(
+        "covers",
+        "a fence to the memory events in its state space or range; without one, all",
+        "membar, fence",
+        holds=covers,
+        domain=_is_covering,
+        range=_is_covered,
+    ),
+    BaseRelation(
+        "spcta",
+        "performed in one CTA; accesses to shared memory in the CTA that owns it",
+        "Async proxy",
+        key=lambda p: None if p.thread is None else p.home,
+    ),
+    BaseRelation("scg", "tcgen05 operations of one cta_group", "tcgen05", key=lambda p: group_of(p.label)),
+    BaseRelation(
+        "smma", "tcgen05.mma with the same accumulator, shape and kind", "Pipelined tcgen05 Instructions", key=_accumulator
+    ),
+    BaseRelation(
+        "samealloc", "tcgen05.alloc and dealloc of one allocation", "tcgen05.alloc, tcgen05.dealloc", key=_allocation
+    ),
+    BaseRelation(
+        "exits",
+        "accesses and operations in the shared memory of another CTA all of whose threads exit, to these exits",
+        "Distributed shared memory",
+    ),
+    BaseRelation(
+        "ctaends", "events to the ends of all threads of their CTA, where all of them end", "tcgen05.alloc, tcgen05.dealloc"
+    ),
+)
+
+DECIDED = tuple(row.name for row in RELATIONS if row.key is None and row.holds is None)
+"""The relations that an execution decides."""
+
+RELATION_ROWS = {row.name: row for row in RELATIONS}

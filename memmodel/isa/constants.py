@@ -1,0 +1,74 @@
+"""Registers of a thread that keep one known value, and those that are predicates.
+
+In: LitmusTest, Thread. Out: register -> value. What an operand says only at run time (a CTA mask, an instruction
+descriptor) can be looked at before the test runs if it is such a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.litmus.syntax import (
+    Group,
+    Imm,
+    Instruction,
+    LitmusTest,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Reg,
+    Thread,
+)
+
+
+def instructions(thread: Thread) -> Iterator[Instruction]:
+    """The instructions of a thread, labels left out."""
+    return (item for item in thread.body if isinstance(item, Instruction))
+
+
+def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
+    """Registers that keep one known value: initialised or set by one unguarded mov of a number, and nothing else."""
+    found = {
+        item.register: item.value
+        for item in test.registers
+        if item.thread == thread.name and isinstance(item.value, int)
+    }
+    written: dict[str, int] = {item.register: 1 for item in test.registers if item.thread == thread.name}
+    for item in instructions(thread):
+        for name in _targets(item):
+            written[name] = written.get(name, 0) + 1
+        if item.parts[0] == "mov" and item.guard is None and len(item.operands) == 2:
+            target, value = item.operands
+            if isinstance(target, Reg) and isinstance(value, Imm):
+                found[target.name] = value.value
+    return {name: value for name, value in found.items() if written[name] == 1}
+
+
+def _targets(item: Instruction) -> Iterator[str]:
+    """Every register that the instruction might assign: its operands up to the first one in brackets."""
+    for operand in item.operands[:2]:
+        if isinstance(operand, Mem):
+            return
+        items: tuple[Operand, ...] = (operand,)
+        if isinstance(operand, Group):
+            items = operand.items
+        elif isinstance(operand, Pair):
+            items = (operand.first, operand.second)
+        yield from (register.name for register in items if isinstance(register, Reg))
+        if item.parts[0] != "mbarrier":
+            return
+
+
+def predicates(thread: Thread) -> frozenset[str]:
+    """Registers that the thread uses as predicates: what it compares into, moves as .pred, or guards with."""
+    found: set[str] = set(thread.predicates)
+    for item in instructions(thread):
+        if item.guard is not None:
+            found.add(item.guard.register)
+        if item.parts[0] == "setp" or "pred" in item.parts:
+            found.update(_targets(item))
+        if item.mnemonic.startswith(("mbarrier.test_wait", "mbarrier.try_wait", "elect")):
+            found.update(_targets(item))
+        found.update(operand.operand.name for operand in item.operands if isinstance(operand, Negated))
+    return frozenset(found)

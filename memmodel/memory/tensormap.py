@@ -1,0 +1,115 @@
+"""What the 128 bytes of a tensor map say, as a number and taken apart.
+
+In: the fields of a map. Out: the number that stands for its bytes, and back. PTX leaves the format to the hardware
+("tensormap.replace"); this one is ours, and nothing shows it. All sizes count elements, innermost dimension first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+TENSORMAP_BYTES = 128
+MAX_DIMENSIONS = 5
+
+ADDRESS = (0, 64)
+"""The first bit and the width of the field `global_address`."""
+
+RANK = (64, 8)
+ELEMENT_BYTES = (72, 8)
+_SIZES, _BOX, _STRIDES = 96, 256, 352
+_SIZE_BITS, _BOX_BITS, _STRIDE_BITS = 32, 16, 64
+
+
+def size_field(axis: int) -> tuple[int, int]:
+    """Where the size of the tensor in a dimension stands (`global_dim`)."""
+    return _SIZES + axis * _SIZE_BITS, _SIZE_BITS
+
+
+def box_field(axis: int) -> tuple[int, int]:
+    """Where the size of the box in a dimension stands (`box_dim`)."""
+    return _BOX + axis * _BOX_BITS, _BOX_BITS
+
+
+def stride_field(axis: int) -> tuple[int, int]:
+    """Where the distance in bytes between neighbours in dimension axis + 1 stands (`global_stride`)."""
+    return _STRIDES + axis * _STRIDE_BITS, _STRIDE_BITS
+
+
+def insert(number: int, field: tuple[int, int], value: int) -> int:
+    """The number with one field replaced."""
+    first, width = field
+    mask = (1 << width) - 1
+    return number & ~(mask << first) | (value & mask) << first
+
+
+def extract(number: int, field: tuple[int, int]) -> int:
+    """One field of the number."""
+    first, width = field
+    return number >> first & (1 << width) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor in global memory and the box that one copy moves. `strides`: bytes, for all dimensions but the first."""
+
+    address: int
+    element: int
+    sizes: tuple[int, ...]
+    box: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @staticmethod
+    def dense(address: int, element: int, sizes: tuple[int, ...], box: tuple[int, ...]) -> TensorMap:
+        """A tensor whose rows lie one after the other."""
+        strides = tuple(element * prod(sizes[: axis + 1]) for axis in range(len(sizes) - 1))
+        return TensorMap(address, element, sizes, box, strides)
+
+    @property
+    def box_bytes(self) -> int:
+        return self.element * prod(self.box)
+
+    def pack(self) -> int:
+        """The number that stands for the bytes of the map."""
+        number = 0
+        for field, value in ((ADDRESS, self.address), (RANK, len(self.sizes)), (ELEMENT_BYTES, self.element)):
+            number = insert(number, field, value)
+        for axis, (size, box) in enumerate(zip(self.sizes, self.box, strict=True)):
+            number = insert(insert(number, size_field(axis), size), box_field(axis), box)
+        for axis, stride in enumerate(self.strides):
+            number = insert(number, stride_field(axis), stride)
+        return number
+
+    @staticmethod
+    def unpack(number: int) -> TensorMap | None:
+        """The map that a number stands for; None if it stands for none."""
+        rank, element = extract(number, RANK), extract(number, ELEMENT_BYTES)
+        if not 1 <= rank <= MAX_DIMENSIONS or not element:
+            return None
+        sizes = tuple(extract(number, size_field(axis)) for axis in range(rank))
+        box = tuple(extract(number, box_field(axis)) for axis in range(rank))
+        strides = tuple(extract(number, stride_field(axis)) for axis in range(rank - 1))
+        return TensorMap(extract(number, ADDRESS), element, sizes, box, strides) if all(sizes) and all(box) else None
+
+    def rows(self, coordinates: tuple[int, ...]) -> Iterator[tuple[int | None, int]]:
+        """The rows of the box at these coordinates, in the order of the tile: (address, bytes).
+
+        An address of None: these bytes lie outside the tensor.
+        """
+        for inner in product(*(range(size) for size in reversed(self.box[1:]))):
+            at = [c + i for c, i in zip(coordinates[1:], reversed(inner), strict=True)]
+            if any(not 0 <= c < size for c, size in zip(at, self.sizes[1:], strict=True)):
+                yield None, self.box[0] * self.element
+                continue
+            start = self.address + sum(c * stride for c, stride in zip(at, self.strides, strict=True))
+            low, high = coordinates[0], coordinates[0] + self.box[0]
+            first, last = min(max(low, 0), high), max(min(high, self.sizes[0]), low)
+            last = max(first, last)
+            if first > low:
+                yield None, (first - low) * self.element
+            if last > first:
+                yield start + first * self.element, (last - first) * self.element
+            if high > last:
+                yield None, (high - last) * self.element
