@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from memmodel.base.kinds import Kind
 from memmodel.cat import tree
 from memmodel.cat.names import BASE_NAMES
 from memmodel.cat.printer import show
-from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Kind, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
 from memmodel.errors import InputError, nearest
 from memmodel.source import Source, Span
 

@@ -7,17 +7,9 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
+from memmodel.base.kinds import Kind
 from memmodel.source import Source, Span
-
-
-class Kind(Enum):
-    """Every expression is a set of events or a relation between events."""
-
-    SET = "set"
-    RELATION = "relation"
-    EITHER = "set or relation"  # only `0`, the empty set or relation, before its context decides
 
 
 def _span() -> Span:

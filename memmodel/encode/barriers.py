@@ -1,269 +1,345 @@
-"""Named barriers: which arrive halves release which wait halves (docs/executions.md, "Barriers").
+"""Barriers: which arrivals make a generation, and which waits they release (docs/executions.md, "Barriers").
 
-In: EventGraph. Out: the relation syncbar (events × events), and constraints: every wait that runs is released, without
-a cycle of waiting.
+In: EventGraph. Out: `Barriers`: the relations syncbar, samegen, genbefore, barmix (events × events); and constraints: a
+generation is its first arrivals, every wait that runs is released, and a thread that waits for ever is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.encode.counting import ByNumber, count
 from memmodel.encode.relations import Algebra, Rel
-from memmodel.events.graph import Event, EventGraph
-from memmodel.logic import FALSE, TRUE, Logic
-
-Resource = tuple[str, tuple[object, ...], tuple[int, ...]]
-Halves = dict[tuple[Resource, int], list[tuple[Event, int]]]
+from memmodel.events.graph import BarrierEvent, EventGraph, Resource
+from memmodel.events.objects import resource_of
+from memmodel.logic import FALSE, TRUE
 
 
-Groups = list[tuple[int, dict[int, int]]]
-"""Over-subscribed generations: when one is (a formula), and which arrive halves (uid -> formula) meet in it."""
+class Barriers:
+    """All barriers of an event graph."""
+
+    def __init__(self, graph: EventGraph, algebra: Algebra) -> None:
+        self.graph = graph
+        self.logic = graph.logic
+        self.syncbar, self.samegen, self.genbefore, self.barmix = (algebra.empty() for _ in range(4))
+        resources: dict[Resource, list[BarrierEvent]] = {}
+        for event in graph.of_kind(BarrierEvent):
+            resources.setdefault(event.resource, []).append(event)
+        self.generations: dict[int, ByNumber] = {}
+        self._exits: list[tuple[int, int, int]] = []
+        for resource, halves in resources.items():
+            one = _OneBarrier(graph, resource, halves)
+            self.generations.update(one.generation)
+            self._relate(one)
+        self._released = [event for halves in resources.values() for event in halves]
+        if resources:
+            self._no_cycle_of_waiting(algebra)
+            self._reductions()
+
+    def _relate(self, one: _OneBarrier) -> None:
+        logic = self.logic
+        for wait in one.waits:
+            link = one.link[wait.uid]
+            for arrive in one.arrives:
+                cells = [
+                    logic.conj((here, in_wait, one.complete[number]))
+                    for number, here in one.generation[arrive.uid].items()
+                    if (in_wait := link.get(number, FALSE)) != FALSE
+                ]
+                self._set(self.syncbar, arrive.uid, wait.uid, logic.both(wait.runs, logic.disj(cells)))
+        for first in one.arrives:
+            for second in one.arrives:
+                if first is second or logic.both(first.runs, second.runs) == FALSE:
+                    continue
+                same, before = [], []
+                for number, here in one.generation[first.uid].items():
+                    for later, there in one.generation[second.uid].items():
+                        if number <= later:
+                            (same if number == later else before).append(logic.both(here, there))
+                self._set(self.samegen, first.uid, second.uid, logic.disj(same))
+                self._set(self.genbefore, first.uid, second.uid, logic.disj(before))
+                if _differ(first, second):
+                    self._set(self.barmix, first.uid, second.uid, logic.both(first.runs, second.runs))
+        self._exits += one.exits
+
+    def _set(self, rel: Rel, a: int, b: int, formula: int) -> None:
+        if formula != FALSE:
+            rel[a][b] = self.logic.either(rel[a].get(b, FALSE), formula)
+
+    def _no_cycle_of_waiting(self, algebra: Algebra) -> None:
+        """A wait cannot end before the arrivals that release it, nor before the exit of a thread that does not arrive;
+        and no arrival of a generation comes before one of the generations before it."""
+        logic = self.logic
+        step = algebra.empty()
+        for event in self._released:
+            for other in self._released:
+                if event.thread == other.thread and _order(event) < _order(other):
+                    self._set(step, event.uid, other.uid, logic.both(event.runs, other.runs))
+            for rel in (self.syncbar, self.genbefore):
+                for uid, formula in rel[event.uid].items():
+                    if self.graph.events[uid].thread != event.thread:
+                        self._set(step, event.uid, uid, formula)
+            for thread, uid, formula in self._exits:
+                if event.thread == thread and self.graph.events[uid].thread != thread:
+                    self._set(step, event.uid, uid, logic.both(event.runs, formula))
+        logic.require(-algebra.cyclic(step))
+
+    def _reductions(self) -> None:
+        """barrier.cta.red: tie each result to the values of the arrivals of its generation."""
+        logic = self.logic
+        gives = {uid: reduction.nonzero for reduction in self.graph.reductions for uid in reduction.arrives}
+        for reduction in self.graph.reductions:
+            for uid in reduction.arrives:
+                own = self.graph.events[uid]
+                assert isinstance(own, BarrierEvent)
+                for number, formula in self.generations[uid].items():
+                    inputs = [
+                        (self.generations[other.uid].get(number, FALSE), gives.get(other.uid, FALSE))
+                        for other in self._released
+                        if other.half is Half.ARRIVE and other.resource == own.resource
+                    ]
+                    for result, held in reduction.result.items():
+                        wanted = _combined(self.graph, reduction.op, inputs).get(result, FALSE)
+                        logic.require(-reduction.runs, -own.runs, -formula, -held, wanted)
 
 
-def barriers(graph: EventGraph, algebra: Algebra, groups: Groups) -> Rel:
-    """syncbar of a test; empty when it has no barrier. Fills `groups`."""
-    rel = algebra.empty()
-    halves = [e for e in graph.events if e.barrier is not None]
-    if not halves:
-        return rel
+def _combined(graph: EventGraph, op: str, inputs: Sequence[tuple[int, int]]) -> ByNumber:
+    """The reduction of the values that arrive (each under a formula), as cases."""
     logic = graph.logic
-    arrives = _generations(logic, [e for e in halves if e.barrier and e.barrier.half == "arrive"])
-    waits = _generations(logic, [e for e in halves if e.barrier and e.barrier.half == "wait"])
-    for generation in {**arrives, **waits}:
-        waiting = waits.get(generation, [])
-        inside = _members(logic, graph, generation[0], arrives.get(generation, []), waiting, groups)
-        for wait, formula in waiting:
-            for arrive, present in arrives.get(generation, []):
-                cell = logic.conj((present, inside(arrive), formula, inside(wait)))
-                if cell != FALSE:
-                    rel[arrive.uid][wait.uid] = logic.either(rel[arrive.uid].get(wait.uid, FALSE), cell)
-    _no_cycle_of_waiting(graph, algebra, rel, halves, _exits(graph, arrives, waits))
-    _reductions(graph, arrives, waits)
-    return rel
+    if op == "popc":
+        counts = count(logic, [logic.both(present, value) for present, value in inputs])
+        return dict(enumerate(counts))
+    if op == "and":
+        every = logic.conj(logic.either(-present, value) for present, value in inputs)
+        return {0: -every, 1: every}
+    some = logic.disj(logic.both(present, value) for present, value in inputs)
+    return {0: -some, 1: some}
 
 
-@dataclass(frozen=True, slots=True)
-class Incomplete:
-    """A thread that stands at a barrier for good: `when`, and how many arrivals there are; arrivals[k]: exactly k."""
-
-    uid: int
-    when: int
-    resource: Resource
-    arrivals: list[int]
-    needed: int
+def _differ(first: BarrierEvent, second: BarrierEvent) -> bool:
+    """Do two arrivals ask for different counts, or does only one of them belong to a .red?"""
+    assert isinstance(first.label, Barrier) and isinstance(second.label, Barrier)
+    return first.count != second.count or first.label.reduces is not second.label.reduces
 
 
-def incomplete_barriers(graph: EventGraph) -> list[Incomplete]:
-    """Require of every thread stuck at a barrier that its generation stays incomplete; say how incomplete it is."""
-    logic = graph.logic
-    halves = [e for e in graph.events if e.barrier is not None]
-    at = {stuck.barrier: stuck.when for stuck in graph.stuck if stuck.barrier is not None}
-    if not at:
-        return []
-    arrives = _generations(logic, [e for e in halves if e.barrier and e.barrier.half == "arrive"])
-    waiting = [e for e in halves if e.barrier and e.barrier.half == "wait"]
-    found = []
-    for generation, members in _generations(logic, waiting, at).items():
-        arriving = arrives.get(generation, [])
-        by_thread = _by_thread(logic, arriving)
-        needed = _needed(graph, generation[0], arriving + members)
-        counts = count(logic, list(by_thread.values()))
-        complete = _complete(graph, generation[0], by_thread, needed)
-        for event, formula in members:
-            stuck = logic.both(formula, at.get(event.uid, FALSE))
-            if stuck != FALSE:
-                logic.require(-stuck, -complete)
-                found.append(Incomplete(event.uid, stuck, generation[0], counts, needed))
-    return found
+def _order(event: BarrierEvent) -> int:
+    assert event.point.order is not None
+    return event.point.order
 
 
-def _resource(event: Event, key: tuple[int, ...]) -> Resource:
-    assert event.barrier is not None and event.place is not None
-    domain = event.barrier.domain
-    if domain == "cluster":
-        return (domain, event.place.cluster_id, key)
-    if domain == "warp":
-        warp = ("thread", event.thread) if event.place.warp is None else ("warp", event.place.warp)
-        return (domain, (event.place.cta_id, warp), key)
-    return (domain, event.place.cta_id, key)
+class _OneBarrier:
+    """One barrier: the generation of each arrival, and when generations are complete.
 
-
-def _generations(logic: Logic, halves: list[Event], stuck: dict[int, int] | None = None) -> Halves:
-    """(resource, k) -> the halves that are the k-th use of the resource by their thread, each with its formula.
-
-    `stuck`: wait halves at which a thread may stand for good count as used there.
+    `generation`: uid of an arrive half -> number of its generation -> formula (the arrival runs and is in it).
+    `link`: uid of a wait half -> number of the generation that it waits for -> formula. `complete[g]`: generation g has
+    all its arrivals. `exits`: (thread, uid, formula): that wait is released by the exit of a thread.
     """
-    uses: dict[tuple[int | None, Resource], list[tuple[Event, int]]] = {}
-    for event in halves:
-        for key, formula in event.key.items():
-            runs = logic.either(event.runs, stuck.get(event.uid, FALSE)) if stuck else event.runs
-            runs = logic.both(runs, formula)
-            if runs != FALSE:
-                uses.setdefault((event.thread, _resource(event, key)), []).append((event, runs))
-    found: Halves = {}
-    for (_, resource), events in uses.items():
-        earlier = [TRUE]  # earlier[k]: exactly k of the halves before this one ran
-        for event, runs in events:
-            for k, formula in enumerate(earlier):
-                if (cell := logic.both(runs, formula)) != FALSE:
-                    found.setdefault((resource, k), []).append((event, cell))
-            earlier = [
-                logic.either(
-                    logic.both(-runs, earlier[k]) if k < len(earlier) else FALSE,
-                    logic.both(runs, earlier[k - 1]) if k else FALSE,
-                )
-                for k in range(len(earlier) + 1)
-            ]
-    return found
 
-
-def _members(
-    logic: Logic,
-    graph: EventGraph,
-    resource: Resource,
-    arriving: list[tuple[Event, int]],
-    waiting: list[tuple[Event, int]],
-    groups: Groups,
-) -> Callable[[Event], int]:
-    """Require that a wait of this generation is released; say under which formula a half belongs to those that meet."""
-    by_thread = _by_thread(logic, arriving)
-    needed = _needed(graph, resource, arriving + waiting)
-    if needed < 0:  # however many arrive, they meet
-        for _, formula in waiting:
-            logic.require(-formula, *by_thread.values())
-        return lambda event: TRUE
-    threads = sorted(by_thread)
-    counts = count(logic, [by_thread[t] for t in threads])
-    enough = _complete(graph, resource, by_thread, needed)
-    for _, formula in waiting:
-        logic.require(-formula, enough)
-    if len(threads) <= needed:
-        return lambda event: TRUE
-    # Over-subscribed in some executions: choose who meets when more than `needed` arrive.
-    more = logic.disj(counts[needed + 1 :])
-    chosen = {t: logic.var(f"meets(t{t})") for t in threads}
-    for t in threads:
-        logic.require(-chosen[t], by_thread[t])
-        logic.require(more, -by_thread[t], chosen[t])
-    logic.require(-more, count(logic, [chosen[t] for t in threads])[needed])
-    groups.append((more, {e.uid: logic.both(f, chosen[e.thread]) for e, f in arriving if e.thread is not None}))
-    return lambda event: chosen.get(event.thread if event.thread is not None else -1, FALSE)
-
-
-def _by_thread(logic: Logic, arriving: list[tuple[Event, int]]) -> dict[int, int]:
-    """Thread -> formula: it arrives."""
-    found: dict[int, int] = {}
-    for event, formula in arriving:
-        assert event.thread is not None
-        found[event.thread] = logic.either(found.get(event.thread, FALSE), formula)
-    return found
-
-
-def _complete(graph: EventGraph, resource: Resource, by_thread: dict[int, int], needed: int) -> int:
-    """A generation is complete: enough threads arrive, or all others have exited ("exit": nobody waits for those)."""
-    logic = graph.logic
-    arrived = logic.disj(count(logic, list(by_thread.values()))[needed:])
-    threads = [i for i in range(len(graph.test.threads)) if i in by_thread or _takes_part(graph, i, resource)]
-    if len(threads) < needed:
-        return arrived
-    return logic.either(arrived, logic.conj(logic.either(by_thread.get(i, FALSE), graph.exited[i]) for i in threads))
-
-
-def _needed(graph: EventGraph, resource: Resource, halves: list[tuple[Event, int]]) -> int:
-    """Arrivals that make a generation; negative: however many arrive."""
-    given = [event.count for event, _ in halves if event.count >= 0]
-    if not given:
-        return -1
-    everyone = sum(_takes_part(graph, i, resource) for i in range(len(graph.test.threads)))
-    return max(number or everyone for number in given)
-
-
-def _takes_part(graph: EventGraph, index: int, resource: Resource) -> bool:
-    """Is a thread of the test in the domain instance of a resource?"""
-    place = graph.test.threads[index].place
-    domain, instance, _ = resource
-    if domain == "cluster":
-        return place.cluster_id == instance
-    if domain == "warp":
-        warp = ("thread", index) if place.warp is None else ("warp", place.warp)
-        return (place.cta_id, warp) == instance
-    return place.cta_id == instance
-
-
-def count(logic: Logic, items: list[int]) -> list[int]:
-    """counts[k]: exactly k of the items hold (k = 0 … len(items))."""
-    counts = [TRUE]
-    for item in items:
-        counts = [
-            logic.either(
-                logic.both(-item, counts[k]) if k < len(counts) else FALSE,
-                logic.both(item, counts[k - 1]) if k else FALSE,
-            )
-            for k in range(len(counts) + 1)
+    def __init__(self, graph: EventGraph, resource: Resource, halves: list[BarrierEvent]) -> None:
+        self.graph = graph
+        self.logic = graph.logic
+        self.resource = resource
+        self.arrives = [event for event in halves if event.half is Half.ARRIVE]
+        self.waits = [event for event in halves if event.half is Half.WAIT]
+        self.domain = [
+            number
+            for number, thread in enumerate(graph.lowered.test.threads)
+            if resource_of(resource.domain, resource.key, thread.place, number) == resource
         ]
-    return counts
+        self.generation: dict[int, ByNumber] = {}
+        self.exits: list[tuple[int, int, int]] = []
+        indexed = self._is_indexed()
+        if indexed:
+            self._count_by_thread()
+        else:
+            self._choose_generations()
+        self.numbers = sorted({number for cases in self.generation.values() for number in cases})
+        self.complete = {number: self._complete(number) for number in self.numbers}
+        if not indexed:
+            self._first_arrivals_make_a_generation()
+        self.link = {wait.uid: self._link(wait, wait.runs) for wait in self.waits}
+        for wait in self.waits:
+            self._is_released(wait, indexed)
+        self._stuck_is_not_released()
 
+    # ---- generations ---------------------------------------------------------------------------------------------
 
-def _exits(graph: EventGraph, arrives: Halves, waits: Halves) -> list[tuple[int, int, int]]:
-    """(thread, wait half, formula): the wait is released by the exit of that thread, which does not arrive."""
-    logic = graph.logic
-    found = []
-    for (resource, number), waiting in waits.items():
-        halves = arrives.get((resource, number), [])
-        arriving = _by_thread(logic, halves)
-        needed = _needed(graph, resource, halves + waiting)
-        if needed < 0 or all(exited == FALSE for exited in graph.exited):
-            continue
-        few = -logic.disj(count(logic, list(arriving.values()))[needed:])
-        for thread, exited in enumerate(graph.exited):
-            gone = logic.conj((exited, -arriving.get(thread, FALSE), few))
-            if gone != FALSE and _takes_part(graph, thread, resource):
-                found += [(thread, wait.uid, logic.both(gone, formula)) for wait, formula in waiting]
-    return found
+    def _is_indexed(self) -> bool:
+        """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
+        as a generation takes use the barrier, each of them waiting whenever it arrives."""
+        counts = {event.count for event in self.arrives}
+        if counts <= {None} or all(number is not None and number < 0 for number in counts):
+            return True
+        users = {event.thread for event in self.arrives}
+        waiting = {event.point.instruction for event in self.waits}
+        return counts == {len(users)} and all(event.point.instruction in waiting for event in self.arrives)
 
+    def _count_by_thread(self) -> None:
+        """Generation k has the k-th arrival of every thread."""
+        logic = self.logic
+        for thread in {event.thread for event in self.arrives}:
+            earlier = [TRUE]  # earlier[k]: exactly k of the arrivals before this one ran
+            for _, alternatives in _visits(self.arrives, thread):
+                ran = logic.disj(event.runs for event in alternatives)
+                for event in alternatives:
+                    cases = {k: logic.both(event.runs, formula) for k, formula in enumerate(earlier)}
+                    self.generation[event.uid] = {k: formula for k, formula in cases.items() if formula != FALSE}
+                earlier = [
+                    logic.either(
+                        logic.both(-ran, earlier[k]) if k < len(earlier) else FALSE,
+                        logic.both(ran, earlier[k - 1]) if k else FALSE,
+                    )
+                    for k in range(len(earlier) + 1)
+                ]
 
-def _no_cycle_of_waiting(
-    graph: EventGraph, algebra: Algebra, rel: Rel, halves: list[Event], exits: list[tuple[int, int, int]]
-) -> None:
-    """A wait cannot end before the arrivals that release it, nor before the exit of a thread that does not arrive."""
-    logic = graph.logic
-    step = algebra.empty()
-    for event in halves:
-        for other in halves:
-            if event.thread == other.thread and event.uid < other.uid:
-                step[event.uid][other.uid] = logic.both(event.runs, other.runs)
-        for uid, formula in rel[event.uid].items():
-            if graph.events[uid].thread != event.thread:
-                step[event.uid][uid] = formula
-        for thread, uid, formula in exits:
-            if event.thread == thread and graph.events[uid].thread != thread:
-                cell = logic.both(event.runs, formula)
-                step[event.uid][uid] = logic.either(step[event.uid].get(uid, FALSE), cell)
-    logic.require(-algebra.cyclic(step))
+    def _choose_generations(self) -> None:
+        """Which arrivals make a generation is the execution's choice."""
+        logic = self.logic
+        least = min(self._needed(event) for event in self.arrives)
+        most = len(_all_visits(self.arrives)) // max(1, least) + 1
+        for event in self.arrives:
+            cases = {k: logic.var(f"generation(e{event.uid},{k})") for k in range(most)}
+            logic.exactly_one(list(cases.values()), event.runs)
+            self.generation[event.uid] = cases
+        for thread in {event.thread for event in self.arrives}:
+            visits = _visits(self.arrives, thread)
+            for at, (_, first) in enumerate(visits):
+                for _, second in visits[at + 1 :]:
+                    for a in first:
+                        for b in second:
+                            self._in_order(a, b)
 
+    def _in_order(self, a: BarrierEvent, b: BarrierEvent) -> None:
+        """A thread's later arrival is in no earlier generation, and behind a wait in a later one."""
+        between = self.logic.disj(
+            wait.runs
+            for wait in self.waits
+            if wait.thread == a.thread and _order(a) < _order(wait) < _order(b)
+        )
+        for k, first in self.generation[a.uid].items():
+            for later, second in self.generation[b.uid].items():
+                if later < k:
+                    self.logic.require(-first, -second)
+                elif later == k:
+                    self.logic.require(-first, -second, -between)
 
-def _reductions(graph: EventGraph, arrives: Halves, waits: Halves) -> None:
-    """barrier.cta.red: tie each result to the values of the threads that arrived in its generation."""
-    logic = graph.logic
-    contributes = {reduction.wait: reduction.nonzero for reduction in graph.reductions}
-    for reduction in graph.reductions:
-        for generation, waiting in waits.items():
-            formula = next((f for e, f in waiting if e.uid == reduction.wait), FALSE)
-            if formula == FALSE:
+    def _needed(self, event: BarrierEvent) -> int:
+        """How many arrivals a half asks for."""
+        return len(self.domain) if event.count is None else event.count
+
+    def _members(self, number: int) -> list[tuple[BarrierEvent, int]]:
+        """The arrivals that may be in a generation, each with the formula."""
+        return [
+            (event, formula)
+            for event in self.arrives
+            if (formula := self.generation[event.uid].get(number, FALSE)) != FALSE
+        ]
+
+    def _full(self, number: int) -> int:
+        """A generation has as many arrivals as any of them asks for."""
+        logic = self.logic
+        members = self._members(number)
+        counts = count(logic, [formula for _, formula in members])
+        asked = sorted({self._needed(event) for event, _ in members})
+        cells = []
+        for at, wanted in enumerate(asked):
+            some = logic.disj(formula for event, formula in members if self._needed(event) == wanted)
+            more = logic.disj(formula for event, formula in members if self._needed(event) in asked[at + 1 :])
+            size = counts[wanted] if wanted < len(counts) else FALSE
+            cells.append(logic.conj((some, -more, size)))
+        return logic.disj(cells)
+
+    def _complete(self, number: int) -> int:
+        """A generation is full, or every other thread of the domain has exited ("exit": nobody waits for those)."""
+        logic = self.logic
+        members = self._members(number)
+        some = logic.disj(formula for _, formula in members)
+        if any(event.count is not None and event.count < 0 for event, _ in members):
+            return some
+        arrived = {
+            thread: logic.disj(formula for event, formula in members if event.thread == thread)
+            for thread in self.domain
+        }
+        present = [logic.either(arrived[thread], self.graph.exited[thread]) for thread in self.domain]
+        everyone = logic.conj((some, *present))
+        if all(event.count is None for event, _ in members):
+            return everyone
+        possible = all(self._needed(event) <= len(self.domain) for event, _ in members)
+        return logic.either(self._full(number), everyone if possible else FALSE)
+
+    def _first_arrivals_make_a_generation(self) -> None:
+        """No generation has more arrivals than it asks for; and none begins before the one before it is complete."""
+        logic = self.logic
+        for number in self.numbers:
+            members = self._members(number)
+            counts = count(logic, [formula for _, formula in members])
+            asked = sorted({self._needed(event) for event, _ in members})
+            for at, wanted in enumerate(asked):
+                above = logic.disj(formula for event, formula in members if self._needed(event) in asked[at + 1 :])
+                some = logic.disj(formula for event, formula in members if self._needed(event) == wanted)
+                for size in range(wanted + 1, len(counts)):
+                    logic.require(-some, above, -counts[size])
+            if number + 1 in self.numbers:
+                following = logic.disj(formula for _, formula in self._members(number + 1))
+                logic.require(-following, self.complete[number])
+
+    # ---- waits -----------------------------------------------------------------------------------------------------
+
+    def _link(self, wait: BarrierEvent, runs: int) -> ByNumber:
+        """The generation that a wait half waits for: that of its instruction's arrive half."""
+        logic = self.logic
+        if self.resource.domain is Domain.CLUSTER:
+            return self._link_by_number(wait, runs)
+        found: ByNumber = {}
+        for event in self.arrives:
+            if event.point.instruction == wait.point.instruction:
+                for number, formula in self.generation[event.uid].items():
+                    if (cell := logic.both(runs, formula)) != FALSE:
+                        found[number] = logic.either(found.get(number, FALSE), cell)
+        return found
+
+    def _link_by_number(self, wait: BarrierEvent, runs: int) -> ByNumber:
+        """The k-th barrier.cluster.wait of a thread waits for generation k."""
+        before = [e.runs for e in self.waits if e.thread == wait.thread and _order(e) < _order(wait)]
+        cases = {k: self.logic.both(runs, formula) for k, formula in enumerate(count(self.logic, before))}
+        return {k: formula for k, formula in cases.items() if formula != FALSE}
+
+    def _is_released(self, wait: BarrierEvent, indexed: bool) -> None:
+        """A wait that runs waits for a complete generation."""
+        logic = self.logic
+        link = self.link[wait.uid]
+        logic.require(-wait.runs, *link.values())
+        for number, formula in link.items():
+            logic.require(-formula, self.complete.get(number, FALSE))
+            members = self._members(number)
+            full = self._full(number) if any(event.count is not None for event, _ in members) else FALSE
+            for thread in self.domain:
+                arrived = logic.disj(f for event, f in members if event.thread == thread)
+                gone = logic.conj((self.graph.exited[thread], -arrived, -full, formula))
+                if gone != FALSE:
+                    self.exits.append((thread, wait.uid, gone))
+
+    def _stuck_is_not_released(self) -> None:
+        """A thread that waits for ever waits for a generation that is never complete."""
+        for stuck in self.graph.stuck:
+            if stuck.arrives is None:
                 continue
-            inputs = []
-            for arrive, present in arrives.get(generation, []):
-                value = contributes.get(arrive.uid + 1, FALSE)  # the wait half follows its arrive half
-                inputs.append((present, value))
-            if reduction.op == "popc":
-                results = count(logic, [logic.both(present, value) for present, value in inputs])
-            elif reduction.op == "and":
-                every = logic.conj(logic.either(-present, value) for present, value in inputs)
-                results = [-every, every]
-            else:
-                some = logic.disj(logic.both(present, value) for present, value in inputs)
-                results = [-some, some]
-            for number, held in reduction.result.items():
-                wanted = results[number] if number < len(results) else FALSE
-                logic.require(-reduction.runs, -formula, -held, wanted)
+            wait = next((w for w in self.waits if w.visit == stuck.visit), None)
+            if wait is None:
+                continue
+            for number, formula in self._link(wait, stuck.when).items():
+                self.logic.require(-formula, -self.complete.get(number, FALSE))
+
+
+def _visits(events: Sequence[BarrierEvent], thread: int | None) -> list[tuple[int, list[BarrierEvent]]]:
+    """The halves of a thread in program order; those of one step, which exclude one another, together."""
+    found: dict[int, list[BarrierEvent]] = {}
+    for event in events:
+        if event.thread == thread:
+            found.setdefault(_order(event), []).append(event)
+    return sorted(found.items())
+
+
+def _all_visits(events: Sequence[BarrierEvent]) -> set[int]:
+    return {_order(event) for event in events}

@@ -1,94 +1,91 @@
 """The condition of a test as a formula over final registers and final memory.
 
-In: Condition, EventGraph, Choices. Out: a formula.
+In: Condition, EventGraph, Communication. Out: a formula.
 """
 
 from __future__ import annotations
 
-from memmodel.encode.choices import Choices
-from memmodel.errors import InputError, InternalError
+import operator
+
+from memmodel.encode.communication import Communication
+from memmodel.errors import InternalError
 from memmodel.events import bits
-from memmodel.events.bits import Bits
 from memmodel.events.graph import EventGraph
-from memmodel.events.values import ZERO, Value, constant, select
-from memmodel.isa.memory import Location, MemoryMap
+from memmodel.events.values import ZERO, Cases, Value, constant, joined, select, typed
 from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
 from memmodel.logic import TRUE
+from memmodel.memory.bytes import Cell
 
 
-class Final:
+class FinalState:
     """Final values of one event graph."""
 
-    def __init__(self, graph: EventGraph, choices: Choices) -> None:
+    def __init__(self, graph: EventGraph, communication: Communication) -> None:
         self.graph = graph
-        self.choices = choices
+        self.communication = communication
         self.logic = graph.logic
-        self.memory = MemoryMap(graph.test)
-        self._threads = {thread.name: index for index, thread in enumerate(graph.test.threads)}
+        self._threads = {thread.name: index for index, thread in enumerate(graph.lowered.test.threads)}
+        self._events = {event.uid: event for writes in communication.writes.values() for event in writes}
 
-    def location(self, term: LocValue) -> Location:
-        where = self.memory.find(term.name, term.index, term.cta)
-        if where is None:
-            raise InputError(
-                f"{term.name} does not name one location",
-                term.span,
-                hint="an element beyond the array, or a shared variable with several instances: write x@cta0",
-            )
-        return where
-
-    def term(self, term: Term) -> Value:
+    def term(self, term: Term) -> Cases:
         """The possible values of a term."""
         if isinstance(term, Number):
-            return constant(term.value)
+            return constant(term.value).cases()
         if isinstance(term, RegValue):
-            return self.graph.registers[self._threads[term.thread]].get(term.register, ZERO)
-        options = []
-        for uid, chosen in self.choices.final_writes(self.location(term)).items():
-            value = self.graph.events[uid].value
-            if value is None:
-                raise InternalError("a write without a value")
-            options.append((chosen, value))
-        return select(self.logic, options)
+            return self.graph.registers[self._threads[term.thread]].get(term.register, ZERO).cases()
+        return self._memory(term).cases()
+
+    def _memory(self, term: LocValue) -> Value:
+        """An element of memory, put together from its cells."""
+        extent, kind = self.graph.lowered.space.term(term)
+        parts = [(self._cell(cell), cell.size) for cell in self.graph.cells.of(extent)]
+        return typed(self.logic, joined(self.logic, parts), kind)
+
+    def _cell(self, cell: Cell) -> Value:
+        if cell not in self.communication.writes:
+            return constant(self.graph.lowered.space.initial(cell.instance, cell.first, cell.size))
+        chosen = self.communication.final_writes(cell)
+        return select(self.logic, [(formula, self._events[uid].value) for uid, formula in chosen.items()])
 
     def formula(self, condition: Condition) -> int:
         """The formula of a condition."""
         logic = self.logic
-        if isinstance(condition, Always):
-            return TRUE
-        if isinstance(condition, Not):
-            return -self.formula(condition.item)
-        if isinstance(condition, And):
-            return logic.conj(self.formula(item) for item in condition.items)
-        if isinstance(condition, Or):
-            return logic.disj(self.formula(item) for item in condition.items)
-        return self._compare(condition)
+        match condition:
+            case Always():
+                return TRUE
+            case Not(item):
+                return -self.formula(item)
+            case And(items):
+                return logic.conj(self.formula(item) for item in items)
+            case Or(items):
+                return logic.disj(self.formula(item) for item in items)
+            case Compare():
+                return self._compare(condition)
+        raise InternalError(f"no formula for {condition}")
 
     def _compare(self, compare: Compare) -> int:
         logic = self.logic
         left, right = self.term(compare.left), self.term(compare.right)
-        if left.bits is not None or right.bits is not None:
-            return self._compare_wide(compare.op, left.as_bits(logic), right.as_bits(logic))
-        cells = []
-        for a, first in left.cases.items():
-            for b, second in right.cases.items():
-                if _COMPARE[compare.op](a, b):
-                    cells.append(logic.both(first, second))
-        return logic.disj(cells)
-
-    def _compare_wide(self, op: str, left: Bits, right: Bits) -> int:
-        logic = self.logic
-        if op in ("==", "!="):
-            same = bits.equal(logic, left, right)
-            return same if op == "==" else -same
-        below = bits.less(logic, left, right) if op in ("<", ">=") else bits.less(logic, right, left)
-        return below if op in ("<", ">") else -below
+        if left.bits is None and right.bits is None:
+            return logic.disj(
+                logic.both(first, second)
+                for a, first in left.numbers.items()
+                for b, second in right.numbers.items()
+                if COMPARISONS[compare.op](a, b)
+            )
+        a, b = left.as_bits(logic), right.as_bits(logic)
+        if compare.op in ("==", "!="):
+            same = bits.equal(logic, a, b)
+            return same if compare.op == "==" else -same
+        below = bits.less(logic, a, b) if compare.op in ("<", ">=") else bits.less(logic, b, a)
+        return below if compare.op in ("<", ">") else -below
 
 
-_COMPARE = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+COMPARISONS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }

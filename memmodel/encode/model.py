@@ -1,14 +1,15 @@
 """Evaluate a cat model over formulas: each definition becomes a matrix, each check a formula.
 
-In: Model, Base. Out: `ModelFormulas`. Definitions are evaluated when a check first needs them. A `let rec` group is its
+In: Model, BaseFormulas. Out: `ModelFormulas`. Definitions are evaluated when a check first needs them. A `let rec` group is its
 least fixpoint, exactly: cells that the program settles are found by iteration on constants, and the rest is unfolded
 inside each cyclic group of cells as often as that group has cells, which is as deep as a shortest derivation can be.
 """
 
 from __future__ import annotations
 
-from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Kind, Model, Name, Unary
-from memmodel.encode.base import Base
+from memmodel.base.kinds import Kind
+from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
+from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
 from memmodel.errors import InternalError
 from memmodel.logic import FALSE
@@ -19,7 +20,7 @@ Value = Row | Rel
 class ModelFormulas:
     """A model over one event graph."""
 
-    def __init__(self, model: Model, base: Base) -> None:
+    def __init__(self, model: Model, base: BaseFormulas) -> None:
         self.model = model
         self.base = base
         self.algebra = base.algebra

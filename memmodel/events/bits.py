@@ -1,51 +1,74 @@
 """Arithmetic on values that may be almost anything: circuits over bits, for when listing the integers is hopeless.
 
-A wide value is WIDTH formulas, lowest bit first, in two's complement; one bit more than the widest register, so that
-unsigned 64-bit values stay positive. Circuits agree with `isa.arith`; the tests compare them on random operands.
+A wide value is a tuple of formulas, lowest bit first, in two's complement: the last one is the sign, and stands for all
+bits above it. Circuits agree with `isa.arith`; the tests compare them on random operands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memmodel.logic import FALSE, TRUE, Logic
 from memmodel.ptx import DataType
 
-WIDTH = 65
-
 Bits = tuple[int, ...]
+
+
+def extended(bits: Bits, width: int) -> Bits:
+    """The lowest `width` bits, the sign repeated as far as needed."""
+    return bits[:width] if len(bits) >= width else bits + (bits[-1],) * (width - len(bits))
 
 
 def of_number(number: int) -> Bits:
     """The bits of a constant."""
-    return tuple(TRUE if number >> i & 1 else FALSE for i in range(WIDTH))
+    return tuple(TRUE if number >> i & 1 else FALSE for i in range(number.bit_length() + 1))
 
 
 def of_cases(logic: Logic, cases: Mapping[int, int]) -> Bits:
     """The bits of a value given by cases (integer -> formula)."""
-    return tuple(logic.disj(formula for number, formula in cases.items() if number >> i & 1) for i in range(WIDTH))
+    width = max((number.bit_length() for number in cases), default=0) + 1
+    return tuple(logic.disj(formula for number, formula in cases.items() if number >> i & 1) for i in range(width))
 
 
 def number(bits: Bits, holds: Callable[[int], bool]) -> int:
     """The integer under a valuation."""
     unsigned = sum(1 << i for i, bit in enumerate(bits) if holds(bit))
-    return unsigned - (1 << WIDTH) if unsigned >> (WIDTH - 1) else unsigned
+    return unsigned - (1 << len(bits)) if unsigned >> (len(bits) - 1) else unsigned
 
 
 def equal(logic: Logic, left: Bits, right: Bits) -> int:
     """The formula that says two values are the same."""
-    return logic.conj(-_xor(logic, a, b) for a, b in zip(left, right, strict=True))
+    width = max(len(left), len(right))
+    return logic.conj(
+        -_xor(logic, a, b) for a, b in zip(extended(left, width), extended(right, width), strict=True)
+    )
 
 
 def less(logic: Logic, left: Bits, right: Bits) -> int:
     """left < right, as integers."""
-    return _less(logic, left, right, signed=True)
+    width = max(len(left), len(right))
+    return _less(logic, extended(left, width), extended(right, width), signed=True)
 
 
 def choose(logic: Logic, options: Iterable[tuple[int, Bits]]) -> Bits:
     """The one of several whose condition holds (conditions exclude each other)."""
     chosen = list(options)
-    return tuple(logic.disj(logic.both(when, bits[i]) for when, bits in chosen) for i in range(WIDTH))
+    width = max(len(bits) for _, bits in chosen)
+    wide = [(when, extended(bits, width)) for when, bits in chosen]
+    return tuple(logic.disj(logic.both(when, bits[i]) for when, bits in wide) for i in range(width))
+
+
+def part(bits: Bits, first: int, width: int) -> Bits:
+    """Some bits of a value, as an unsigned number."""
+    return (*extended(bits, first + width)[first:], FALSE)
+
+
+def joined(parts: Sequence[tuple[Bits, int]]) -> Bits:
+    """Unsigned numbers of so many bits each, one after the other, the lowest first."""
+    out: list[int] = []
+    for bits, width in parts:
+        out += extended(bits, width)
+    return (*out, FALSE)
 
 
 def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | None:
@@ -54,7 +77,7 @@ def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | Non
         condition = logic.disj(args[2])
         return choose(logic, [(condition, wrap(args[0], type)), (-condition, wrap(args[1], type))])
     width, signed = type.width, type.kind == "s"
-    inputs = [list(arg[:width]) for arg in args]
+    inputs = [list(extended(arg, width)) for arg in args]
     a = inputs[0]
     b = inputs[1] if len(inputs) > 1 else []
     if op in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -83,11 +106,21 @@ def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | Non
     return wrap(tuple(out), type)
 
 
-def wrap(bits: Iterable[int], type: DataType) -> Bits:
+def shift(op: str, value: Bits, amount: int, type: DataType) -> Bits:
+    """shl or shr by a constant."""
+    width = type.width
+    amount = min(amount & 0xFFFFFFFF, width)
+    kept = list(extended(value, width))
+    if op == "shl":
+        return wrap(tuple(([FALSE] * amount + kept)[:width]), type)
+    fill = kept[-1] if type.kind == "s" else FALSE
+    return wrap(tuple((kept[amount:] + [fill] * amount)[:width]), type)
+
+
+def wrap(bits: Bits, type: DataType) -> Bits:
     """Reduce to a type: keep its bits, extend by its sign or by zero."""
-    kept = list(bits)[: type.width]
-    top = kept[-1] if type.kind == "s" else FALSE
-    return tuple(kept + [top] * (WIDTH - len(kept)))
+    kept = extended(bits, type.width)
+    return kept if type.kind == "s" else (*kept, FALSE)
 
 
 def _xor(logic: Logic, a: int, b: int) -> int:
@@ -120,14 +153,14 @@ def _negate(logic: Logic, a: list[int]) -> list[int]:
 
 def _multiply(logic: Logic, a: list[int], b: list[int]) -> list[int]:
     total = [FALSE] * len(a)
-    for shift, bit in enumerate(b):
+    for position, bit in enumerate(b):
         if bit != FALSE:
-            row = [FALSE] * shift + [logic.both(bit, x) for x in a[: len(a) - shift]]
+            row = [FALSE] * position + [logic.both(bit, x) for x in a[: len(a) - position]]
             total = _add(logic, total, row, FALSE)
     return total
 
 
-def _less(logic: Logic, a: Iterable[int], b: Iterable[int], signed: bool) -> int:
+def _less(logic: Logic, a: Sequence[int], b: Sequence[int], signed: bool) -> int:
     below = FALSE
     pairs = list(zip(a, b, strict=True))
     for i, (x, y) in enumerate(pairs):
@@ -147,4 +180,4 @@ def _compare(logic: Logic, op: str, a: list[int], b: list[int], signed: bool) ->
     else:
         above = _less(logic, b, a, signed)
         result = above if op == "gt" else -above
-    return (result, *([FALSE] * (WIDTH - 1)))
+    return (result, FALSE)

@@ -1,30 +1,225 @@
-"""Run every thread once for all executions (`walk`), again and again until what reads may return is known (`domains`).
+"""Run every thread once for all executions (`walk`), again and again until a pass learns nothing new (`knowledge`).
 
-In: LitmusTest. Out: EventGraph. Settled here: which events can run and when, their locations, values, dependencies and
-order. Left to `encode`: where reads read from, coherence, and everything else that an execution decides.
+In: LoweredTest, loop bound, the terms whose values are asked for. Out: EventGraph. Settled here: which events can run and
+when, their cells, values, dependencies and order. Left to `encode`: where reads read from, coherence, and everything
+else that an execution decides.
 """
 
 from __future__ import annotations
 
-from memmodel.events.domains import constants, first_domains, grow, most_rounds
-from memmodel.events.graph import EventGraph
+from collections.abc import Iterable, Sequence
+
+from memmodel.base.labels import Access, Half, InitialWrite, Side
+from memmodel.base.relations import include
+from memmodel.errors import TooLarge
+from memmodel.events.graph import BarrierEvent, EventGraph, MemoryEvent, ObjectEvent
+from memmodel.events.knowledge import Knowledge
+from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
-from memmodel.isa import programs
-from memmodel.isa.memory import MemoryMap
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.isa.ops import AddressOf, Apply, AtBarrier, Const, Expr, Jump, OnObject
+from memmodel.isa.program import LoweredTest
+from memmodel.isa.uses import expressions
+from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, terms_of
+from memmodel.logic import FALSE, TRUE
+from memmodel.memory.bytes import Cell, Footprint
+from memmodel.ptx import Proxy, Sem
+
+MAX_PASSES = 64
+MAX_PENDING = 256
+"""More arrivals than this are not told apart for mbarrier.pending_count."""
 
 
-def elaborate(test: LitmusTest, bound: int, *, hang: bool = False) -> EventGraph:
-    """Events of a test with every loop unrolled `bound` times. Raises InputError or TooLarge.
+def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term]) -> EventGraph:
+    """Events of a test. Raises TooLarge."""
+    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered))
+    seeds = _constants(lowered)
+    for number in range(MAX_PASSES):
+        walk = Walk(lowered, knowledge, bound)
+        graph = walk.graph()
+        _ask(walk, graph, terms)
+        walk.build.settle()
+        later = _learn(walk, graph, knowledge, seeds)
+        # A value that needs more passes than there are writes supports itself; then it is none of this test's.
+        if not later or (later == "values" and number > 2 + len(graph.events)):
+            return graph
+    raise TooLarge("the addresses that the test computes do not settle")
 
-    With `hang`, a thread may also end at a wait for good (EventGraph.stuck); without, every thread reaches its end.
-    """
-    memory = MemoryMap(test)
-    code = programs(test)
-    domains = first_domains(test, code, memory)
-    seeds = constants(test, code, memory)
-    for _ in range(most_rounds(code, bound)):
-        graph = Walk(test, code, memory, domains, bound, hang=hang).all_threads()
-        if not grow(graph, domains, seeds):
-            break
-    return graph
+
+def _most_answers(lowered: LoweredTest) -> tuple[int, int]:
+    """Phases and pending arrivals that may have to be told apart, to begin with."""
+    steps = [step.op for program in lowered.programs for step in program.steps if isinstance(step.op, OnObject)]
+    pending = sum(instance.arrivals or 0 for instance in lowered.space.instances)
+    pending += sum(op.count.value if isinstance(op.count, Const) else MAX_PENDING for op in steps if op.count)
+    return 2 + len(steps), min(pending, MAX_PENDING)
+
+
+def _may_wait(lowered: LoweredTest) -> bool:
+    """May a thread wait for ever at a barrier? Not if all threads run straight on; `_uneven` looks closer."""
+    steps = [step for program in lowered.programs for step in program.steps]
+    barriers = any(isinstance(step.op, AtBarrier) for step in steps)
+    return barriers and any(isinstance(step.op, Jump) or step.guard is not None for step in steps)
+
+
+# ---- values that somebody asks for -----------------------------------------------------------------------------------
+
+
+def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
+    """Ask for the values of the terms: registers at the ends of threads, and memory."""
+    build = walk.build
+    build.finish()
+    for term in terms:
+        if isinstance(term, RegValue):
+            number = next(k for k, thread in enumerate(graph.lowered.test.threads) if thread.name == term.thread)
+            graph.registers[number].get(term.register, ZERO).cases()
+        elif isinstance(term, LocValue):
+            extent, _ = graph.lowered.space.term(term)
+            build.touch(Footprint((extent,)), TRUE, strong=False)
+            for cell in build.cells(extent):
+                build.knowledge.exact(cell)
+
+
+# ---- what a pass has learnt ------------------------------------------------------------------------------------------
+
+
+def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
+    """What another pass would do better: "" if nothing."""
+    noisy, most = len(knowledge.noisy), knowledge.most_phases
+    for number, loop, (first, end) in walk.rounds:
+        if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
+            knowledge.noisy.add((number, loop))
+    knowledge.most_phases = max(most, 2 + len(graph.of_kind(ObjectEvent)))
+    may_wait = knowledge.may_wait
+    knowledge.may_wait = may_wait or (not graph.stuck and _uneven(graph)) or (bool(graph.stuck) and _has_waits(graph))
+    _thin_air(graph, knowledge, seeds)
+    if walk.build.outdated_cells() or len(knowledge.noisy) > noisy or knowledge.may_wait is not may_wait:
+        return "events"
+    if knowledge.most_phases > most and any(event.result for event in graph.of_kind(ObjectEvent)):
+        return "events"
+    return "values" if walk.build.outdated_values() else ""
+
+
+def _may_race(read: object, graph: EventGraph) -> bool:
+    """May a read be in a data race? Not with writes of its own thread, nor with those surely morally strong with it."""
+    if not isinstance(read, MemoryEvent) or not isinstance(read.label, Access) or read.label.side is not Side.READ:
+        return False
+    return any(
+        isinstance(write, MemoryEvent)
+        and write.cell == read.cell
+        and isinstance(write.label, Access)
+        and write.label.side is Side.WRITE
+        and write.thread != read.thread
+        and not _surely_strong(read, write)
+        for write in graph.events
+    )
+
+
+def _surely_strong(read: MemoryEvent, write: MemoryEvent) -> bool:
+    """Are two accesses of one cell morally strong whatever happens?"""
+    first, second = read.label, write.label
+    assert isinstance(first, Access) and isinstance(second, Access)
+    if Sem.WEAK in (first.sem, second.sem) or first.scope is None or second.scope is None:
+        return False
+    if first.proxy is not Proxy.GENERIC or second.proxy is not Proxy.GENERIC or read.point.name != write.point.name:
+        return False
+    assert read.point.place is not None and write.point.place is not None
+    same_size = read.point.scalar == write.point.scalar
+    return same_size and include(first.scope, read.point.place, second.scope, write.point.place)
+
+
+def _has_waits(graph: EventGraph) -> bool:
+    return any(event.half is Half.WAIT for event in graph.of_kind(BarrierEvent))
+
+
+def _uneven(graph: EventGraph) -> bool:
+    """May some barrier stay incomplete, although no thread waits for anything else?"""
+    halves = graph.of_kind(BarrierEvent)
+    if any(event.runs != TRUE for event in halves) or any(fault != FALSE for fault in graph.faulted):
+        return bool(halves)
+    orders: dict[int, list[tuple[object, Half]]] = {}
+    for event in halves:
+        assert event.thread is not None
+        orders.setdefault(event.thread, []).append((event.resource, event.half))
+    users: dict[object, set[int]] = {}
+    for event in halves:
+        assert event.thread is not None
+        users.setdefault(event.resource, set()).add(event.thread)
+    for event in halves:
+        needed = _threads_of(graph, event) if event.count is None else event.count
+        if event.count is None or event.count >= 0:
+            if needed != len(users[event.resource]):
+                return True
+    for using in users.values():
+        # All that use it do the same, in the same order, as syncs: then none of them is left alone.
+        first = orders[min(using)]
+        if any(orders[thread] != first for thread in using):
+            return True
+        pairs = list(zip(first[::2], first[1::2], strict=False))
+        if len(first) % 2 or any(a[0] != b[0] or (a[1], b[1]) != (Half.ARRIVE, Half.WAIT) for a, b in pairs):
+            return True
+    return False
+
+
+def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
+    """How many threads of the test are in the domain of a barrier."""
+    from memmodel.events.objects import resource_of
+
+    resource = event.resource
+    return sum(
+        resource_of(resource.domain, resource.key, thread.place, number) == resource
+        for number, thread in enumerate(graph.lowered.test.threads)
+    )
+
+
+# ---- values out of thin air ------------------------------------------------------------------------------------------
+
+
+def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
+    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them."""
+    after: dict[Cell, set[Cell]] = {}
+    exact = set(knowledge.exact_cells)
+    for event in graph.of_kind(MemoryEvent):
+        if isinstance(event.label, InitialWrite) or event.cell not in exact or not event.data:
+            continue
+        assert isinstance(event.label, Access)
+        if event.label.side is Side.WRITE:
+            for uid in event.data:
+                source = graph.events[uid]
+                if isinstance(source, MemoryEvent):
+                    after.setdefault(source.cell, set()).add(event.cell)
+    for cell in after:
+        if _reaches(after, cell):
+            knowledge.add(cell, (seed & (1 << cell.size * 8) - 1 for seed in seeds))
+
+
+def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
+    seen: set[Cell] = set()
+    stack = [start]
+    while stack:
+        for cell in after.get(stack.pop(), ()):
+            if cell not in seen:
+                seen.add(cell)
+                stack.append(cell)
+    return start in seen
+
+
+def _constants(lowered: LoweredTest) -> frozenset[int]:
+    """Constants of the program and of the condition."""
+    found: set[int] = set()
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        for step in program.steps:
+            for leaf in (leaf for expr in expressions(step.op) for leaf in _leaves(expr)):
+                if isinstance(leaf, Const):
+                    found.add(leaf.value)
+                else:
+                    address = lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta)
+                    found.update(() if address is None else (address,))
+    found.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
+    return frozenset(found)
+
+
+def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from _leaves(arg)
+    elif isinstance(expr, Const | AddressOf):
+        yield expr

@@ -1,156 +1,242 @@
-"""Events as the Z3 engine sees them: each may or may not run, at one of a few locations, with one of a few values.
+"""Events as the Z3 engine sees them: each may or may not run; where it is and what it does are known.
 
-In: nothing. Out: `Event` and `EventGraph`, filled by `events.elaborate` and read by `encode`.
+In: nothing. Out: the `Event` types and `EventGraph`, filled by `events.elaborate` and read by `encode`. An instruction
+whose address, count or barrier an execution decides has events for each possibility, which exclude one another.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from memmodel.events.values import Deps, Value
-from memmodel.isa import ops
-from memmodel.isa.memory import Location, MemoryMap
-from memmodel.litmus.syntax import Instruction, LitmusTest
+from memmodel.base.labels import Action, Domain, Half, Label
+from memmodel.base.points import Point
+from memmodel.events.values import NO_DEPS, Deps, Value
+from memmodel.isa.ops import Track
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import Instruction
 from memmodel.logic import TRUE, Logic
-from memmodel.ptx import Place, Scope
+from memmodel.memory.bytes import Cell, Extent
+from memmodel.memory.cells import Cells, Edges
 
 
 @dataclass(frozen=True, slots=True)
-class MbarrierStep:
-    """What an event does to its mbarrier object: an ops.Mbarrier action, or a signal's, with values.
+class Visit:
+    """A step of a thread that is executed, under a formula, at this place of the thread's execution.
 
-    `result`: for a test, 0 and 1 -> formula; for an arrive with a state operand, state -> formula.
-    `pending`: arrivals that were pending just before an arrive -> formula, if the thread asks.
+    Visits are numbered in that order, which is program order (`Point.order`).
     """
 
-    action: str
+    thread: int
+    step: int
+    runs: int
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event. It runs if `runs` holds; `addr`, `data`, `ctrl` say which reads it depends on, and how.
+
+    `visit`: the visit that makes it, None for an initial write. `part`: which part of its instruction.
+    """
+
+    point: Point
+    runs: int = TRUE
+    addr: Deps = field(default_factory=lambda: NO_DEPS)
+    data: Deps = field(default_factory=lambda: NO_DEPS)
+    ctrl: Deps = field(default_factory=lambda: NO_DEPS)
+    visit: int | None = None
+    part: int = 0
+
+    @property
+    def uid(self) -> int:
+        return self.point.event
+
+    @property
+    def label(self) -> Label:
+        return self.point.label
+
+    @property
+    def thread(self) -> int | None:
+        return self.point.thread
+
+
+K = TypeVar("K", bound=Event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainEvent(Event):
+    """A fence, an issue, a mark: its label says it all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEvent(Event):
+    """A read or write of one cell. `value`: its bytes as an unsigned number. `tracks`: of an asynchronous part."""
+
+    value: Value
+    tracks: frozenset[Track] = frozenset()
+
+    @property
+    def cell(self) -> Cell:
+        assert self.point.cell is not None
+        return self.point.cell
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A barrier: its domain, which CTA, warp or cluster it is in, and its number there."""
+
+    domain: Domain
+    where: tuple[object, ...]
+    key: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
+        return f"{self.domain.value} barrier{number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarrierEvent(Event):
+    """Half of a barrier. `count`: arrivals of a generation; None: all threads of the domain; negative: however many."""
+
+    half: Half
+    resource: Resource
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectEvent(Event):
+    """An operation on an mbarrier object, of a thread or of the hardware, with its numbers.
+
+    `result`: for a test, 0 and 1 -> formula; for an arrive that returns a state, state -> formula. `pending`: arrivals
+    that were pending just before an arrive -> formula, if the thread asks.
+    """
+
+    action: Action
     count: int = 0
-    bytes: int | None = None
+    bytes: int = 0
     drop: bool = False
     parity: Value | None = None
     state: Value | None = None
     result: dict[int, int] | None = None
     pending: dict[int, int] | None = None
     no_complete: bool = False
+    of: tuple[int, ...] = ()
+    tracks: Track | None = None
+
+    @property
+    def object(self) -> Cell:
+        assert self.point.cell is not None
+        return self.point.cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupWaitEvent(Event):
+    """A wait for groups. `pending`: how many of the last groups may be open; None: it waits for all parts."""
+
+    track: Track
+    pending: int | None
+    sources_only: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMark:
-    """A commit_group: it lies before the event with uid `position` of its thread, and runs under a formula."""
+    """A commit_group at this place of its thread's program order."""
 
     thread: int
-    position: int
-    track: str
+    order: int
+    track: Track
     runs: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
-    """A place where a thread may stand for good, when hangs are asked for.
+class Reduction:
+    """One barrier.cta.red: `result` (integer -> formula) combines `nonzero` over the generation of its arrive half."""
 
-    `round`: uids of the events of the last round of a spin loop; `barrier`: uid of the wait half that never runs.
+    arrives: tuple[int, ...]
+    op: str
+    nonzero: int
+    result: dict[int, int]
+    runs: int
+    visit: int
+
+
+@dataclass(frozen=True, slots=True)
+class StuckAt:
+    """A place where a thread may wait for ever: at `visit`.
+
+    `round`: uids of the events of the last round of a spin loop; `arrives`: uids of the arrive halves of the barrier
+    whose wait half never runs.
     """
 
     thread: int
     when: int
-    instruction: Instruction
+    visit: int
     round: tuple[int, ...] = ()
-    barrier: int | None = None
-
-
-@dataclass(slots=True)
-class Event:
-    """One event. `thread` is None for an initial write. All formulas hold only if the event runs (`runs`).
-
-    `where`: (location, virtual address) -> formula. `value`: read or written. `barrier`: its step, with `key` the
-    possible values of its resource. `partner`: for the write of an atomic operation, the uid of its read.
-    `issue`: for an asynchronous event, the uid of its issue; it is then in no program order. `track`, `of`, `tracks`,
-    `wait`, `pending`: what completes what (ops.Part, Signal, Wait). `mbarrier`: what it does to the object at `where`.
-    `covers`, `covers_from`: the state space or range (from an address) of a fence.
-    """
-
-    uid: int
-    thread: int | None
-    place: Place | None
-    tags: frozenset[str]
-    scope: Scope | None = None
-    runs: int = TRUE
-    where: dict[tuple[Location, tuple[str, int]], int] = field(default_factory=dict)
-    value: Value | None = None
-    address_deps: Deps = field(default_factory=dict)
-    data_deps: Deps = field(default_factory=dict)
-    control_deps: Deps = field(default_factory=dict)
-    partner: int | None = None
-    barrier: ops.Barrier | None = None
-    key: dict[tuple[int, ...], int] = field(default_factory=dict)
-    count: int = 0
-    issue: int | None = None
-    track: frozenset[str] = frozenset()
-    of: tuple[int, ...] = ()
-    tracks: str | None = None
-    wait: ops.Wait | None = None
-    pending: int | None = None
-    mbarrier: MbarrierStep | None = None
-    covers: ops.Cover | None = None
-    covers_from: Value | None = None
-    unit: int | None = None
-    form: str | None = None
-    instruction: Instruction | None = None
-    _at: dict[Location, int] | None = None
-
-    @property
-    def in_po(self) -> bool:
-        """Is it in program order? Initial writes and asynchronous events are not."""
-        return self.thread is not None and self.issue is None
-
-    @property
-    def is_read(self) -> bool:
-        return "R" in self.tags
-
-    @property
-    def is_write(self) -> bool:
-        return "W" in self.tags
-
-    def at(self, logic: Logic) -> dict[Location, int]:
-        """Location -> formula under which the event accesses it."""
-        if self._at is None:
-            self._at = {}
-            for (location, _), formula in self.where.items():
-                self._at[location] = logic.either(self._at.get(location, -TRUE), formula)
-        return self._at
+    arrives: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
-    """One barrier.cta.red: `result` (integer -> formula) combines `nonzero` over the generation of `wait`."""
+class CutAt:
+    """A loop that goes round more often than the bound: executions in which `when` holds are not followed."""
 
-    wait: int
-    op: str
-    nonzero: int
-    result: dict[int, int]
+    thread: int
+    when: int
+    jump: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Executions in which `when` holds do what this model does not know."""
+
+    when: int
+    reason: str
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Bytes that are copied from one extent to another, if `runs`: a cut in one is a cut in the other."""
+
+    source: Extent
+    target: Extent
     runs: int
 
 
 @dataclass(slots=True)
 class EventGraph:
-    """All events of a test, initial writes first, then thread by thread in order of execution.
+    """All events of a test: threads first, in program order, then initial writes.
 
-    `registers[t]`: final register values of thread t. `cut`: formulas under which a loop ran over the bound; these
-    executions are left out. `logic` already requires that every thread reaches its end.
+    `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
+    exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its visit,
+    the formula of its success. `footprints`: memory is cut at their
+    ends, and at those of their scalars, when the formula holds.
     """
 
-    test: LitmusTest
+    lowered: LoweredTest
     logic: Logic
     events: list[Event]
+    visits: list[Visit]
     registers: list[dict[str, Value]]
-    cut: list[int]
-    reductions: list[Reduction]
-    commits: list[CommitMark]
-    memory: MemoryMap
-    stuck: list[Stuck]
+    ended: list[int]
     exited: list[int]
+    faulted: list[int]
+    stuck: list[StuckAt]
+    cut: list[CutAt]
+    beyond: list[Beyond]
+    commits: list[CommitMark]
+    reductions: list[Reduction]
+    requests: dict[int, int]
+    footprints: dict[Edges, int]
+    copies: list[Copied]
+    cells: Cells
 
-    @property
-    def bounded(self) -> bool:
-        """Was some execution left out because a loop ran over the bound?"""
-        return bool(self.cut)
+    def of_kind(self, kind: type[K]) -> list[K]:
+        """The events of one class."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def complete(self) -> int:
+        """The formula that says that every thread has reached its end, or stopped at a bad address."""
+        logic = self.logic
+        return logic.conj(logic.either(e, f) for e, f in zip(self.ended, self.faulted, strict=True))

@@ -1,15 +1,18 @@
-"""Symbolic values: which integers a register may hold, and when.
+"""Symbolic values: which integers a register may hold, and when; worked out only for values that somebody asks for.
 
-A `Value` maps each possible integer to the formula under which the register holds it. Under the path condition of the
-place where it is read, exactly one of the formulas is true. Litmus values are few, so this is smaller and faster than
+A `Cases` maps each possible integer to the formula under which it is the value. Under the path condition of the place
+where it is read, exactly one of the formulas is true. Litmus values are few, so this is smaller and faster than
 bit-vectors, and arithmetic is exact because it is done on the integers themselves. A value that may be too many
 integers (the accumulator of a matrix product) is *wide*: formulas for its bits instead (`events.bits`).
+
+A `Value` knows what it depends on, and how to find its cases. Most values of a program are only moved: nothing asks for
+them, and they cost nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -19,6 +22,7 @@ from memmodel.events.bits import Bits
 from memmodel.isa import arith
 from memmodel.isa.ops import AddressOf, Apply, Const, Expr, Get
 from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.ptx import DataType
 
 FEW = 24
 """A value with more cases than this becomes wide."""
@@ -29,54 +33,102 @@ TRIED = 4096
 Deps = dict[int, int]
 """Uid of a read -> formula under which a value depends on it."""
 
+NO_DEPS: Deps = {}
+
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """`cases`: integer -> formula; a wide value has `bits` instead. `deps`: the reads that it was computed from."""
+class Cases:
+    """`numbers`: integer -> formula; a wide value has `bits` instead."""
 
-    cases: dict[int, int]
-    deps: Deps = field(default_factory=dict)
+    numbers: Mapping[int, int]
     bits: Bits | None = None
 
     @property
     def constant(self) -> int | None:
         """The only possible integer, or None."""
-        if len(self.cases) == 1:
-            return next(iter(self.cases))
-        return None
+        return next(iter(self.numbers)) if len(self.numbers) == 1 else None
 
     def is_nonzero(self, logic: Logic) -> int:
         """The formula that says the value is not 0: a literal if there is one, which contradicts another unsolved."""
         if self.bits is not None:
             return logic.disj(self.bits)
-        if 0 not in self.cases:
+        if 0 not in self.numbers:
             return TRUE
-        others = [formula for number, formula in self.cases.items() if number != 0]
-        return others[0] if len(others) == 1 and logic.is_variable(others[0]) else -self.cases[0]
+        others = [formula for number, formula in self.numbers.items() if number != 0]
+        return others[0] if len(others) == 1 and logic.is_variable(others[0]) else -self.numbers[0]
 
     def as_bits(self, logic: Logic) -> Bits:
         """The bits of the value, wide or not."""
-        return self.bits if self.bits is not None else bits.of_cases(logic, self.cases)
+        return self.bits if self.bits is not None else bits.of_cases(logic, self.numbers)
 
     def number(self, holds: Callable[[int], bool]) -> int:
-        """The integer under a valuation."""
+        """The integer under a valuation; 0 if no case holds (the value is not used in that execution)."""
         if self.bits is not None:
             return bits.number(self.bits, holds)
-        return next(number for number, formula in self.cases.items() if holds(formula))
+        return next((number for number, formula in self.numbers.items() if holds(formula)), 0)
 
     def is_number(self, logic: Logic, number: int) -> int:
-        """The formula that says the value is this integer."""
+        """The formula that says the value is that integer."""
         if self.bits is not None:
             return bits.equal(logic, self.bits, bits.of_number(number))
-        return self.cases.get(number, FALSE)
+        return self.numbers.get(number, FALSE)
+
+
+class Value:
+    """A value whose cases are found when first asked for. `deps`: the reads that it was computed from."""
+
+    __slots__ = ("_args", "_cases", "_find", "deps")
+
+    def __init__(
+        self,
+        cases: Cases | None,
+        deps: Deps = NO_DEPS,
+        args: Sequence[Value] = (),
+        find: Callable[[list[Cases]], Cases] | None = None,
+    ) -> None:
+        self.deps = deps
+        self._cases = cases
+        self._args = args
+        self._find = find
+
+    @property
+    def constant(self) -> int | None:
+        """The only possible integer as far as that is known already, or None."""
+        return None if self._cases is None else self._cases.constant
+
+    @property
+    def known(self) -> Cases | None:
+        """The cases, if anybody has asked for them."""
+        return self._cases
+
+    def cases(self) -> Cases:
+        """The cases. Those of arguments are found first, without recursion."""
+        stack = [self]
+        while stack:
+            value = stack[-1]
+            if value._cases is not None:
+                stack.pop()
+                continue
+            missing = [arg for arg in value._args if arg._cases is None]
+            if missing:
+                stack += missing
+                continue
+            assert value._find is not None
+            value._cases = value._find([arg.cases() for arg in value._args])
+            value._args, value._find = (), None
+            stack.pop()
+        assert self._cases is not None
+        return self._cases
 
     def with_deps(self, deps: Deps) -> Value:
         """The same value with other dependencies."""
-        return Value(self.cases, deps, self.bits)
+        if self._cases is not None:
+            return Value(self._cases, deps)
+        return Value(None, deps, (self,), lambda found: found[0])
 
 
 def constant(number: int) -> Value:
-    return Value({number: TRUE})
+    return Value(Cases({number: TRUE}))
 
 
 ZERO = constant(0)
@@ -86,6 +138,9 @@ def merge_deps(logic: Logic, *parts: Deps) -> Deps:
     """Union of dependencies."""
     merged: Deps = {}
     for part in parts:
+        if not merged:
+            merged = dict(part)
+            continue
         for uid, formula in part.items():
             merged[uid] = logic.either(merged.get(uid, FALSE), formula)
     return merged
@@ -98,64 +153,125 @@ def guard_deps(logic: Logic, when: int, deps: Deps) -> Deps:
     return {uid: both for uid, formula in deps.items() if (both := logic.both(when, formula)) != FALSE}
 
 
-def select(logic: Logic, options: list[tuple[int, Value]]) -> Value:
+def select(logic: Logic, options: Sequence[tuple[int, Value]]) -> Value:
     """One value out of several, each under its own (mutually exclusive) condition; some condition is taken to hold."""
     first = options[0][1]
-    if all(value is first or value == first for _, value in options):
+    if all(value is first for _, value in options):
         return first
     deps = merge_deps(logic, *(guard_deps(logic, when, value.deps) for when, value in options))
-    if any(value.bits is not None for _, value in options):
-        return Value({}, deps, bits.choose(logic, [(when, value.as_bits(logic)) for when, value in options]))
-    cases: dict[int, int] = {}
-    for when, value in options:
-        for number, formula in value.cases.items():
-            cases[number] = logic.either(cases.get(number, FALSE), logic.both(when, formula))
-    if len(cases) == 1:
-        cases = {number: TRUE for number in cases}
-    return Value({number: formula for number, formula in cases.items() if formula != FALSE}, deps)
+    number = first.constant
+    if number is not None and all(value.constant == number for _, value in options):
+        return Value(Cases({number: TRUE}), deps)
+    conditions = [when for when, _ in options]
+    return Value(None, deps, [value for _, value in options], lambda found: _selected(logic, conditions, found))
 
 
-def evaluate(logic: Logic, expr: Expr, registers: dict[str, Value], address_of: Callable[[AddressOf], int]) -> Value:
-    """The value of an expression. Raises TooLarge for an operation on a wide value that has no circuit."""
+def _selected(logic: Logic, conditions: Sequence[int], found: Sequence[Cases]) -> Cases:
+    if any(cases.bits is not None for cases in found):
+        wide = [(when, cases.as_bits(logic)) for when, cases in zip(conditions, found, strict=True)]
+        return Cases({}, bits.choose(logic, wide))
+    numbers: dict[int, int] = {}
+    for when, cases in zip(conditions, found, strict=True):
+        for number, formula in cases.numbers.items():
+            numbers[number] = logic.either(numbers.get(number, FALSE), logic.both(when, formula))
+    return few(logic, {number: formula for number, formula in numbers.items() if formula != FALSE})
+
+
+def few(logic: Logic, numbers: dict[int, int]) -> Cases:
+    """Cases as they are if they are few, else wide."""
+    if len(numbers) == 1:
+        return Cases(dict.fromkeys(numbers, TRUE))
+    return Cases(numbers) if len(numbers) <= FEW else Cases({}, bits.of_cases(logic, numbers))
+
+
+def evaluate(logic: Logic, expr: Expr, registers: Mapping[str, Value], address_of: Callable[[AddressOf], int]) -> Value:
+    """The value of an expression. Asking for its cases raises TooLarge if it is wide and has no circuit."""
     if isinstance(expr, Const):
         return constant(expr.value)
     if isinstance(expr, Get):
         return registers.get(expr.register, ZERO)
     if isinstance(expr, AddressOf):
         return constant(address_of(expr))
-    assert isinstance(expr, Apply)
     args = [evaluate(logic, arg, registers, address_of) for arg in expr.args]
+    return apply(logic, expr.op, args, expr.type)
+
+
+def apply(logic: Logic, op: str, args: Sequence[Value], type: DataType) -> Value:
+    """The value of an operation of `isa.arith`."""
     deps = merge_deps(logic, *(arg.deps for arg in args))
-    if any(arg.bits is not None for arg in args) or prod(len(arg.cases) for arg in args) > TRIED:
-        return _on_bits(logic, expr, args, deps)
-    cases: dict[int, list[int]] = {}
-    for combination in product(*(arg.cases.items() for arg in args)):
+    numbers = [arg.constant for arg in args]
+    if None not in numbers:
+        return Value(Cases({arith.apply(op, tuple(n for n in numbers if n is not None), type): TRUE}), deps)
+    return Value(None, deps, args, lambda found: _applied(logic, op, found, type))
+
+
+def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
+    if any(arg.bits is not None for arg in args) or prod(len(arg.numbers) for arg in args) > TRIED:
+        return _on_bits(logic, op, args, type)
+    return combined(logic, args, lambda numbers: arith.apply(op, numbers, type))
+
+
+def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, ...]], int]) -> Cases:
+    """The cases of a function of several values that are not wide."""
+    found: dict[int, list[int]] = {}
+    for combination in product(*(arg.numbers.items() for arg in args)):
         formula = logic.conj(formula for _, formula in combination)
         if formula != FALSE:
-            number = arith.apply(expr.op, tuple(number for number, _ in combination), expr.type)
-            cases.setdefault(number, []).append(formula)
-    if len(cases) == 1:
-        return Value(dict.fromkeys(cases, TRUE), deps)
-    value = {number: logic.disj(formulas) for number, formulas in cases.items()}
-    return Value(value, deps) if len(value) <= FEW else Value({}, deps, bits.of_cases(logic, value))
+            found.setdefault(result(tuple(number for number, _ in combination)), []).append(formula)
+    return few(logic, {number: logic.disj(formulas) for number, formulas in found.items()})
 
 
-def _on_bits(logic: Logic, expr: Apply, args: list[Value], deps: Deps) -> Value:
-    if expr.op in ("shl", "shr") and args[1].constant is not None:
-        return Value({}, deps, _shift(expr, args[0].as_bits(logic), args[1].cases))
-    found = bits.apply(logic, expr.op, [arg.as_bits(logic) for arg in args], expr.type)
+def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
+    if op in ("shl", "shr") and args[1].constant is not None:
+        return Cases({}, bits.shift(op, args[0].as_bits(logic), args[1].constant, type))
+    found = bits.apply(logic, op, [arg.as_bits(logic) for arg in args], type)
     if found is None:
-        raise TooLarge(f"'{expr.op}' on a register that may hold very many values")
-    return Value({}, deps, found)
+        raise TooLarge(f"'{op}' on a register that may hold very many values")
+    return Cases({}, found)
 
 
-def _shift(expr: Apply, value: Bits, amounts: dict[int, int]) -> Bits:
-    """A shift by a constant."""
-    (amount,) = amounts
-    width = expr.type.width
-    amount = min(amount & 0xFFFFFFFF, width)
-    kept = list(value[:width])
-    if expr.op == "shl":
-        return bits.wrap(([FALSE] * amount + kept)[:width], expr.type)
-    fill = kept[-1] if expr.type.kind == "s" else FALSE
-    return bits.wrap((kept[amount:] + [fill] * amount)[:width], expr.type)
+# ---- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def piece(logic: Logic, value: Value, first: int, size: int, whole: int) -> Value:
+    """Bytes first … first+size of a value that is written as `whole` bytes, as an unsigned number."""
+    mask = (1 << size * 8) - 1
+
+    def found(args: list[Cases]) -> Cases:
+        if args[0].bits is not None:
+            return Cases({}, bits.part(args[0].bits, first * 8, size * 8))
+        return combined(logic, args, lambda numbers: numbers[0] >> first * 8 & mask)
+
+    number = value.constant
+    if number is not None:
+        return Value(Cases({number >> first * 8 & mask: TRUE}), value.deps)
+    return Value(None, value.deps, (value,), found)
+
+
+def joined(logic: Logic, parts: Sequence[tuple[Value, int]]) -> Value:
+    """Unsigned numbers of so many bytes each, one after the other, as one unsigned number."""
+    if len(parts) == 1:
+        return parts[0][0]
+    deps = merge_deps(logic, *(value.deps for value, _ in parts))
+    sizes = [size for _, size in parts]
+
+    def found(args: list[Cases]) -> Cases:
+        if any(arg.bits is not None for arg in args) or prod(len(arg.numbers) for arg in args) > TRIED:
+            wide = [(arg.as_bits(logic), size * 8) for arg, size in zip(args, sizes, strict=True)]
+            return Cases({}, bits.joined(wide))
+        return combined(logic, args, lambda numbers: _concatenated(numbers, sizes))
+
+    return Value(None, deps, [value for value, _ in parts], found)
+
+
+def _concatenated(numbers: Sequence[int], sizes: Sequence[int]) -> int:
+    total = at = 0
+    for number, size in zip(numbers, sizes, strict=True):
+        total |= number << at * 8
+        at += size
+    return total
+
+
+def typed(logic: Logic, value: Value, type: DataType) -> Value:
+    """An unsigned number from memory as a register of that type holds it."""
+    return apply(logic, "cvt", (value,), type)

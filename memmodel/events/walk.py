@@ -1,6 +1,7 @@
 """Walk through every thread once for all executions: forks become formulas, joins merge what the branches left.
 
-In: LitmusTest, Domains. Out: EventGraph. Settled here: the order of events, loops, and which events can run and when.
+In: LoweredTest, Knowledge, loop bound. Out: EventGraph. Settled here: the order of events, loops, and which events can
+run and when. `accesses`, `asynchronous` and `objects` say what each step does.
 """
 
 from __future__ import annotations
@@ -8,97 +9,194 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from memmodel.events.control import Loop, Loops
-from memmodel.events.graph import EventGraph, Stuck
-from memmodel.events.steps import State, Steps
-from memmodel.events.values import ZERO, Value, constant, guard_deps, merge_deps, select
-from memmodel.isa import Program, Step, ops
+from memmodel.base.labels import Allocates, Mark, Marker
+from memmodel.events import accesses, asynchronous, objects
+from memmodel.events.builder import Builder, Here, State
+from memmodel.events.graph import CommitMark, CutAt, EventGraph, StuckAt
+from memmodel.events.knowledge import Knowledge
+from memmodel.events.loops import Loop, Loops
+from memmodel.events.values import ZERO, Deps, Value, constant, guard_deps, merge_deps, select
+from memmodel.isa.ops import (
+    Assign,
+    AtBarrier,
+    Check,
+    Combine,
+    CommitGroup,
+    Emit,
+    IssueAsync,
+    Jump,
+    OnObject,
+    Read,
+    Unmodelled,
+    WaitForGroups,
+    Write,
+)
+from memmodel.isa.program import LoweredTest, Program, Step
+from memmodel.isa.uses import assigned
 from memmodel.litmus.syntax import Thread
 from memmodel.logic import FALSE, TRUE
 
 Arrive = Callable[[int, State], None]
 
 
-class Walk(Steps):
+class Walk:
     """One pass over all threads."""
 
-    def all_threads(self) -> EventGraph:
-        for where, number in self.memory.initial.items():
-            event = self._event(None, None, frozenset(("IW", "W", "M", "GEN", "WEAK")))
-            event.where = {(where, (where.name, where.index)): TRUE}
-            event.value = constant(number)
-        finals = [self._thread(index, thread, self.code[index]) for index, thread in enumerate(self.test.threads)]
+    def __init__(self, lowered: LoweredTest, knowledge: Knowledge, bound: int) -> None:
+        self.build = Builder(lowered, knowledge)
+        self._lowered = lowered
+        self._bound = bound
+        self._logic = self.build.logic
+        self._ended = [FALSE] * len(lowered.programs)
+        self._exited = [FALSE] * len(lowered.programs)
+        self._allocates = any(
+            isinstance(step.op, Emit) and isinstance(step.op.label, Allocates)
+            for program in lowered.programs
+            for step in program.steps
+        )
+        self._instructions = 0
+        self.rounds: list[tuple[int, Loop, tuple[int, int]]] = []
+
+    def graph(self) -> EventGraph:
+        """All events of the test."""
+        build, lowered = self.build, self._lowered
+        pairs = zip(lowered.test.threads, lowered.programs, strict=True)
+        registers = [self._thread(number, thread, program) for number, (thread, program) in enumerate(pairs)]
+        build.initial_writes()
         return EventGraph(
-            self.test,
-            self.logic,
-            self.events,
-            finals,
-            self.cut,
-            self.reductions,
-            self.commits,
-            self.memory,
-            self.stuck,
-            self.exited,
+            lowered,
+            build.logic,
+            build.events,
+            build.visits,
+            registers,
+            self._ended,
+            self._exited,
+            build.faulted,
+            build.stuck,
+            build.cut,
+            build.beyond,
+            build.commits,
+            build.reductions,
+            build.requests,
+            build.footprints,
+            build.copies,
+            build.knowledge.cells,
         )
 
     # ---- one thread ----------------------------------------------------------------------------------------------
 
-    def _thread(self, index: int, thread: Thread, program: Program) -> dict[str, Value]:
+    def _thread(self, number: int, thread: Thread, program: Program) -> dict[str, Value]:
         loops = Loops(program)
-        logic = self.logic
-        self._owner, self._number = thread, index
-        self._round_starts: dict[Loop, int] = {}
-        start = State(TRUE, self._initial_registers(thread), {})
+        self._heads: dict[Loop, int] = {}
+        start = State(TRUE, {name: constant(value) for name, value in program.initial.items()}, {})
         waiting: dict[tuple[int, ...], list[tuple[int, State]]] = {}
         order: list[tuple[int, ...]] = []
 
         def arrive(pc: int, state: State) -> None:
             """Queue a state; keys sort in order of execution, rounds of a loop one after the other."""
+            if state.path == FALSE:
+                return
             key: list[int] = []
             for loop in loops.around(pc):
-                key += (loop.first, state.counts.get(loop, 0))
+                key += (loop.first, state.rounds.get(loop, 0))
             key.append(pc)
             if tuple(key) not in waiting:
                 heapq.heappush(order, tuple(key))
             waiting.setdefault(tuple(key), []).append((pc, state))
 
         arrive(0, start)
-        while True:
+        while order:
             arrived = waiting.pop(heapq.heappop(order))
             pc = arrived[0][0]
             state = self._join([state for _, state in arrived])
             if pc == len(program.steps):
-                logic.require(state.path, *(stuck.when for stuck in self.stuck if stuck.thread == index))
+                self._end(number, thread, state)
                 return state.registers
             for loop in loops.around(pc):
                 if loop.start == pc:
-                    self._round_starts[loop] = len(self.events)
+                    self._heads[loop] = len(self.build.events)
             step = program.steps[pc]
-            if isinstance(step.op, ops.Jump):
-                self._jump(program, loops, pc, step, state, arrive)
+            here = self._here(number, thread, pc, step, state, loops)
+            if isinstance(step.op, Jump):
+                self._jump(program, loops, pc, here, step.op, arrive)
             else:
-                spins = [loop for loop in loops.around(pc) if loop.spin]
-                self._step(index, thread, step, state, spins)
+                self._step(here)
                 self._leave(loops, state, pc + 1)
                 arrive(pc + 1, state)
-            if not order:
-                logic.require(*(stuck.when for stuck in self.stuck if stuck.thread == index))  # no path reaches the end
-                return {}
+        return {}
 
-    def _initial_registers(self, thread: Thread) -> dict[str, Value]:
-        registers = {}
-        for init in self.test.registers:
-            if init.thread == thread.name:
-                number = init.value
-                if isinstance(number, str):
-                    number = self._address(ops.AddressOf(number), thread, None)
-                registers[init.register] = constant(number)
-        return registers
+    def _end(self, number: int, thread: Thread, state: State) -> None:
+        """The thread is at its end; an event says so where tensor memory may be left behind."""
+        self._ended[number] = state.path
+        if not self._allocates or not self._lowered.programs[number].steps:
+            return
+        last = self._lowered.programs[number].steps[-1]
+        visit = self.build.visit(number, len(self._lowered.programs[number].steps), state.path, last)
+        here = Here(number, thread, last, state, state.path, TRUE, {}, state.control, visit, ())
+        self.build.plain(here, Mark(Marker.END), state.path, {})
+
+    def _here(self, number: int, thread: Thread, pc: int, step: Step, state: State, loops: Loops) -> Here:
+        """The step as executed now. A guard is looked at once, when its instruction starts."""
+        if state.guard is None or state.guard[0] != step.index:
+            self._instructions += 1
+            state.instruction = self._instructions
+            state.guard = (step.index, *self._guard(step, state))
+        _, holds, deps = state.guard
+        runs = self._logic.both(state.path, holds)
+        control = merge_deps(self._logic, state.control, deps) if deps else state.control
+        spins = [loop for loop in loops.around(pc) if loop.spin]
+        visit = self.build.visit(number, pc, runs, step)
+        return Here(number, thread, step, state, runs, holds, deps, control, visit, spins)
+
+    def _guard(self, step: Step, state: State) -> tuple[int, Deps]:
+        if step.guard is None:
+            return TRUE, {}
+        value = state.registers.get(step.guard.register, ZERO)
+        holds = value.cases().is_nonzero(self._logic)
+        return (-holds if step.guard.negated else holds), value.deps
+
+    def _step(self, here: Here) -> None:
+        """One step that does not jump."""
+        build, op = self.build, here.step.op
+        if here.runs == FALSE:
+            for register in assigned(op) if here.guard else ():
+                old = here.state.registers.get(register, ZERO)
+                here.state.registers[register] = old.with_deps(merge_deps(self._logic, old.deps, here.guard))
+            return
+        match op:
+            case Assign(register, value):
+                build.assign(here, register, build.value(here, value))
+            case Check(rule, when):
+                build.undefined(here, rule, self._logic.both(here.runs, build.nonzero(here, when)[0]))
+            case Unmodelled(reason, when):
+                build.not_modelled(here, reason, self._logic.both(here.runs, build.nonzero(here, when)[0]))
+            case Read():
+                accesses.read(build, here, op)
+            case Write():
+                accesses.write(build, here, op)
+            case Emit():
+                accesses.emit(build, here, op)
+                if isinstance(op.label, Mark) and op.label.what is Marker.EXIT:
+                    self._exited[here.number] = self._logic.either(self._exited[here.number], here.runs)
+            case AtBarrier():
+                objects.at_barrier(build, here, op)
+            case Combine():
+                objects.combine(build, here, op)
+            case CommitGroup(track):
+                build.commits.append(CommitMark(here.number, here.visit, track, here.runs))
+            case WaitForGroups():
+                objects.wait_for_groups(build, here, op)
+            case OnObject():
+                objects.on_object(build, here, op)
+            case IssueAsync():
+                asynchronous.issue(build, here, op)
+            case Jump():
+                raise AssertionError("jumps move between steps")
 
     def _join(self, states: list[State]) -> State:
         if len(states) == 1:
             return states[0]
-        logic = self.logic
+        logic = self._logic
         path = FALSE
         for state in states:
             path = logic.either(path, state.path)
@@ -111,57 +209,66 @@ class Walk(Steps):
         for state in states:
             for loop, formula in state.wrote.items():
                 wrote[loop] = logic.either(wrote.get(loop, FALSE), logic.both(state.path, formula))
-        return State(path, registers, control, dict(states[0].counts), wrote)
+        return State(path, registers, control, dict(states[0].rounds), wrote)
 
     def _leave(self, loops: Loops, state: State, pc: int) -> None:
         """Forget the rounds of loops that do not contain the next step."""
-        if state.counts or state.wrote:
+        if state.rounds or state.wrote:
             around = loops.around(pc)
-            state.counts = {loop: count for loop, count in state.counts.items() if loop in around}
+            state.rounds = {loop: count for loop, count in state.rounds.items() if loop in around}
             state.wrote = {loop: formula for loop, formula in state.wrote.items() if loop in around}
 
-    def _jump(self, program: Program, loops: Loops, pc: int, step: Step, state: State, arrive: Arrive) -> None:
-        op = step.op
-        assert isinstance(op, ops.Jump)
-        logic = self.logic
-        taken, deps = self._guard(step, state)
-        if op.when is not None:
-            value = self._value(op.when, state, step)
-            taken = logic.both(taken, value.is_nonzero(logic))
-            deps = merge_deps(logic, deps, value.deps)
+    # ---- jumps -----------------------------------------------------------------------------------------------------
+
+    def _jump(self, program: Program, loops: Loops, pc: int, here: Here, op: Jump, arrive: Arrive) -> None:
+        logic, state = self._logic, here.state
+        condition, deps = self.build.nonzero(here, op.when)
+        taken = logic.both(here.holds, condition)
+        deps = merge_deps(logic, here.guard, deps)
         control = merge_deps(logic, state.control, deps) if deps else state.control
         go, stay = logic.both(state.path, taken), logic.both(state.path, -taken)
-        target = len(program.steps) if op.label is None else program.labels[op.label]
-        if op.label is None:
-            self.exited[self._number] = logic.either(self.exited[self._number], go)
+        target = program.target(op.label)
         loop = loops.by_end.get(pc) if op.label is not None and target <= pc else None
         if loop is not None and go != FALSE:
-            count = state.counts.get(loop, 0)
-            if loop.spin:
-                wrote = state.wrote.get(loop, FALSE)
-                silent = logic.both(go, -wrote)  # a round that leaves nothing behind is not run at all
-                if self.hang and silent != FALSE:
-                    here = tuple(range(self._round_starts[loop], len(self.events)))
-                    self.stuck.append(Stuck(self._number, silent, step.instruction, here))
-                else:
-                    logic.require(-silent)
-                go = logic.both(go, wrote)
-                if logic.refuted(go):
-                    go = FALSE
-            if count >= self.bound and go != FALSE:
-                self.cut.append(go)
-                logic.require(-go)
-                go = FALSE
-            if go != FALSE:
-                around = State(go, dict(state.registers), control, {**state.counts, loop: count + 1}, dict(state.wrote))
-                around.wrote[loop] = FALSE
-                around.counts = {k: v for k, v in around.counts.items() if k == loop or k in loops.around(target)}
-                arrive(target, around)
-        elif go != FALSE:
-            after = State(go, dict(state.registers), control, dict(state.counts), dict(state.wrote))
-            self._leave(loops, after, target)
+            go = self._round(loops, loop, here, go, stay == FALSE)
+        if go != FALSE:
+            after = State(go, dict(state.registers), control, dict(state.rounds), dict(state.wrote))
+            if loop is not None:
+                after.rounds[loop] = after.rounds.get(loop, 0) + 1
+                after.wrote[loop] = FALSE
+                after.rounds = {k: v for k, v in after.rounds.items() if k == loop or k in loops.around(target)}
+            else:
+                self._leave(loops, after, target)
             arrive(target, after)
         if stay != FALSE:
-            after = State(stay, state.registers, control, state.counts, state.wrote)
+            after = State(stay, state.registers, control, state.rounds, state.wrote)
             self._leave(loops, after, pc + 1)
             arrive(pc + 1, after)
+
+    def _round(self, loops: Loops, loop: Loop, here: Here, go: int, always: bool) -> int:
+        """The formula under which a loop goes round once more and the walk follows.
+
+        A round of a spin loop that has written nothing leaves nothing behind: it is followed once where a failed read
+        may race, and never twice; or the thread waits there for ever. Other loops are followed up to the bound, or
+        as far as every execution goes round (docs/executions.md, "Loops").
+        """
+        logic, state = self._logic, here.state
+        count = state.rounds.get(loop, 0)
+        if loop.spin:
+            wrote = state.wrote.get(loop, FALSE)
+            silent = logic.both(go, -wrote)
+            if silent != FALSE:
+                inside = (self._heads[loop], len(self.build.events))
+                self.rounds.append((here.number, loop, inside))
+                stays = silent
+                if count == 0 and (here.number, loop) in self.build.knowledge.noisy:
+                    stays = logic.both(silent, logic.var(f"stuck(v{here.visit})"))
+                self.build.stuck.append(StuckAt(here.number, stays, here.visit, tuple(range(*inside))))
+                go = logic.both(go, -stays)
+                if logic.refuted(go):
+                    return FALSE
+                always = False
+        if count >= self._bound and not always:
+            self.build.cut.append(CutAt(here.number, go, here.step.instruction))
+            return FALSE
+        return go

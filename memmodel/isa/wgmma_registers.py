@@ -16,19 +16,17 @@ from memmodel.isa.ops import (
     Apply,
     Assign,
     Check,
-    Combine,
     CommitGroup,
     Const,
     Emit,
     Expr,
     Get,
-    OnObject,
     Op,
-    Read,
     Track,
     WaitForGroups,
 )
 from memmodel.isa.program import Program, Step
+from memmodel.isa.uses import assigned
 from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
 from memmodel.ptx import DataType
 
@@ -93,7 +91,7 @@ class _Checked:
             busy = _any([_busy(name) for name in touched])
             checks.append(Check("a register of a wgmma.mma_async is used before a wait that covers it", busy))
         notes = [note for op in ops for note in _note(op)]
-        written = {name: None for op in ops for name in _assigned(op) if name in self._watched}
+        written = {name: None for op in ops for name in assigned(op) if name in self._watched}
         notes += [Assign(f"{name}#written", _next(_EPOCH)) for name in written]
         return [*checks, *ops, *notes]
 
@@ -140,19 +138,6 @@ def _note(op: Op) -> list[Op]:
             return [Assign("#completed", Apply("max", (_COMPLETED, done), _S32))]
         case _:
             return []
-
-
-def _assigned(op: Op) -> tuple[str, ...]:
-    """The registers that a step assigns."""
-    match op:
-        case Assign(register) | Combine(register):
-            return (register,)
-        case Read(registers):
-            return tuple(name for name in registers if name is not None)
-        case OnObject(register=register) if register is not None:
-            return (register,)
-        case _:
-            return ()
 
 
 def _busy(name: str) -> Expr:

@@ -13,6 +13,36 @@ from dataclasses import dataclass, field
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance, Stretch
 
 
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Where an access cuts memory: at the ends of an extent, and between its scalars of `size` bytes (None: nowhere else).
+
+    `phase`: how far into the extent the first scalar begins.
+    """
+
+    extent: Extent
+    size: int | None = None
+    phase: int = 0
+
+    @staticmethod
+    def of(footprint: Footprint) -> Iterator[Edges]:
+        """The edges of an access."""
+        at = 0
+        for stretch in footprint.stretches:
+            if isinstance(stretch, Extent):
+                yield Edges(stretch, footprint.scalar, 0 if footprint.scalar is None else -at % footprint.scalar)
+            at += stretch.size
+
+    def inside(self) -> range:
+        """The places between scalars."""
+        extent = self.extent
+        return range(0) if self.size is None else range(extent.first + self.phase, extent.end, self.size)
+
+    def has(self, at: int) -> bool:
+        """Is there an edge at a place?"""
+        return at in (self.extent.first, self.extent.end) or at in self.inside()
+
+
 @dataclass(slots=True)
 class Cells:
     """The cuts of every instance that has any, in increasing order; both ends of the instance are implied."""
@@ -26,6 +56,11 @@ class Cells:
 
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def count(self) -> int:
+        """How many cuts there are."""
+        return sum(len(cuts) for cuts in self._cuts.values())
+
     def cut(self, instance: Instance, at: int) -> bool:
         """Cut before the byte `at`; was it uncut?"""
         cuts = self._cuts.setdefault(instance, [])
@@ -36,21 +71,19 @@ class Cells:
         self._known.clear()
         return True
 
-    def mark(self, footprint: Footprint) -> None:
-        """Cut where the footprint begins and ends."""
-        for extent in footprint.extents:
-            self.cut(extent.instance, extent.first)
-            self.cut(extent.instance, extent.end)
+    def mark(self, extent: Extent) -> None:
+        """Cut where the extent begins and ends."""
+        self.cut(extent.instance, extent.first)
+        self.cut(extent.instance, extent.end)
 
-    def divide(self, extent: Extent, size: int) -> None:
-        """Cut an extent into scalars of that size."""
-        for at in range(extent.first, extent.end + 1, size):
-            self.cut(extent.instance, at)
+    def divide(self, edges: Edges) -> None:
+        """Cut an extent between its scalars."""
+        for at in edges.inside():
+            self.cut(edges.extent.instance, at)
 
-    def link(self, source: Footprint, target: Footprint) -> None:
+    def link(self, source: Extent, target: Extent) -> None:
         """Bytes of `source` are copied to the bytes of `target` that have the same position."""
-        for first, second in paired(source, target):
-            self._links[first, second] = None
+        self._links[source, target] = None
 
     def close(self) -> None:
         """Carry cuts over all links, until nothing is added."""

@@ -1,0 +1,146 @@
+"""Cuts of memory that only some executions make: elsewhere, what lies on both sides is read and written as one.
+
+In: EventGraph, Communication. Out: constraints. The cells of an event graph are cut wherever an access of the test may
+begin or end; an execution has the cuts of the accesses that run in it (docs/executions.md, "Cells"). Where a cut is not
+there, an operation reads both sides from one operation, and pieces of copies are ordered alike on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel.base.labels import InitialWrite
+from memmodel.encode.communication import Communication
+from memmodel.events.graph import Copied, EventGraph, MemoryEvent
+from memmodel.logic import FALSE, TRUE
+from memmodel.memory.bytes import Cell, Instance
+
+Place = tuple[Instance, int]
+"""A byte of an instance before which memory is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Two pieces of one access on neighbouring cells, or two initial writes."""
+
+    left: MemoryEvent
+    right: MemoryEvent
+
+
+def join_where_uncut(graph: EventGraph, communication: Communication) -> None:
+    """Require that neighbouring cells are one wherever no access of the execution cuts between them."""
+    crossings: dict[Place, list[Crossing]] = {}
+    for one in _crossings(graph):
+        cell = one.right.cell
+        crossings.setdefault((cell.instance, cell.first), []).append(one)
+    cuts = _Cuts(graph)
+    for place, here in crossings.items():
+        cut = cuts.formula(place)
+        if cut != TRUE:
+            _join(graph, communication, here, cut)
+
+
+def _crossings(graph: EventGraph) -> Iterator[Crossing]:
+    """The places where an operation, or an access of pieces, goes on from one cell to the next."""
+    groups: dict[object, list[MemoryEvent]] = {}
+    for event in graph.of_kind(MemoryEvent):
+        if isinstance(event.label, InitialWrite):
+            key: object = event.cell.instance
+        elif event.point.scalar is not None:
+            key = (event.point.operation, event.label)
+        else:
+            key = (event.visit, event.part, event.label, event.cell.instance, event.runs)
+        groups.setdefault(key, []).append(event)
+    for events in groups.values():
+        ends: dict[tuple[Instance, int], list[MemoryEvent]] = {}
+        for event in events:
+            ends.setdefault((event.cell.instance, event.cell.end), []).append(event)
+        for right in events:
+            for left in ends.get((right.cell.instance, right.cell.first), ()):
+                yield Crossing(left, right)
+
+
+def _join(graph: EventGraph, communication: Communication, here: list[Crossing], cut: int) -> None:
+    """What crosses an uncut place reads, and is ordered, alike on both sides."""
+    logic = graph.logic
+    right_of = {one.left.uid: one.right.uid for one in here}
+
+    def same(a: int, b: int) -> None:
+        logic.require(cut, -a, b)
+        logic.require(cut, a, -b)
+
+    for matrix in (communication.rf, communication.co):
+        for first, second in right_of.items():
+            for later, edge in matrix[first].items():
+                if later in right_of:
+                    same(edge, matrix[second].get(right_of[later], FALSE))
+    finals = dict(communication.chosen_finals())
+    left, right = _sides(here)
+    if left in finals and right in finals:
+        for uid, chosen in finals[left].items():
+            if uid in right_of:
+                same(chosen, finals[right].get(right_of[uid], FALSE))
+
+
+def _sides(here: list[Crossing]) -> tuple[Cell, Cell]:
+    return here[0].left.cell, here[0].right.cell
+
+
+class _Cuts:
+    """When memory is cut at a place."""
+
+    def __init__(self, graph: EventGraph) -> None:
+        self._graph = graph
+        self._logic = graph.logic
+        self._known: dict[Place, int] = {}
+        self._copies: dict[Instance, list[Copied]] = {}
+        for copy in graph.copies:
+            for instance in {copy.source.instance, copy.target.instance}:
+                self._copies.setdefault(instance, []).append(copy)
+
+    def formula(self, place: Place) -> int:
+        """The formula that says memory is cut there: by an access, or by a copy from or to where it is."""
+        if place in self._known:
+            return self._known[place]
+        cut = self._directly(place)
+        if cut != TRUE:
+            cut = self._carried(place)
+        self._known[place] = cut
+        return cut
+
+    def _directly(self, place: Place) -> int:
+        """An access begins or ends there, or one of its scalars does."""
+        instance, at = place
+        return self._logic.disj(
+            when
+            for edges, when in self._graph.footprints.items()
+            if edges.extent.instance == instance and edges.has(at)
+        )
+
+    def _carried(self, place: Place) -> int:
+        """The least solution of: a place is cut directly, or where a copy that runs comes from or goes to."""
+        reached = [place]
+        for one in reached:
+            reached += [other for other, _ in self._neighbours(one) if other not in reached]
+        direct = {one: self._directly(one) for one in reached}
+        cut = dict(direct)
+        for _ in reached:
+            longer = {
+                one: self._logic.disj(
+                    [direct[one], *(self._logic.both(runs, cut[other]) for other, runs in self._neighbours(one))]
+                )
+                for one in reached
+            }
+            if longer == cut:
+                break
+            cut = longer
+        return cut[place]
+
+    def _neighbours(self, place: Place) -> Iterator[tuple[Place, int]]:
+        """The places that copies connect with this one, and when."""
+        instance, at = place
+        for copy in self._copies.get(instance, ()):
+            for here, there in ((copy.source, copy.target), (copy.target, copy.source)):
+                if here.instance == instance and here.first < at < here.end:
+                    yield (there.instance, there.first + at - here.first), copy.runs

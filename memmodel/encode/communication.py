@@ -1,0 +1,232 @@
+"""Who reads from whom, and which write comes first: rf, co, sync_fence, and the final write of each cell.
+
+In: EventGraph. Out: `Communication`: matrices of variables (events × events); what makes them well-formed goes to `logic`
+as constraints, one named function per fact. No rule of a memory model is here (docs/executions.md is the definition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.base.relations import include
+from memmodel.encode.relations import Algebra
+from memmodel.errors import InternalError
+from memmodel.events.graph import Event, EventGraph, MemoryEvent
+from memmodel.events.values import Cases
+from memmodel.logic import FALSE, TRUE
+from memmodel.memory.bytes import Cell
+from memmodel.ptx import Sem
+
+E = TypeVar("E", bound=Event)
+
+Operation = int
+"""A number for a write operation: of its scalar, or of its own for an initial write and a piece of a copy."""
+
+
+class Communication:
+    """rf, co and sync_fence of one event graph, and the final write of each cell."""
+
+    def __init__(self, graph: EventGraph, algebra: Algebra) -> None:
+        self.graph = graph
+        self.logic = graph.logic
+        self.rf = algebra.empty()
+        self.co = algebra.empty()
+        self.sync_fence = algebra.empty()
+        self.writes: dict[Cell, list[MemoryEvent]] = {}
+        self.reads: list[MemoryEvent] = []
+        for event in graph.of_kind(MemoryEvent):
+            if isinstance(event.label, Access) and event.label.side is Side.READ:
+                self.reads.append(event)
+            else:
+                self.writes.setdefault(event.cell, []).append(event)
+        self._final: dict[Cell, dict[int, int]] = {}
+        for read in self.reads:
+            self._rf_has_one_source(read)
+        self._co_orders_operations()
+        self._sync_fence_relates_fences_in_scope()
+
+    # ---- rf ------------------------------------------------------------------------------------------------------
+
+    def _rf_has_one_source(self, read: MemoryEvent) -> None:
+        """Each read that runs takes its value from exactly one write to its cell."""
+        logic = self.logic
+        known = read.value.known
+        sources = [
+            write
+            for write in self.writes[read.cell]
+            if logic.both(write.runs, read.runs) != FALSE and (known is None or _may_be_equal(write.value.cases(), known))
+        ]
+        if len(sources) == 1:
+            chosen = [read.runs]
+        else:
+            chosen = [logic.var(f"rf(e{write.uid},e{read.uid})") for write in sources]
+            logic.exactly_one(chosen, read.runs)
+        if not sources:
+            logic.require(-read.runs)
+        for edge, write in zip(chosen, sources, strict=True):
+            logic.require(-edge, write.runs)
+            if known is not None:
+                self._same_value(edge, write.value.cases(), known)
+            self.rf[write.uid][read.uid] = edge
+
+    def _same_value(self, edge: int, written: Cases, read: Cases) -> None:
+        """If the edge holds, what is read is what was written."""
+        logic = self.logic
+        if written.bits is not None or read.bits is not None:
+            first, second = written.as_bits(logic), read.as_bits(logic)
+            for k in range(max(len(first), len(second))):
+                a, b = (bits[min(k, len(bits) - 1)] for bits in (first, second))
+                logic.require(-edge, -a, b)
+                logic.require(-edge, a, -b)
+            return
+        for number, formula in written.numbers.items():
+            logic.require(-edge, -formula, read.numbers.get(number, FALSE))
+
+    # ---- co ------------------------------------------------------------------------------------------------------
+
+    def _co_orders_operations(self) -> None:
+        """A strict partial order on write operations, in which the initial writes come first."""
+        before: dict[Operation, dict[Operation, int]] = {}
+        pieces: dict[Operation, list[MemoryEvent]] = {}
+        for cell, writes in self.writes.items():
+            initial = [write for write in writes if isinstance(write.label, InitialWrite)]
+            others = [write for write in writes if not isinstance(write.label, InitialWrite)]
+            for write in others:
+                pieces.setdefault(_operation(write), []).append(write)
+                for first in initial:
+                    self.co[first.uid][write.uid] = write.runs
+            for a, b in _pairs(others):
+                edge = self._edge(before, a, b)
+                if edge != FALSE:
+                    self.co[a.uid][b.uid] = edge
+            assert initial, f"{cell} has no initial write"
+        self._complete_where_operations_overlap_partly(before, pieces)
+        self._is_strict_order(before)
+
+    def _edge(self, before: dict[Operation, dict[Operation, int]], a: MemoryEvent, b: MemoryEvent) -> int:
+        """The variable that says operation a comes before operation b; the same in every cell that they share."""
+        logic = self.logic
+        if logic.both(a.runs, b.runs) == FALSE:
+            return FALSE
+        row = before.setdefault(_operation(a), {})
+        if _operation(b) not in row:
+            edge = row[_operation(b)] = logic.var(f"co(e{a.uid},e{b.uid})")
+            logic.require(-edge, a.runs)
+            logic.require(-edge, b.runs)
+        return row[_operation(b)]
+
+    def _complete_where_operations_overlap_partly(
+        self, before: dict[Operation, dict[Operation, int]], pieces: dict[Operation, list[MemoryEvent]]
+    ) -> None:
+        """Where operations overlap partly, those that share no cell are related through others: relate them too."""
+        for group in _overlapping(self.writes, pieces):
+            for a in group:
+                for b in group:
+                    if a != b and b not in before.setdefault(a, {}):
+                        first, second = pieces[a][0], pieces[b][0]
+                        if self.logic.both(first.runs, second.runs) != FALSE:
+                            edge = before[a][b] = self.logic.var(f"co(e{first.uid},e{second.uid})'")
+                            self.logic.require(-edge, first.runs)
+                            self.logic.require(-edge, second.runs)
+
+    def _is_strict_order(self, before: dict[Operation, dict[Operation, int]]) -> None:
+        """Transitive and asymmetric."""
+        require = self.logic.require
+        for a, row in before.items():
+            for b, first in row.items():
+                back = before.get(b, {}).get(a)
+                if back is not None and a < b:
+                    require(-first, -back)
+                for c, second in before.get(b, {}).items():
+                    if c != a:
+                        require(-first, -second, row.get(c, FALSE))
+
+    def final_writes(self, cell: Cell) -> dict[int, int]:
+        """Uid of a write -> formula: it is the (chosen) co-maximal write that gives the cell its final value."""
+        if cell not in self._final:
+            logic = self.logic
+            here = {write.uid: write for write in self.writes[cell]}
+            if len(here) == 1:
+                self._final[cell] = dict.fromkeys(here, TRUE)
+            else:
+                chosen = {uid: logic.var(f"final({cell},e{uid})") for uid in here}
+                logic.exactly_one(list(chosen.values()))
+                for uid, formula in chosen.items():
+                    logic.require(-formula, here[uid].runs)
+                    for later in self.co[uid].values():
+                        logic.require(-formula, -later)
+                self._final[cell] = chosen
+        return self._final[cell]
+
+    def chosen_finals(self) -> list[tuple[Cell, dict[int, int]]]:
+        """The cells whose final write was asked for, with the formulas of their candidates."""
+        return list(self._final.items())
+
+    # ---- sync_fence ----------------------------------------------------------------------------------------------
+
+    def _sync_fence_relates_fences_in_scope(self) -> None:
+        """A strict partial order on fence.sc events that relates every pair whose scopes include each other."""
+        logic = self.logic
+        fences = [e for e in self.graph.events if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
+        before: dict[int, dict[int, int]] = {}
+        for a, b in _pairs(fences):
+            if logic.both(a.runs, b.runs) != FALSE:
+                edge = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
+                logic.require(-edge, a.runs)
+                logic.require(-edge, b.runs)
+                before.setdefault(a.uid, {})[b.uid] = self.sync_fence[a.uid][b.uid] = edge
+        self._is_strict_order(before)
+        for a in fences:
+            for uid, edge in self.sync_fence[a.uid].items():
+                other = self.graph.events[uid]
+                if a.uid < uid and _in_scope(a, other):
+                    logic.require(-a.runs, -other.runs, edge, self.sync_fence[uid][a.uid])
+
+
+def _in_scope(a: Event, b: Event) -> bool:
+    assert isinstance(a.label, Fence) and isinstance(b.label, Fence)
+    assert a.point.place is not None and b.point.place is not None
+    return a.thread == b.thread or include(a.label.scope, a.point.place, b.label.scope, b.point.place)
+
+
+def _operation(write: MemoryEvent) -> Operation:
+    if write.point.operation is None:
+        raise InternalError("a write without an operation")
+    return write.point.operation
+
+
+def _pairs(events: list[E]) -> Iterator[tuple[E, E]]:
+    """All ordered pairs of different events."""
+    for a in events:
+        for b in events:
+            if a is not b:
+                yield a, b
+
+
+def _may_be_equal(written: Cases, read: Cases) -> bool:
+    wide = written.bits is not None or read.bits is not None
+    return wide or bool(written.numbers.keys() & read.numbers.keys())
+
+
+def _overlapping(
+    writes: dict[Cell, list[MemoryEvent]], pieces: dict[Operation, list[MemoryEvent]]
+) -> Iterator[list[Operation]]:
+    """Groups of operations that are connected by shared cells, in which some operation has several cells."""
+    group: dict[Operation, set[Operation]] = {operation: {operation} for operation in pieces}
+    for here in writes.values():
+        met = [_operation(write) for write in here if write.point.operation is not None]
+        for other in met[1:]:
+            first, second = group[met[0]], group[other]
+            if first is not second:
+                first |= second
+                for one in second:
+                    group[one] = first
+    done: set[int] = set()
+    for members in group.values():
+        if id(members) not in done:
+            done.add(id(members))
+            if any(len(pieces[one]) > 1 for one in members):
+                yield sorted(members)
+

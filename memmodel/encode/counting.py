@@ -1,0 +1,36 @@
+"""Counting formulas: how many of several hold, and sums of numbers that hold under formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.logic import FALSE, TRUE, Logic
+
+ByNumber = dict[int, int]
+"""Integer -> formula; exactly one holds, or none."""
+
+
+def count(logic: Logic, items: Sequence[int]) -> list[int]:
+    """counts[k]: exactly k of the items hold (k = 0 … len(items))."""
+    counts = [TRUE]
+    for item in items:
+        counts = [
+            logic.either(
+                logic.both(-item, counts[k]) if k < len(counts) else FALSE,
+                logic.both(item, counts[k - 1]) if k else FALSE,
+            )
+            for k in range(len(counts) + 1)
+        ]
+    return counts
+
+
+def add(logic: Logic, left: ByNumber, right: ByNumber, low: int, high: int) -> ByNumber:
+    """The sum of two, kept within low … high."""
+    out: ByNumber = {}
+    for a, first in left.items():
+        for b, second in right.items():
+            cell = logic.both(first, second)
+            if cell != FALSE:
+                total = max(low, min(high, a + b))
+                out[total] = logic.either(out.get(total, FALSE), cell)
+    return out

@@ -1,0 +1,67 @@
+"""mbarrier objects: the relations and sets that say what their operations did (docs/executions.md, "mbarrier objects").
+
+In: EventGraph. Out: `Mbarriers`: the relations mbar, mbarobs, mbarfr, mbarnext (events × events) and the sets MBDONE,
+MBBAD, MBSTALE and MBLATER. Each object is ordered in `object_order`, counted in `object_phases` and observed in
+`object_tests`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memmodel.base.labels import Action
+from memmodel.encode.counting import ByNumber
+from memmodel.encode.object_order import ObjectOrder
+from memmodel.encode.object_phases import ObjectPhases
+from memmodel.encode.object_tests import observe
+from memmodel.encode.relations import Algebra, Rel, Row
+from memmodel.events.graph import EventGraph, ObjectEvent
+from memmodel.logic import FALSE
+from memmodel.memory.bytes import Cell
+
+
+@dataclass(slots=True)
+class Mbarriers:
+    """All mbarrier objects of an event graph. `seen`: for each test, the (life, phases over) that it sees."""
+
+    mbar: Rel
+    mbarobs: Rel
+    mbarfr: Rel
+    mbarnext: Rel
+    done: Row = field(default_factory=dict)
+    bad: Row = field(default_factory=dict)
+    stale: Row = field(default_factory=dict)
+    later: Row = field(default_factory=dict)
+    seen: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    orders: dict[Cell, ObjectOrder] = field(default_factory=dict)
+    result: ByNumber = field(default_factory=dict)
+
+
+def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
+    """The objects of a test; constraints go to its logic. Raises TooLarge."""
+    made = Mbarriers(*(algebra.empty() for _ in range(4)))
+    objects: dict[Cell, list[ObjectEvent]] = {}
+    for event in graph.of_kind(ObjectEvent):
+        objects.setdefault(event.object, []).append(event)
+    logic = graph.logic
+    for cell, members in objects.items():
+        order = ObjectOrder(graph, cell, [event for event in members if event.action is not Action.TEST])
+        made.orders[cell] = order
+        for (i, j), formula in order.earlier.items():
+            first, second = order.updates[i], order.updates[j]
+            both = logic.conj((formula, first.runs, second.runs))
+            if both != FALSE:
+                made.mbar[first.uid][second.uid] = both
+        phases = ObjectPhases(logic, order)
+        for i, event in enumerate(order.updates):
+            _put(made.bad, event.uid, phases.bad[i])
+            _put(made.later, event.uid, phases.later(i))
+        for test in members:
+            if test.action is Action.TEST:
+                observe(made, graph, order, phases, test, members)
+    return made
+
+
+def _put(row: Row, uid: int, formula: int) -> None:
+    if formula != FALSE:
+        row[uid] = formula

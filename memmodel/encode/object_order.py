@@ -1,0 +1,140 @@
+"""The order of the updates of one mbarrier object, and its lives: from an init to an inval or the next init.
+
+In: the updates that may happen to one object. Out: `ObjectOrder`: for each pair the formula that says which comes first,
+for each update the life that it is in and whether the object is valid then.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Action
+from memmodel.errors import TooLarge
+from memmodel.events.graph import Event, EventGraph, ObjectEvent
+from memmodel.logic import FALSE, TRUE
+from memmodel.memory.bytes import Cell
+
+MAX_UPDATES = 48
+"""More updates than this on one object, and the test is reported as too large."""
+
+START = -1
+"""The life of an object that its declaration initialises, and the time before any init."""
+
+
+class ObjectOrder:
+    """A total order on the updates of an object, those that do not run included.
+
+    `earlier[i, j]`: update i comes before update j. `lives`: START, then the numbers of the inits. `life[i][l]`: update i is
+    in life l. `live[i]`: it runs, and the object is valid when it is made (an init makes it so).
+    """
+
+    def __init__(self, graph: EventGraph, cell: Cell, updates: list[ObjectEvent]) -> None:
+        if len(updates) > MAX_UPDATES:
+            raise TooLarge(f"more than {MAX_UPDATES} operations on mbarrier {cell}")
+        self.logic = graph.logic
+        self.cell = cell
+        self.updates = updates
+        self.declared = cell.instance.arrivals
+        self.inits = [i for i, update in enumerate(updates) if update.action is Action.INIT]
+        self.invals = [i for i, update in enumerate(updates) if update.action is Action.INVAL]
+        self._init_is_first = len(self.inits) == 1 and self.declared is None
+        self.earlier: dict[tuple[int, int], int] = {}
+        self._is_a_total_order()
+        self.lives = [START, *self.inits]
+        self.life = [self._lives_of(i) for i in range(len(updates))]
+        self.valid = [self._valid(i) for i in range(len(updates))]
+        self.live = [
+            self.logic.both(update.runs, TRUE if i in self.inits else self.valid[i]) for i, update in enumerate(updates)
+        ]
+
+    def size(self, life: int) -> int:
+        """The arrivals that a phase takes when a life begins; 0 if the object is not valid in it."""
+        return (self.declared or 0) if life == START else self.updates[life].count
+
+    def _is_a_total_order(self) -> None:
+        """It keeps program order, also up to the issue of a signal; a single init comes first."""
+        logic = self.logic
+        count = len(self.updates)
+        for i in range(count):
+            for j in range(i + 1, count):
+                a, b = self.updates[i], self.updates[j]
+                if must_precede(a, b) or (self._starts(i) and not must_precede(b, a)):
+                    formula = TRUE
+                elif must_precede(b, a) or self._starts(j):
+                    formula = FALSE
+                else:
+                    formula = logic.var(f"mbar(e{a.uid},e{b.uid})")
+                self.earlier[i, j] = formula
+                self.earlier[j, i] = -formula
+        for i in range(count):
+            for j in range(count):
+                for k in range(count):
+                    if i != j and j != k and i != k:
+                        logic.require(-self.earlier[i, j], -self.earlier[j, k], self.earlier[i, k])
+
+    def _starts(self, i: int) -> bool:
+        return self._init_is_first and i in self.inits
+
+    def before(self, i: int, j: int) -> int:
+        """Update i runs and comes before update j."""
+        return self.logic.both(self.updates[i].runs, self.earlier[i, j])
+
+    def _lives_of(self, i: int) -> dict[int, int]:
+        """The life that an update is in: that of the last init before it; an init is in its own."""
+        logic = self.logic
+        if i in self.inits:
+            return {i: self.updates[i].runs}
+        found = {}
+        for life in self.lives:
+            begun = self.updates[i].runs if life == START else logic.both(self.updates[i].runs, self.before(life, i))
+            others = [
+                -self.before(other, i)
+                if life == START
+                else -logic.both(self.before(other, i), self.earlier[life, other])
+                for other in self.inits
+                if other != life
+            ]
+            formula = logic.conj((begun, *others))
+            if formula != FALSE:
+                found[life] = formula
+        return found
+
+    def _valid(self, i: int) -> int:
+        """Is the object valid just before update i?"""
+        logic = self.logic
+        cells = []
+        for life, inside in self._before_life(i).items():
+            if life == START and self.declared is None:
+                continue
+            ended = [
+                logic.both(self.before(one, i), TRUE if life == START else self.earlier[life, one])
+                for one in self.invals
+                if one != i
+            ]
+            cells.append(logic.conj((inside, *(-formula for formula in ended))))
+        return logic.disj(cells)
+
+    def _before_life(self, i: int) -> dict[int, int]:
+        """The life that goes on just before update i: for an init, that of the init before it."""
+        if i not in self.inits:
+            return self.life[i]
+        logic = self.logic
+        found = {}
+        for life in self.lives:
+            if life == i:
+                continue
+            begun = TRUE if life == START else self.before(life, i)
+            others = [
+                -logic.both(self.before(other, i), TRUE if life == START else self.earlier[life, other])
+                for other in self.inits
+                if other not in (life, i)
+            ]
+            formula = logic.conj((self.updates[i].runs, begun, *others))
+            if formula != FALSE:
+                found[life] = formula
+        return found
+
+
+def must_precede(a: Event, b: Event) -> bool:
+    """Program order, or program order up to the issue of a signal."""
+    if a.thread != b.thread or a.point.order is None or a.visit is None or b.visit is None:
+        return False
+    return a.visit < b.visit

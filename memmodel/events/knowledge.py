@@ -1,0 +1,88 @@
+"""What one pass over the threads learns for the next: cells, the values they may hold, where matrices begin.
+
+In: what accesses touch and write. Out: `Knowledge`, which only grows; once a pass adds nothing, its events are final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from memmodel.events.loops import Loop
+from memmodel.isa.addresses import AddressSpace
+from memmodel.memory.bytes import Cell, Extent
+from memmodel.memory.cells import Cells, Edges, Starts
+
+FEW_VALUES = 24
+"""More values than this and a cell may hold anything."""
+
+Domain = frozenset[int] | None
+"""The values that a cell may hold; None: too many to list."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """`noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever.
+
+    `most_phases`: the phases of an mbarrier object that states tell apart. `most_pending`: arrivals that may be pending.
+    """
+
+    space: AddressSpace
+    most_phases: int = 2
+    most_pending: int = 0
+    cells: Cells = field(default_factory=Cells)
+    starts: Starts = field(default_factory=Starts)
+    noisy: set[tuple[int, Loop]] = field(default_factory=set)
+    may_wait: bool = False
+    _domains: dict[Cell, Domain] = field(default_factory=dict)
+    _scalars: dict[Edges, bool] = field(default_factory=dict)
+    _exact: dict[Cell, None] = field(default_factory=dict)
+
+    # ---- cells -------------------------------------------------------------------------------------------------
+
+    def touch(self, edges: Edges, *, strong: bool) -> None:
+        """An access touches these bytes: memory is cut at their ends, and between the scalars of a strong access."""
+        self.cells.mark(edges.extent)
+        if len(edges.inside()) > 1 or edges.phase:
+            self._scalars[edges] = self._scalars.get(edges, False) or strong
+
+    def settle_cells(self) -> None:
+        """Carry cuts over copies, and divide scalars apart where a value, or another access, can tell them apart."""
+        before = -1
+        while before != (before := self.cells.count):
+            self.cells.close()
+            for edges, strong in self._scalars.items():
+                if strong or len(self.cells.of(edges.extent)) > 1 or self._is_exact(edges.extent):
+                    self.cells.divide(edges)
+
+    def _is_exact(self, extent: Extent) -> bool:
+        return any(
+            cell.instance == extent.instance and cell.first < extent.end and extent.first < cell.end
+            for cell in self._exact
+        )
+
+    # ---- values ------------------------------------------------------------------------------------------------
+
+    def exact(self, cell: Cell) -> bool:
+        """Somebody asks for the value of a cell; for the first time?"""
+        new = cell not in self._exact
+        self._exact[cell] = None
+        return new
+
+    @property
+    def exact_cells(self) -> Iterable[Cell]:
+        return tuple(self._exact)
+
+    def domain(self, cell: Cell) -> Domain:
+        """The values that the cell may hold, as far as is known."""
+        if cell not in self._domains:
+            self._domains[cell] = frozenset((self.space.initial(cell.instance, cell.first, cell.size),))
+        return self._domains[cell]
+
+    def add(self, cell: Cell, values: Iterable[int] | None) -> None:
+        """The cell may hold these values too."""
+        known = self.domain(cell)
+        if known is None:
+            return
+        merged = None if values is None else known.union(values)
+        self._domains[cell] = None if merged is None or len(merged) > FEW_VALUES else merged

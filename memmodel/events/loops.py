@@ -1,0 +1,111 @@
+"""The loops of a thread: which they are, how they nest, which are spin loops.
+
+In: Program. Out: `Loops`. A loop is the steps from the target of a backward jump to that jump. A spin loop waits: a
+round that goes round again leaves nothing behind (docs/executions.md, "Loops").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import Action, Allocates
+from memmodel.isa.ops import Assign, Check, Emit, Jump, OnObject, Op, Read, Unmodelled, WaitForGroups, Write
+from memmodel.isa.program import Program
+from memmodel.isa.uses import assigned, is_hidden, used
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A jump back from step `end` to step `start`; `first`: where the steps that it may repeat begin.
+
+    `first` is `start`, unless another loop reaches into this one from before: then both are taken to begin there, so
+    that loops always nest. `reads`: a spin loop that reads memory.
+    """
+
+    first: int
+    start: int
+    end: int
+    spin: bool
+    reads: bool
+
+
+class Loops:
+    """The loops of one program, outermost first at every step."""
+
+    def __init__(self, program: Program) -> None:
+        steps = program.steps
+        found: list[Loop] = []
+        back = [
+            (index, program.labels[step.op.label])
+            for index, step in enumerate(steps)
+            if isinstance(step.op, Jump) and step.op.label is not None and program.labels[step.op.label] <= index
+        ]
+        live = _live_at(program) if back else []
+        for index, start in back:
+            first = min([loop.first for loop in found if loop.first < start <= loop.end] + [start])
+            spin = first == start and _is_spin(program, start, index, live[start])
+            reads = any(isinstance(step.op, Read) for step in steps[start:index])
+            found.append(Loop(first, start, index, spin, spin and reads))
+        self.by_end = {loop.end: loop for loop in found}
+        found.sort(key=lambda loop: (loop.first, -loop.end))
+        self._around = [tuple(loop for loop in found if loop.first <= pc <= loop.end) for pc in range(len(steps) + 1)]
+
+    def around(self, pc: int) -> tuple[Loop, ...]:
+        """The loops that contain a step, outermost first."""
+        return self._around[pc]
+
+
+def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bool:
+    """No round leaves anything behind, in memory or in a register that is live at the head of the loop."""
+    inside = range(start, end + 1)
+    for number, step in enumerate(program.steps):
+        op = step.op
+        target = program.target(op.label) if isinstance(op, Jump) else None
+        if number not in inside:
+            if target is not None and target in inside and target != start:
+                return False
+            continue
+        if _lasts(op) or not live.isdisjoint(assigned(op)):
+            return False
+        if target is not None and target <= number != end:
+            return False
+    return True
+
+
+def _lasts(op: Op) -> bool:
+    """Does a step leave something behind whatever the values are?"""
+    match op:
+        case Assign() | Check() | Unmodelled() | Jump() | Read() | WaitForGroups():
+            return False
+        case Emit(label):
+            return isinstance(label, Allocates)
+        case Write(when=when):
+            return when is None
+        case OnObject(label):
+            return label.action is not Action.TEST
+        case _:
+            return True
+
+
+def _live_at(program: Program) -> list[frozenset[str]]:
+    """For each step the registers whose values before it may still be used. At the end all are seen."""
+    steps = program.steps
+    visible = frozenset(name for step in steps for name in assigned(step.op) if not is_hidden(name))
+    live: list[frozenset[str]] = [frozenset() for _ in steps] + [visible]
+    stable = False
+    while not stable:
+        stable = True
+        for number in reversed(range(len(steps))):
+            step = steps[number]
+            following = []
+            if isinstance(step.op, Jump):
+                following.append(program.target(step.op.label))
+            if not isinstance(step.op, Jump) or step.op.when is not None or step.guard is not None:
+                following.append(number + 1)
+            after = frozenset[str]().union(*(live[one] for one in following))
+            if step.guard is None:
+                after -= frozenset(assigned(step.op))
+            now = after | frozenset(name for name in used(step) if not name.startswith("$"))
+            if now != live[number]:
+                live[number], stable = now, False
+    return live
