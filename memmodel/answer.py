@@ -1,4 +1,4 @@
-"""What an engine answers: closed lists of words, the execution it found, the races it saw.
+"""What an engine answers: closed lists of words, the execution it found, the findings it made.
 
 In: nothing. Out: frozen types that both engines fill and `report` prints. "What happens" (Observation), "does the
 file's question hold" (holds) and "is that what was expected" (report) are three different words everywhere.
@@ -15,7 +15,7 @@ from memmodel.source import Span
 
 
 class Observation(Enum):
-    """What happens to the condition over all consistent executions that reach the end of every thread."""
+    """What happens to the condition over all consistent executions in which every thread ends."""
 
     NEVER = "never"
     SOMETIMES = "sometimes"
@@ -44,7 +44,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """One event of a witness, in the reader's terms. `thread` None: an initial write. `text`: `W.release.gpu y = 1`."""
+    """One event of a witness, in the reader's terms. `thread` None: an initial write. `text`: `W.release.gpu y = 1`.
+
+    `tags`: the base sets that it is in. `value`: its bytes as a number, if it accesses memory.
+    """
 
     uid: int
     label: str  # a, b, c … in order of threads and program order
@@ -62,22 +65,34 @@ class Witness:
     """One consistent execution.
 
     `edges`: relation name -> pairs of uids (po, rf, co, fr, rmw, sync edges and whatever the model shows).
-    `registers`: (thread, register) -> value at the end. `memory`: location -> value at the end.
+    `registers`: (thread, register) -> value at the end. `memory`: location -> value at the end. `waits`: a sentence for
+    each thread that waits for ever in it.
     """
 
     events: tuple[ShownEvent, ...]
     edges: dict[str, tuple[tuple[int, int], ...]]
     registers: dict[tuple[str, str], int]
-    memory: dict[str, int]
+    memory: dict[str, str]
+    waits: tuple[str, ...] = ()
+
+
+HANG = "hang"
+"""The flag of a finding that no rule of a model makes: some execution in which a thread waits for ever."""
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
-    """Two events that a flag of the model relates in some consistent execution: the flag's name and both events."""
+class Finding:
+    """What a flag of the model reports in some consistent execution, which `witness` shows; or a hang.
+
+    `first`, `second`: the events that it relates, equal if it speaks of one, None if the flag names none. `rule`: what a
+    bad address or an undefined instruction of one thread breaks.
+    """
 
     flag: str
-    first: ShownEvent
-    second: ShownEvent
+    witness: Witness
+    first: ShownEvent | None = None
+    second: ShownEvent | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +109,10 @@ class Answer:
     """All that an engine found out about one test under one model.
 
     `witness`: an execution that satisfies the condition (sometimes, always). `counter`: one that does not (sometimes,
-    never). `axioms`: for never, the axioms that forbid the condition. `bound`: not None when a loop was cut after that
-    many iterations and the answer speaks only of executions up to there. `reason`: why it is undecided or vacuous.
-    `hang`: what is missing, one sentence for each thread that waits for ever in some execution; () if none does.
-    `with_condition`: the flags raised in some execution that satisfies the condition; None: not looked for.
+    never). `axioms`: for never, the axioms that forbid the condition. `findings`: over all executions that end, or in
+    which some thread waits for ever; one for each flag and pair of places in the test. `reason`: why it is undecided or
+    vacuous. `unsearched`: what was not looked at, and why; "" if the findings are complete. `with_condition`: the flags
+    that are also raised in some execution that satisfies the condition; None: not looked for.
     """
 
     observation: Observation
@@ -105,18 +120,26 @@ class Answer:
     witness: Witness | None = None
     counter: Witness | None = None
     axioms: tuple[str, ...] = ()
-    races: tuple[Race, ...] = ()
-    flags: tuple[str, ...] = ()
-    bound: int | None = None
+    findings: tuple[Finding, ...] = ()
     reason: str = ""
+    unsearched: str = ""
     times: Times = Times()
     events: int = 0
-    hang: tuple[str, ...] = ()
     with_condition: tuple[str, ...] | None = None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags that were raised, each once; HANG among them."""
+        return tuple(dict.fromkeys(finding.flag for finding in self.findings))
+
+    @property
+    def hang(self) -> Finding | None:
+        """An execution in which some thread waits for ever."""
+        return next((finding for finding in self.findings if finding.flag == HANG), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FinalValues:
     """One final state: values of the registers and locations shown, and whether it satisfies the condition."""
 
     values: tuple[tuple[str, int], ...]
@@ -125,10 +148,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """All final states of a test under a model; `complete` False when the budget ran out first."""
+    """All final states of a test under a model; `complete` False, and `reason`, if there may be others."""
 
-    states: tuple[Outcome, ...]
+    states: tuple[FinalValues, ...]
     engine: str
     complete: bool = True
-    bound: int | None = None
     reason: str = ""

@@ -1,6 +1,6 @@
 """An event at one place, as the base relations look at it.
 
-In: nothing. Out: `Point`. An event whose address an execution decides is one point for each place that it may access;
+In: nothing. Out: `Point`, `BarrierId`. An event whose address an execution decides is one point for each place that it may access;
 an event without a place is one point.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.base.labels import Label, Signal
+from memmodel.base.labels import Domain, Label, Signal
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.ptx import Place, Space
 
@@ -20,6 +20,20 @@ class Range:
     instance: Instance
     first: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierId:
+    """A barrier: its domain, which CTA, warp or cluster it is in, and its number there."""
+
+    domain: Domain
+    where: tuple[object, ...]
+    key: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
+        return f"{self.domain.value} barrier{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
 from memmodel.encode.relations import Algebra, Rel
-from memmodel.events.graph import BarrierEvent, EventGraph, Resource
-from memmodel.events.objects import resource_of
+from memmodel.events.graph import BarrierEvent, EventGraph
+from memmodel.events.objects import barrier_of
 from memmodel.logic import FALSE, TRUE
 
 
@@ -23,17 +24,17 @@ class Barriers:
         self.graph = graph
         self.logic = graph.logic
         self.syncbar, self.samegen, self.genbefore, self.barmix = (algebra.empty() for _ in range(4))
-        resources: dict[Resource, list[BarrierEvent]] = {}
+        barriers: dict[BarrierId, list[BarrierEvent]] = {}
         for event in graph.of_kind(BarrierEvent):
-            resources.setdefault(event.resource, []).append(event)
+            barriers.setdefault(event.barrier, []).append(event)
         self.generations: dict[int, ByNumber] = {}
         self._exits: list[tuple[int, int, int]] = []
-        for resource, halves in resources.items():
-            one = _OneBarrier(graph, resource, halves)
+        for barrier, halves in barriers.items():
+            one = _OneBarrier(graph, barrier, halves)
             self.generations.update(one.generation)
             self._relate(one)
-        self._released = [event for halves in resources.values() for event in halves]
-        if resources:
+        self._released = [event for halves in barriers.values() for event in halves]
+        if barriers:
             self._no_cycle_of_waiting(algebra)
             self._reductions()
 
@@ -97,7 +98,7 @@ class Barriers:
                     inputs = [
                         (self.generations[other.uid].get(number, FALSE), gives.get(other.uid, FALSE))
                         for other in self._released
-                        if other.half is Half.ARRIVE and other.resource == own.resource
+                        if other.half is Half.ARRIVE and other.barrier == own.barrier
                     ]
                     for result, held in reduction.result.items():
                         wanted = _combined(self.graph, reduction.op, inputs).get(result, FALSE)
@@ -136,16 +137,16 @@ class _OneBarrier:
     all its arrivals. `exits`: (thread, uid, formula): that wait is released by the exit of a thread.
     """
 
-    def __init__(self, graph: EventGraph, resource: Resource, halves: list[BarrierEvent]) -> None:
+    def __init__(self, graph: EventGraph, barrier: BarrierId, halves: list[BarrierEvent]) -> None:
         self.graph = graph
         self.logic = graph.logic
-        self.resource = resource
+        self.barrier = barrier
         self.arrives = [event for event in halves if event.half is Half.ARRIVE]
         self.waits = [event for event in halves if event.half is Half.WAIT]
         self.domain = [
             number
             for number, thread in enumerate(graph.lowered.test.threads)
-            if resource_of(resource.domain, resource.key, thread.place, number) == resource
+            if barrier_of(barrier.domain, barrier.key, thread.place, number) == barrier
         ]
         self.generation: dict[int, ByNumber] = {}
         self.exits: list[tuple[int, int, int]] = []
@@ -289,7 +290,7 @@ class _OneBarrier:
     def _link(self, wait: BarrierEvent, runs: int) -> ByNumber:
         """The generation that a wait half waits for: that of its instruction's arrive half."""
         logic = self.logic
-        if self.resource.domain is Domain.CLUSTER:
+        if self.barrier.domain is Domain.CLUSTER:
             return self._link_by_number(wait, runs)
         found: ByNumber = {}
         for event in self.arrives:

@@ -101,7 +101,7 @@ class BaseFormulas:
             if e.visit in self.graph.requests
             and isinstance(e.label, Access)
             and e.label.family is Family.TRY_CANCEL
-            and (formula := both(e.runs, -self.graph.requests[e.visit])) != FALSE
+            and (formula := both(e.runs, -self.graph.requests[e.visit][1])) != FALSE
         }
 
 

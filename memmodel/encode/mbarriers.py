@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Action
-from memmodel.encode.counting import ByNumber
 from memmodel.encode.object_order import ObjectOrder
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.encode.object_tests import observe
@@ -34,7 +33,7 @@ class Mbarriers:
     later: Row = field(default_factory=dict)
     seen: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
     orders: dict[Cell, ObjectOrder] = field(default_factory=dict)
-    result: ByNumber = field(default_factory=dict)
+    phases: dict[Cell, ObjectPhases] = field(default_factory=dict)
 
 
 def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
@@ -52,7 +51,7 @@ def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
             both = logic.conj((formula, first.runs, second.runs))
             if both != FALSE:
                 made.mbar[first.uid][second.uid] = both
-        phases = ObjectPhases(logic, order)
+        phases = made.phases[cell] = ObjectPhases(logic, order)
         for i, event in enumerate(order.updates):
             _put(made.bad, event.uid, phases.bad[i])
             _put(made.later, event.uid, phases.later(i))

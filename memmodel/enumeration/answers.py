@@ -1,123 +1,121 @@
 """The enumeration engine's answers.
 
-In: LitmusTest, Model, Budget, loop bound. Out: Answer, or Outcomes. Every witness is judged once more by plain
+In: LoweredTest, Model, Budget, loop bound. Out: Answer, or Outcomes. Every witness is judged once more by plain
 evaluation before it leaves; a disagreement is an InternalError, never an answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 
-from memmodel.answer import Answer, Budget, Observation, Outcome, Outcomes, Race, Times, Witness
+from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.base.labels import Fault, Undefined
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.enumeration.evaluate import Evaluation, evaluate
-from memmodel.enumeration.execution import Execution, bits
-from memmodel.enumeration.finals import (
-    Finals,
-    Key,
-    condition_question,
-    outcome_question,
-    outcome_terms,
-    spell,
-)
-from memmodel.enumeration.hangs import find_hang
-from memmodel.enumeration.meter import BudgetSpent, Meter
+from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.meter import BudgetSpent, Meter
+from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
-from memmodel.enumeration.search import Candidate, Findings, Search, smallest_blame
-from memmodel.enumeration.skeleton import with_bad
-from memmodel.enumeration.witness import make_witness, shown_event
-from memmodel.errors import InternalError
-from memmodel.isa.memory import Location
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.enumeration.question import WAITS, Key, Question, Stopped
+from memmodel.enumeration.search import Candidate, Search, SearchResult, smallest_blame
+from memmodel.errors import InternalError, TooLarge
+from memmodel.isa.program import LoweredTest
+from memmodel.memory.bytes import Cell
+from memmodel.referee.evaluate import Evaluation, evaluate
+from memmodel.referee.finals import outcome_terms, spell
+from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
+from memmodel.referee.witness import make_witness, shown_event
 
 ENGINE = "enumerate"
 
+_WIDER = 20
+"""So much wider bounds are tried, to say which would do."""
 
-def enumerate_answer(test: LitmusTest, model: Model, *, budget: Budget, bound: int, races: bool) -> Answer:
-    """What happens to the test's condition under the model; with `races`, what its flags report as well.
+_LITTLE = Budget(effort=5_000_000, seconds=5.0)
 
-    Raises InputError for a condition that names no location. When the budget runs out, what was settled before stands:
-    "sometimes" is an answer even if not everything was searched.
+
+def enumerate_answer(
+    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool
+) -> Answer:
+    """What happens to the test's condition under the model; with `findings`, what its flags report as well.
+
+    When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
+    searched. Raises TooLarge.
     """
     started = perf_counter()
     meter = Meter(budget)
-    plan = _plan(model, races and bool(model.flags))
+    flags = tuple(check.name for check in model.flags if findings or kind_of(check.name) is FindingKind.MIXED)
     try:
-        problem = prepare(test, bound, meter, waits=races)
+        problem = prepare(lowered, bound, meter, waits=findings)
     except BudgetSpent as spent:
         return Answer(Observation.UNDECIDED, ENGINE, reason=str(spent), times=_times(started, perf_counter()))
     ready = perf_counter()
-    search = Search(problem, plan, condition_question(problem), (True, False), meter)
-    reason = ""
+    undefined = [name for name in flags if kind_of(name) is FindingKind.UNDEFINED]
+    wanted: list[Key] = [True, False, *([WAITS] if findings else []), *_stops(problem)]
+    search = Search(problem, _plan(model, flags), Question(lowered), wanted, undefined, meter)
+    spent_for = ""
     try:
         search.run()
     except BudgetSpent as spent:
-        reason = str(spent)
-    complete, unsearched = not reason, ""
-    hang: tuple[str, ...] = ()
-    try:
-        hang = find_hang(problem, _plan(model, False), meter)
-    except BudgetSpent as spent:
-        unsearched = f"not all hangs were looked for: {spent}"
-    found = search.findings
-    observation = _observation(found.found, complete)
-    if observation is Observation.VACUOUS:
-        reason = "no consistent execution reaches the end of every thread"
-    if complete and unsearched:
-        reason = f"{reason}; {unsearched}" if reason else unsearched
-    answer = Answer(
+        spent_for = str(spent)
+    judged = _Judged(lowered, model, search.result)
+    observation, reason = _observation(lowered, search.result, spent_for, bound)
+    return Answer(
         observation,
         ENGINE,
-        witness=_witness(problem, model, found.found.get(True), True),
-        counter=_witness(problem, model, found.found.get(False), False),
-        axioms=smallest_blame(found.blamed) if observation is Observation.NEVER else (),
-        races=_races(problem, found),
-        flags=(*found.raised, *(("hang",) if hang else ())),
-        bound=bound if problem.cut else None,
+        witness=judged.witness(search.result.found.get(True), True),
+        counter=judged.witness(search.result.found.get(False), False),
+        axioms=smallest_blame(search.result.blamed) if observation is Observation.NEVER else (),
+        findings=judged.findings() if findings else (),
         reason=reason,
-        events=max((len(one.skeleton.events) for one in found.found.values()), default=0),
-        hang=hang,
+        unsearched=spent_for if observation is not Observation.UNDECIDED else "",
+        times=_times(started, ready),
+        events=max((one.skeleton.frame.count for one in search.result.found.values()), default=0),
+        with_condition=tuple(name for name in search.result.raised if name in search.result.with_condition)
+        if findings
+        else None,
     )
-    return replace(answer, times=_times(started, ready))
 
 
-def enumerate_outcomes(test: LitmusTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
-    """All final states: the terms of the condition and of `locations`, or every register and location without these."""
+def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
+    """All final states: the terms of the condition and of `locations`, or everything without these. Raises TooLarge."""
     meter = Meter(budget)
     try:
-        problem = prepare(test, bound, meter)
+        problem = prepare(lowered, bound, meter, waits=False)
     except BudgetSpent as spent:
         return Outcomes((), ENGINE, complete=False, reason=str(spent))
-    terms = outcome_terms(test)
-    search = Search(problem, _plan(model, False), outcome_question(problem, terms), None, meter)
+    terms = outcome_terms(lowered)
+    question = Question(lowered, terms)
+    flags = tuple(check.name for check in model.flags if kind_of(check.name) is FindingKind.MIXED)
+    search = Search(problem, _plan(model, flags), question, None, (), meter)
     reason = ""
     try:
         search.run()
     except BudgetSpent as spent:
         reason = str(spent)
+    found = search.result.found
+    reason = reason or _undecided(lowered, search.result, bound)
     names = [spell(term) for term in terms]
-    finals = Finals(problem, terms)
     states = []
-    for key, candidate in search.findings.found.items():
-        if isinstance(key, bool):
-            raise InternalError("an outcome without values")
-        registers = [trace.registers for trace in candidate.traces]
-        satisfies = finals.holds(test.condition, registers, candidate.memory)
-        states.append(Outcome(tuple(zip(names, key, strict=True)), satisfies))
+    for key, candidate in found.items():
+        if isinstance(key, tuple):
+            registers = [trace.registers for trace in candidate.traces]
+            holds = question.finals.holds(lowered.test.condition, registers, candidate.memory)
+            states.append(FinalValues(tuple(zip(names, key, strict=True)), holds))
     states.sort(key=lambda state: tuple(value for _, value in state.values))
-    return Outcomes(tuple(states), ENGINE, not reason, bound if problem.cut else None, reason)
+    return Outcomes(tuple(states), ENGINE, not reason, reason)
 
 
 @lru_cache(maxsize=16)
-def _plan_of(key: int, flags: bool, holder: _Held) -> Plan:
+def _plan_of(holder: _ModelByIdentity, flags: tuple[str, ...]) -> Plan:
     return Plan(holder.model, flags)
 
 
-class _Held:
+class _ModelByIdentity:
     """A model as a cache key by identity: hashing a whole model would cost more than most tests."""
 
     __slots__ = ("model",)
@@ -126,84 +124,164 @@ class _Held:
         self.model = model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.model is self.model
+        return isinstance(other, _ModelByIdentity) and other.model is self.model
 
     def __hash__(self) -> int:
         return id(self.model)
 
 
-def _plan(model: Model, flags: bool) -> Plan:
-    return _plan_of(id(model), flags, _Held(model))
+def _plan(model: Model, flags: tuple[str, ...]) -> Plan:
+    return _plan_of(_ModelByIdentity(model), flags)
 
 
-def _observation(found: Mapping[Key, Candidate], complete: bool) -> Observation:
+def _stops(problem: Problem) -> list[Key]:
+    """The keys of executions that go beyond the bound, or beyond what is modelled."""
+    found: dict[Key, None] = {}
+    for number, traces in enumerate(problem.stopped):
+        for trace in traces:
+            found[Stopped(number, trace.ending.end, trace.ending.step, trace.ending.reason)] = None
+    return list(found)
+
+
+def _observation(lowered: LoweredTest, result: SearchResult, spent: str, bound: int) -> tuple[Observation, str]:
+    """What happens, and why it is undecided or vacuous."""
+    found: Mapping[Key, Candidate] = result.found
+    if any(kind_of(name) is FindingKind.MIXED for name in result.raised):
+        return Observation.UNDECIDED, mixed_sizes()
     if True in found and False in found:
-        return Observation.SOMETIMES
-    if not complete:
-        return Observation.UNDECIDED
+        return Observation.SOMETIMES, ""
+    if spent:
+        return Observation.UNDECIDED, spent
+    stopped = _undecided(lowered, result, bound)
+    if stopped:
+        return Observation.UNDECIDED, stopped
     if True in found:
-        return Observation.ALWAYS
-    return Observation.NEVER if False in found else Observation.VACUOUS
+        return Observation.ALWAYS, ""
+    if False in found:
+        return Observation.NEVER, ""
+    return Observation.VACUOUS, "no consistent execution reaches the end of every thread"
+
+
+def _undecided(lowered: LoweredTest, result: SearchResult, bound: int) -> str:
+    """Why not every execution was followed to its end; "" if every one was."""
+    if any(kind_of(name) is FindingKind.MIXED for name in result.raised):
+        return mixed_sizes()
+    for key in result.found:
+        if isinstance(key, Stopped):
+            steps = lowered.programs[key.thread].steps
+            instruction = steps[min(key.step, len(steps) - 1)].instruction
+            if key.end is End.CUT:
+                return beyond_the_bound(instruction, bound, _enough(lowered, bound))
+            return not_modelled(key.reason, instruction)
+    return ""
+
+
+def _enough(lowered: LoweredTest, bound: int) -> int | None:
+    """The least bound with which no loop is stopped, if a little work finds one."""
+    for wider in range(bound + 1, bound + _WIDER + 1):
+        try:
+            problem = prepare(lowered, wider, Meter(_LITTLE), waits=False)
+        except (BudgetSpent, TooLarge):
+            return None
+        if not any(trace.ending.end is End.CUT for traces in problem.stopped for trace in traces):
+            return wider
+    return None
 
 
 def _times(started: float, ready: float) -> Times:
     return Times(encode=1000 * (ready - started), solve=1000 * (perf_counter() - ready))
 
 
-def execution_of(problem: Problem, candidate: Candidate) -> Execution:
-    """The concrete execution that a candidate stands for."""
-    skeleton = candidate.skeleton
-    values: list[int | None] = [problem.memory.initial[where] for where in problem.locations]
-    for trace in candidate.traces:
-        values.extend(trace.values)
-    bad = candidate.variant.bad
-    events = tuple(replace(e, value=v) for e, v in zip(with_bad(skeleton.events, bad), values, strict=True))
-    chosen = {
-        "rf": skeleton.shape.unpack(candidate.rf),
-        "co": skeleton.shape.unpack(candidate.co),
-        "sync_fence": skeleton.shape.unpack(candidate.sync_fence),
-        **candidate.variant.chosen,
-    }
-    return Execution(events, {**skeleton.sets, "MBBAD": bad}, {**skeleton.relations, **chosen})
+@dataclass(slots=True)
+class _Judged:
+    """Candidates evaluated again, plainly."""
+
+    lowered: LoweredTest
+    model: Model
+    result: SearchResult
+
+    def execution(self, candidate: Candidate) -> Execution:
+        """The concrete execution that a candidate stands for."""
+        skeleton, variant = candidate.skeleton, candidate.variant
+        chosen = {
+            "rf": skeleton.shape.unpack(candidate.rf),
+            "co": skeleton.shape.unpack(candidate.co),
+            "sync_fence": skeleton.shape.unpack(candidate.sync_fence),
+            **skeleton.assembly.relations(variant.meeting, variant.observed),
+        }
+        values = skeleton.frame.values_of(candidate.traces)
+        return Execution(skeleton.frame, values, skeleton.assembly.sets(variant.observed), chosen)
+
+    def judge(self, candidate: Candidate) -> Evaluation:
+        """Evaluate a candidate plainly; InternalError if it is not consistent after all."""
+        evaluation = evaluate(self.model, self.execution(candidate))
+        if not evaluation.consistent:
+            raise InternalError(f"the search accepted an execution that violates {', '.join(evaluation.failed)}")
+        return evaluation
+
+    def shown(self, candidate: Candidate, evaluation: Evaluation) -> Witness:
+        """A candidate as a witness, with what its waiting threads lack."""
+        memory = _final_memory(evaluation.execution, candidate.memory)
+        registers = [trace.registers for trace in candidate.traces]
+        assembly, variant = candidate.skeleton.assembly, candidate.variant
+        mbar = evaluation.execution.relation("mbar")
+        waits = assembly.sentences(evaluation.execution.values, mbar, variant.meeting)
+        return make_witness(self.model, evaluation, registers, memory, waits)
+
+    def witness(self, candidate: Candidate | None, satisfies: bool) -> Witness | None:
+        """The witness of a final state."""
+        if candidate is None:
+            return None
+        evaluation = self.judge(candidate)
+        memory = _final_memory(evaluation.execution, candidate.memory)
+        registers = [trace.registers for trace in candidate.traces]
+        if Question(self.lowered).key(registers, memory) is not satisfies:
+            raise InternalError("the search found an execution whose final state is not the one it was found for")
+        return self.shown(candidate, evaluation)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What flags report, each with its own execution; and a hang."""
+        found: list[Finding] = []
+        known: dict[int, Witness] = {}
+        with_pairs: Collection[str] = {flag for flag, _ in self.result.flags}
+        for (flag, _), (candidate, first, second) in self.result.flags.items():
+            witness = self._known(known, candidate)
+            execution = self.execution(candidate)
+            left, right = (shown_event(execution, one) for one in (first, second))
+            found.append(Finding(flag, witness, left, right, rule_of(execution, first)))
+        for flag, candidate in self.result.raised.items():
+            if flag not in with_pairs:
+                found.append(Finding(flag, self._known(known, candidate)))
+        found.sort(key=lambda one: (one.flag, one.first.uid if one.first else 0, one.second.uid if one.second else 0))
+        waiting = self.result.found.get(WAITS)
+        if waiting is not None:
+            found.append(Finding(HANG, self._known(known, waiting)))
+        return tuple(found)
+
+    def _known(self, known: dict[int, Witness], candidate: Candidate) -> Witness:
+        if id(candidate) not in known:
+            known[id(candidate)] = self.shown(candidate, self.judge(candidate))
+        return known[id(candidate)]
 
 
-def final_memory(execution: Execution, asked: Mapping[Location, int]) -> dict[Location, int]:
-    """Every location's value at the end: as `asked`, else that of its last co-maximal write."""
-    co = execution.relations["co"]
-    memory: dict[Location, int] = {}
-    for number in bits(execution.sets.get("W", 0)):
-        event = execution.events[number]
-        assert event.location is not None and event.value is not None
+def rule_of(execution: Execution, number: int) -> str:
+    """What a bad address or an undefined instruction breaks."""
+    match execution.events[number].label:
+        case Fault(reason):
+            return reason
+        case Undefined(rule):
+            return rule
+        case _:
+            return ""
+
+
+def _final_memory(execution: Execution, asked: Mapping[Cell, int]) -> dict[Cell, int]:
+    """Every cell's value at the end: as asked, else that of its last co-maximal write."""
+    co = execution.relation("co")
+    memory: dict[Cell, int] = {}
+    for number in bits(execution.set("W")):
+        cell, value = execution.events[number].point.cell, execution.values[number]
+        assert cell is not None and value is not None
         if not co[number]:
-            memory[event.location] = event.value
+            memory[cell] = value
     return {**memory, **asked}
-
-
-def judge(problem: Problem, model: Model, candidate: Candidate) -> Evaluation:
-    """Evaluate a candidate plainly; InternalError if it is not consistent after all."""
-    evaluation = evaluate(model, execution_of(problem, candidate))
-    if not evaluation.consistent:
-        raise InternalError(f"the search accepted an execution that violates {', '.join(evaluation.failed)}")
-    return evaluation
-
-
-def _witness(problem: Problem, model: Model, candidate: Candidate | None, satisfies: bool) -> Witness | None:
-    if candidate is None:
-        return None
-    evaluation = judge(problem, model, candidate)
-    memory = final_memory(evaluation.execution, candidate.memory)
-    registers = [trace.registers for trace in candidate.traces]
-    question = condition_question(problem)
-    if question.key(registers, memory) is not satisfies:
-        raise InternalError("the search found an execution whose final state is not the one it was found for")
-    return make_witness(problem.test, model, evaluation, registers, memory)
-
-
-def _races(problem: Problem, findings: Findings) -> tuple[Race, ...]:
-    races = []
-    for (flag, _), (candidate, first, second) in findings.flags.items():
-        events = execution_of(problem, candidate).events
-        left, right = (shown_event(problem.test, events, one) for one in (first, second))
-        races.append(Race(flag, left, right))
-    races.sort(key=lambda race: (race.flag, race.first.uid, race.second.uid))
-    return tuple(races)

@@ -1,7 +1,8 @@
 """Every co of one skeleton, dropping what cannot become consistent as soon as some of it is decided.
 
-In: the writes to each location, and a judge of partly decided co. Out: whole co's with their maximal writes. Locations
-are decided one after the other, and the writes to one location one by one; what is undecided lies between two bounds.
+In: the writes to each cell and their operations, and a judge of partly decided co. Out: whole co's with their maximal
+writes. Operations that share cells, directly or through others, are ordered together; group by group, and within a
+group one by one; what is undecided lies between two bounds.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memmodel.enumeration.execution import bits
+from memmodel.concrete.execution import bits
 from memmodel.enumeration.orders import Order, grow, write_orders
 from memmodel.errors import TooLarge
-from memmodel.isa.memory import Location
+from memmodel.memory.bytes import Cell
 
 MAX_WRITES = 8
-"""More writes to one location have more orders than anyone can try."""
+"""More write operations that meet have more orders than anyone can try."""
 
 _FEW_WRITES = 3
-"""So many writes to a location have so few orders (19, or 25) that these are kept."""
+"""So few operations have so few orders (19) that these are kept."""
 
 _FEW = 6
 """So few co's are tried without asking the judge on the way."""
@@ -28,11 +29,20 @@ Alive = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Contested:
-    """A location with writes beside its initial one. `first`: initial before others; `free`: all pairs of others."""
+class CellWrites:
+    """The writes to one cell: the initial one, and the others by operation."""
 
-    where: Location
-    others: tuple[int, ...]
+    cell: Cell
+    initial: int
+    others: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Operations that are ordered together. `pieces[k]`: cell -> event of operation k. `first`: initial writes before
+    others; `free`: all pairs of others that share a cell."""
+
+    pieces: tuple[Mapping[Cell, int], ...]
     first: int
     free: int
 
@@ -40,50 +50,76 @@ class _Contested:
 class Coherence:
     """The choices of co for the writes of one skeleton; `count` events in it. Raises TooLarge for too many writes."""
 
-    def __init__(self, writes: Mapping[Location, Sequence[int]], count: int, transitive: bool) -> None:
+    def __init__(self, writes: Sequence[CellWrites], count: int) -> None:
         self._count = count
-        self._transitive = transitive
-        self._settled: dict[Location, int] = {}
-        self._contested: list[_Contested] = []
+        self._settled = {one.cell: 1 << one.initial for one in writes if not one.others}
+        self._groups = [self._group(operations, writes) for operations in _connected(writes)]
+        self._first = sum(one.first for one in self._groups)
         self._few = 1
-        for where, (initial, *others) in writes.items():
-            if len(others) > MAX_WRITES:
-                raise TooLarge(f"{len(others)} writes to {where}, more than {MAX_WRITES}: too many orders to try")
-            if not others:
-                self._settled[where] = 1 << initial
-                continue
-            everyone = sum(1 << event for event in others)
-            free = sum((everyone ^ 1 << event) << event * count for event in others)
-            self._contested.append(_Contested(where, tuple(others), everyone << initial * count, free))
-            self._few *= len(write_orders(len(others), transitive)) if len(others) <= _FEW_WRITES else _FEW + 1
-        self._first = sum(one.first for one in self._contested)
+        for one in self._groups:
+            many = len(one.pieces)
+            if many > MAX_WRITES:
+                raise TooLarge(f"{many} writes that overlap, more than {MAX_WRITES}: too many orders to try")
+            self._few *= len(write_orders(many)) if many <= _FEW_WRITES else _FEW + 1
 
-    def choices(self, alive: Alive) -> Iterator[tuple[int, dict[Location, int]]]:
-        """Every co for which all that leads to it is alive: its matrix, and masks of each location's maximal writes."""
+    def _group(self, operations: Sequence[int], writes: Sequence[CellWrites]) -> _Group:
+        pieces: list[dict[Cell, int]] = [{} for _ in operations]
+        first = 0
+        for one in writes:
+            for number, operation in enumerate(operations):
+                if operation in one.others:
+                    pieces[number][one.cell] = one.others[operation]
+                    first |= 1 << one.initial * self._count + one.others[operation]
+        free = 0
+        for a, mine in enumerate(pieces):
+            for b, other in enumerate(pieces):
+                if a != b:
+                    free |= self._pairs(mine, other)
+        return _Group(tuple(pieces), first, free)
+
+    def _pairs(self, mine: Mapping[Cell, int], other: Mapping[Cell, int]) -> int:
+        """One operation before another, wherever they meet."""
+        return sum(1 << event * self._count + other[cell] for cell, event in mine.items() if cell in other)
+
+    def choices(self, alive: Alive) -> Iterator[tuple[int, dict[Cell, int]]]:
+        """Every co for which all that leads to it is alive: its matrix, and masks of each cell's maximal writes."""
         if self._few > _FEW:
-            if not alive(self._first, self._first | sum(one.free for one in self._contested)):
+            if not alive(self._first, self._first | sum(one.free for one in self._groups)):
                 return
             yield from self._extend(0, self._first, self._settled, alive)
         else:
             yield from self._extend(0, self._first, self._settled, None)
 
     def _extend(
-        self, at: int, co: int, last: dict[Location, int], alive: Alive | None
-    ) -> Iterator[tuple[int, dict[Location, int]]]:
-        """Decide the locations from `at` on."""
-        if at == len(self._contested):
+        self, at: int, co: int, last: dict[Cell, int], alive: Alive | None
+    ) -> Iterator[tuple[int, dict[Cell, int]]]:
+        """Decide the groups from `at` on."""
+        if at == len(self._groups):
             yield co, last
             return
-        one = self._contested[at]
-        later = sum(other.free for other in self._contested[at + 1 :])
+        one = self._groups[at]
+        later = sum(other.free for other in self._groups[at + 1 :])
+        seen: set[int] = set()
         for order in self._orders(one, co, later, alive):
-            maximal = sum(1 << event for event, row in zip(one.others, order, strict=True) if not row)
-            yield from self._extend(at + 1, co | self._matrix(order, one.others), {**last, one.where: maximal}, alive)
+            matrix = self._matrix(order, one.pieces)
+            if matrix not in seen:
+                seen.add(matrix)
+                yield from self._extend(at + 1, co | matrix, {**last, **self._maximal(matrix, one.pieces)}, alive)
 
-    def _orders(self, one: _Contested, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
-        count = len(one.others)
+    def _maximal(self, matrix: int, pieces: Sequence[Mapping[Cell, int]]) -> dict[Cell, int]:
+        """For each cell, the writes that no other follows."""
+        row = (1 << self._count) - 1
+        found: dict[Cell, int] = {}
+        for one in pieces:
+            for cell, event in one.items():
+                if not matrix >> event * self._count & row:
+                    found[cell] = found.get(cell, 0) | 1 << event
+        return found
+
+    def _orders(self, one: _Group, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
+        count = len(one.pieces)
         if alive is None:
-            yield from write_orders(count, self._transitive)
+            yield from write_orders(count)
             return
         is_last = not later
         judge = alive
@@ -91,17 +127,36 @@ class Coherence:
         def viable(order: Order) -> bool:
             if is_last and len(order) == count:
                 return True
-            placed = one.others[: len(order)]
-            among = sum(1 << event for event in placed)
-            decided = sum((among ^ 1 << event) << event * self._count for event in placed)
+            placed = one.pieces[: len(order)]
+            decided = sum(self._pairs(a, b) for a in placed for b in placed if a is not b)
             least = co | self._matrix(order, placed)
             return judge(least, least | one.free & ~decided | later)
 
-        yield from grow(count, self._transitive, viable)
+        yield from grow(count, viable)
 
-    def _matrix(self, order: Order, events: Sequence[int]) -> int:
+    def _matrix(self, order: Order, pieces: Sequence[Mapping[Cell, int]]) -> int:
         matrix = 0
-        for event, row in zip(events, order, strict=True):
+        for mine, row in zip(pieces, order, strict=True):
             for later in bits(row):
-                matrix |= 1 << event * self._count + events[later]
+                matrix |= self._pairs(mine, pieces[later])
         return matrix
+
+
+def _connected(writes: Sequence[CellWrites]) -> list[list[int]]:
+    """Operations in groups: those that share a cell, directly or through others, are in one."""
+    group: dict[int, list[int]] = {}
+    for one in writes:
+        met = list(one.others)
+        for operation in met:
+            group.setdefault(operation, [operation])
+        for operation in met[1:]:
+            mine, other = group[met[0]], group[operation]
+            if mine is not other:
+                mine += other
+                for member in other:
+                    group[member] = mine
+    found: list[list[int]] = []
+    for members in group.values():
+        if all(members is not known for known in found):
+            found.append(members)
+    return found

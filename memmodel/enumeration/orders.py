@@ -1,4 +1,4 @@
-"""Every order that a choice may take: strict partial orders, acyclic relations, acyclic orientations.
+"""Every order that a choice may take: strict partial orders, acyclic orientations.
 
 In: a number of elements, and the pairs that have to be comparable. Out: orders, as tuples of rows (row a, bit b: a
 before b), each exactly once. Orders on n elements are built by adding the last element to an order on n-1, so that
@@ -21,47 +21,33 @@ def partial_orders(count: int, comparable: Sequence[int] = ()) -> Iterator[Order
         related = order[last] | sum(1 << a for a in range(last) if order[a] >> last & 1)
         return not (comparable[last] & (1 << last) - 1) & ~related
 
-    return grow(count, True, fits if comparable else None)
+    return grow(count, fits if comparable else None)
 
 
-def acyclic_relations(count: int) -> Iterator[Order]:
-    """All acyclic relations on 0..count-1, transitive or not."""
-    return grow(count, False, None)
-
-
-def grow(count: int, transitive: bool, viable: Callable[[Order], bool] | None) -> Iterator[Order]:
-    """All partial orders, or all acyclic relations, that are viable; and whose restrictions to 0..k are so for each k.
+def grow(count: int, viable: Callable[[Order], bool] | None) -> Iterator[Order]:
+    """All partial orders that are viable, and whose restrictions to 0..k are so for each k.
 
     What relates most comes first: most models want writes ordered, so a witness is found sooner.
     """
     if count == 0:
         yield ()
         return
-    for order in grow(count - 1, transitive, viable):
-        for longer in _extensions(order, transitive):
+    for order in grow(count - 1, viable):
+        for longer in _extensions(order):
             if viable is None or viable(longer):
                 yield longer
 
 
-def _extensions(order: Order, transitive: bool) -> list[Order]:
+def _extensions(order: Order) -> list[Order]:
     """An order with one more element, in every way: `down` comes before it, `up` after it."""
     last = len(order)
-    if transitive:
-        below = [sum(1 << a for a in range(last) if order[a] >> b & 1) for b in range(last)]
-        reach: Sequence[int] = order
-        downs = [one for one in range(1 << last) if _closed(one, below)]
-        ups = [one for one in range(1 << last) if _closed(one, order)]
-    else:
-        reach = closed(order)
-        downs = ups = list(range(1 << last))
+    below = [sum(1 << a for a in range(last) if order[a] >> b & 1) for b in range(last)]
+    downs = [one for one in range(1 << last) if _closed(one, below)]
+    ups = [one for one in range(1 << last) if _closed(one, order)]
     found: list[tuple[int, Order]] = []
     for down in downs:
         for up in ups:
-            if up & down:
-                continue
-            if transitive and any(down >> a & 1 and up & ~order[a] for a in range(last)):
-                continue
-            if not transitive and any(up >> a & 1 and reach[a] & down for a in range(last)):
+            if up & down or any(down >> a & 1 and up & ~order[a] for a in range(last)):
                 continue
             longer = (*(row | ((down >> a & 1) << last) for a, row in enumerate(order)), up)
             found.append((-(down | up).bit_count(), longer))
@@ -106,6 +92,6 @@ def _closed(members: int, rows: Sequence[int]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def write_orders(count: int, transitive: bool) -> tuple[Order, ...]:
-    """All orders of a few writes to one location: partial orders, or all acyclic relations if the model can tell."""
-    return tuple(grow(count, transitive, None))
+def write_orders(count: int) -> tuple[Order, ...]:
+    """All partial orders of a few writes."""
+    return tuple(grow(count, None))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from memmodel.cat.analysis import closed_only, dependencies
-from memmodel.cat.syntax import Binary, Check, Empty, Expr, Kind, Model, Name, Unary
+from memmodel.base.kinds import Kind
+from memmodel.cat.analysis import dependencies
+from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.signs import harm, least_suffices
+from memmodel.enumeration.monotonicity import effect_of_more, least_suffices
 from memmodel.errors import InternalError
 
 STAGES = ("program", "rf", "sync_fence", "co")
@@ -24,7 +25,7 @@ CHOSEN = {"rf": 1, "sync_fence": 2, "co": 3}
 """The stage that fixes a base relation; the program, with the barriers' groups, fixes those that are not listed."""
 
 Values = list[int]
-Run = Callable[[Values, Shape], None]
+Compute = Callable[[Values, Shape], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,17 @@ class _Instruction:
     targets: tuple[int, ...]
     sources: frozenset[int]
     stage: int
-    run: Run
+    run: Compute
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
-    """A check at the stage that settles it: what to run first, the slot of its body, what of `co` hurts it."""
+class PlannedCheck:
+    """A check at the stage that settles it: what to run first, the slot of its body, whether more or less of `co` can break it."""
 
     check: Check
     slot: int
-    runs: tuple[Run, ...]
-    harm: frozenset[int]
+    runs: tuple[Compute, ...]
+    broken_by: frozenset[int]
 
     def holds(self, values: Values, shape: Shape) -> bool:
         """Compute what the check needs, and decide it."""
@@ -61,26 +62,25 @@ class Test:
 
 
 @dataclass(slots=True)
-class Stage:
+class PlanStage:
     """Axioms and flags settled here, and what else to compute here because later stages need it."""
 
-    axioms: list[Test] = field(default_factory=list)
-    flags: list[Test] = field(default_factory=list)
-    prepare: tuple[Run, ...] = ()
+    axioms: list[PlannedCheck] = field(default_factory=list)
+    flags: list[PlannedCheck] = field(default_factory=list)
+    prepare: tuple[Compute, ...] = ()
 
 
 class Plan:
-    """A compiled model. `slots` numbers the base names that it uses.
+    """A compiled model, with these of its flags. `slots` numbers the base names that it uses.
 
-    `least_fences`, `closed_co`: only least sync_fence, only transitive co have to be tried.
+    `least_fences`: only least sync_fence have to be tried.
     """
 
-    def __init__(self, model: Model, flags: bool) -> None:
+    def __init__(self, model: Model, flags: Sequence[str]) -> None:
         self.model = model
         self.slots: dict[str, int] = {}
         self.is_set: dict[str, bool] = {}
-        self.stages = tuple(Stage() for _ in STAGES)
-        self.closed_co = closed_only(model, "co")
+        self.stages = tuple(PlanStage() for _ in STAGES)
         self.least_fences = least_suffices(model, "sync_fence", flags)
         self._instructions: list[_Instruction] = []
         self._producer: dict[int, int] = {}
@@ -88,7 +88,7 @@ class Plan:
         self._known: dict[tuple[object, ...], int] = {}
         self._definitions: list[int] = []
         self._compile_definitions()
-        checks = [*model.axioms, *(model.flags if flags else ())]
+        checks = [*model.axioms, *(check for check in model.flags if check.name in flags)]
         self._arrange([(check, self._slot(check.body)) for check in checks])
         self.size = len(self._stage)
 
@@ -97,14 +97,14 @@ class Plan:
     def _arrange(self, bodies: Sequence[tuple[Check, int]]) -> None:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done: set[int] = set()
-        hurt = harm(self.model, "co")
+        hurt = effect_of_more(self.model, "co")
         for number, stage in enumerate(self.stages):
             for flags in (False, True):
                 waiting = [(c, slot) for c, slot in bodies if self._stage[slot] == number and c.flag is flags]
                 while waiting:
                     _, at = min((len(self._missing(slot, done)), at) for at, (_, slot) in enumerate(waiting))
                     check, slot = waiting.pop(at)
-                    test = Test(check, slot, self._take(self._missing(slot, done), done), hurt[check.name])
+                    test = PlannedCheck(check, slot, self._take(self._missing(slot, done), done), hurt[check.name])
                     (stage.flags if flags else stage.axioms).append(test)
             later = {one for c, slot in bodies if self._stage[slot] > number for one in self._missing(slot, done)}
             now = {one for one in later if self._instructions[one].stage <= number}
@@ -121,7 +121,7 @@ class Plan:
                 todo.extend(self._instructions[producer].sources)
         return found
 
-    def _take(self, wanted: set[int], done: set[int]) -> tuple[Run, ...]:
+    def _take(self, wanted: set[int], done: set[int]) -> tuple[Compute, ...]:
         done |= wanted
         return tuple(self._instructions[one].run for one in sorted(wanted))
 
@@ -188,10 +188,10 @@ class Plan:
         return self._binary(expr)
 
     def _closure(self, expr: Unary, operand: int) -> int:
-        """`r+` or `r*`. Where only transitive co's are tried, co is its own closure."""
+        """`r+` or `r*`. Base co is its own closure."""
         inner = expr.operand
         is_co = isinstance(inner, Name) and inner.ref is None and inner.name == "co"
-        plus = operand if is_co and self.closed_co else self._computed("+", (operand,))
+        plus = operand if is_co else self._computed("+", (operand,))
         return plus if expr.op == "+" else self._computed("?", (plus,))
 
     def _binary(self, expr: Binary) -> int:
@@ -224,7 +224,7 @@ class Plan:
         return self._known[key]
 
 
-def _fixpoint(names: Sequence[int], results: Sequence[int], runs: Sequence[Run], values: Values, shape: Shape) -> None:
+def _fixpoint(names: Sequence[int], results: Sequence[int], runs: Sequence[Compute], values: Values, shape: Shape) -> None:
     for name in names:
         values[name] = 0
     for _ in range(len(names) * (shape.count * shape.count + 1) + 1):
@@ -240,10 +240,10 @@ def _fixpoint(names: Sequence[int], results: Sequence[int], runs: Sequence[Run],
     raise InternalError("a 'let rec' has no least fixpoint: its body is not monotone")
 
 
-def _unary(operation: Callable[[Shape, int], int]) -> Callable[..., Run]:
+def _unary(operation: Callable[[Shape, int], int]) -> Callable[..., Compute]:
     """An instruction maker for an operation on one value."""
 
-    def make(target: int, source: int) -> Run:
+    def make(target: int, source: int) -> Compute:
         def run(values: Values, shape: Shape) -> None:
             values[target] = operation(shape, values[source])
 
@@ -252,10 +252,10 @@ def _unary(operation: Callable[[Shape, int], int]) -> Callable[..., Run]:
     return make
 
 
-def _dyadic(operation: Callable[[Shape, int, int], int]) -> Callable[..., Run]:
+def _dyadic(operation: Callable[[Shape, int, int], int]) -> Callable[..., Compute]:
     """An instruction maker for an operation on two values."""
 
-    def make(target: int, left: int, right: int) -> Run:
+    def make(target: int, left: int, right: int) -> Compute:
         def run(values: Values, shape: Shape) -> None:
             values[target] = operation(shape, values[left], values[right])
 
@@ -264,28 +264,28 @@ def _dyadic(operation: Callable[[Shape, int, int], int]) -> Callable[..., Run]:
     return make
 
 
-def _union(target: int, left: int, right: int) -> Run:
+def _union(target: int, left: int, right: int) -> Compute:
     def run(values: Values, shape: Shape) -> None:
         values[target] = values[left] | values[right]
 
     return run
 
 
-def _intersection(target: int, left: int, right: int) -> Run:
+def _intersection(target: int, left: int, right: int) -> Compute:
     def run(values: Values, shape: Shape) -> None:
         values[target] = values[left] & values[right]
 
     return run
 
 
-def _nothing(target: int) -> Run:
+def _nothing(target: int) -> Compute:
     def run(values: Values, shape: Shape) -> None:
         values[target] = 0
 
     return run
 
 
-_OPERATIONS: dict[str, Callable[..., Run]] = {
+_OPERATIONS: dict[str, Callable[..., Compute]] = {
     "0": _nothing,
     "|": _union,
     "&": _intersection,

@@ -1,8 +1,7 @@
-"""A test made ready for enumeration: its threads with all their traces, its memory, the values that reads may return.
+"""All runs of each thread, with every answer that some other thread could give it.
 
-In: LitmusTest, bound, Meter. Out: Problem. Settled here: the least set of values that contains every value any read can
-return (docs/executions.md, "Choices"); too many values cost time but never change an answer, since every read of a
-candidate has to find a write that really wrote its value.
+In: LoweredTest, loop bound. Out: `Problem`. The threads are run again and again, each time with the values that the last
+runs wrote, until nothing new comes up; then once more with those values only that some run writes.
 """
 
 from __future__ import annotations
@@ -10,278 +9,172 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memmodel.enumeration.barriers import Company
-from memmodel.enumeration.loops import expressions
-from memmodel.enumeration.meter import Meter
-from memmodel.enumeration.threads import Runner
-from memmodel.enumeration.traces import Asked, Operation, Resource, Runs, Trace
-from memmodel.errors import InputError
-from memmodel.isa import programs
-from memmodel.isa.memory import Location, MemoryMap
-from memmodel.isa.ops import (
-    AddressOf,
-    Apply,
-    Const,
-    Expr,
-    Issue,
-    Mbarrier,
-    Op,
-    Part,
-    Read,
-    Reduce,
-    Write,
-)
-from memmodel.litmus.syntax import LitmusTest, Number, terms_of
-
-Domain = dict[Location, tuple[int, ...]]
-"""The values that reads of each location may return."""
-
-Limits = dict[Location, tuple[int, int]]
-"""For each mbarrier object, the most phases that can be over and the most arrivals that can be pending."""
+from memmodel.base.labels import Side
+from memmodel.base.relations import include
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import AccessRecord, End, Trace
+from memmodel.concrete.runner import Runner
+from memmodel.enumeration.domains import Domains
+from memmodel.isa.ops import AddressOf, Apply, Const, Expr
+from memmodel.isa.program import LoweredTest
+from memmodel.isa.uses import expressions
+from memmodel.litmus.syntax import Number, terms_of
+from memmodel.memory.bytes import Extent, Footprint
+from memmodel.memory.cells import Starts
+from memmodel.ptx import Proxy, Sem
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A test with the traces of each thread. `cut`: some trace was stopped by the loop bound.
+    """A test and the runs of its threads. `complete`: those that end; `waiting`: those that wait for ever; `stopped`:
+    those that go beyond the bound, or beyond what is modelled."""
 
-    `standing`: the traces of each thread that end where it waits, if they were asked for.
-    """
-
-    test: LitmusTest
-    memory: MemoryMap
+    lowered: LoweredTest
     runners: tuple[Runner, ...]
-    locations: tuple[Location, ...]
-    traces: tuple[tuple[Trace, ...], ...]
-    cut: bool
-    standing: tuple[tuple[Trace, ...], ...]
-
-    def company(self, resource: Resource, exited: Sequence[int] = ()) -> Company:
-        """The threads of the test that share a barrier's domain instance, and those of them that have exited."""
-        domain, instance = resource[0], resource[1]
-        members = []
-        for number, thread in enumerate(self.test.threads):
-            place = thread.place
-            if domain == "cta":
-                inside = place.cta_id == instance
-            elif domain == "cluster":
-                inside = place.cluster_id == instance
-            else:
-                inside = (place.cta_id, thread.name if place.warp is None else place.warp) == instance
-            if inside:
-                members.append(number)
-        return Company(len(members), frozenset(exited).intersection(members))
+    complete: tuple[tuple[Trace, ...], ...]
+    waiting: tuple[tuple[Trace, ...], ...]
+    stopped: tuple[tuple[Trace, ...], ...]
 
 
-def make_runners(test: LitmusTest, memory: MemoryMap, bound: int | None) -> tuple[Runner, ...]:
-    """One runner for each thread."""
-    lowered = zip(test.threads, programs(test), strict=True)
-    return tuple(Runner(test, thread, program, memory, bound) for thread, program in lowered)
-
-
-def prepare(test: LitmusTest, bound: int, meter: Meter, *, waits: bool = False) -> Problem:
-    """Run every thread with every value that its reads may return, and every answer of mbarrier objects.
-
-    `waits`: also to where it may wait for ever.
-    """
-    memory = MemoryMap(test)
-    runners = make_runners(test, memory, bound)
-    domain, open_values = _first_domain(test, memory, runners)
-    limits: Limits = {}
-
-    def run(runner: Runner) -> Runs:
-        return _run(runner, domain, limits, len(runners), meter, waits)
-
-    runs = [run(runner) for runner in runners]
-    rounds = sum(_most_writes(one) for one in runs) if open_values else 0
+def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool) -> Problem:
+    """The runs of a test's threads. Raises BudgetSpent, TooLarge."""
+    starts = Starts()
+    runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
+    domains = Domains(lowered.space, len(runners))
+    seeds = _constants(lowered)
+    seeded, rounds = False, 0
     while True:
-        produced = _produced(memory, runs) if rounds > 0 else domain
-        reached = limits_of(memory, runs)
-        changed = {where for where in produced if produced[where] != domain[where]}
-        asked = {where for one in runs for where in one.asked if reached.get(where) != limits.get(where)}
-        if not changed and not asked:
-            break
-        domain, limits, rounds = produced, reached, rounds - 1
-        for number, runner in enumerate(runners):
-            if runs[number].read & changed or runs[number].asked & asked:
-                runs[number] = run(runner)
-    _check_inits(memory, runners, runs)
-    traces = tuple(tuple(one.traces) for one in runs)
-    standing = tuple(tuple(one.standing) for one in runs)
-    return Problem(test, memory, runners, tuple(memory.initial), traces, any(one.cut for one in runs), standing)
+        known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
+        runs = [runner.run(domains, meter, waits=waits).traces for runner in runners]
+        found = Domains(lowered.space, len(runners))
+        found.learn(runs)
+        if not seeded:
+            _seed(found, runs, seeds)
+        _note_noise(runners, runs)
+        settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
+        rounds += 1
+        # A value that needs more rounds than an execution has writes supports itself.
+        if settled and (found == domains or rounds > 2 + sum(map(_most_writes, runs))):
+            if seeded:
+                return _problem(lowered, runners, runs)
+            seeded, rounds = True, 0  # from here on, only values that some run writes
+        domains = found
 
 
-def _check_inits(memory: MemoryMap, runners: Sequence[Runner], runs: Sequence[Runs]) -> None:
-    """Raises InputError if an mbarrier object is initialised twice."""
-    known: dict[Location, tuple[int, int]] = {}
-    for thread, (runner, one) in enumerate(zip(runners, runs, strict=True)):
-        for trace in (*one.traces, *one.standing):
-            here: set[Location] = set()
-            for event in trace.events:
-                if event.operation is None or event.operation.action != "init":
-                    continue
-                where = event.operation.object
-                declared = memory.mbarrier_count(where) is not None
-                if declared or where in here or known.setdefault(where, (thread, event.step)) != (thread, event.step):
-                    span = runner.program.steps[event.step].instruction.span
-                    hint = "initialise it once: by `= mbarrier(n)` or by one mbarrier.init"
-                    raise InputError(f"the mbarrier object {where} is initialised twice", span, hint)
-                here.add(where)
+def _most_writes(traces: Sequence[Trace]) -> int:
+    """Writes of a thread in one run, at most."""
+    return max(
+        (
+            sum(isinstance(record, AccessRecord) and record.access.side is Side.WRITE for record in trace.records)
+            for trace in traces
+        ),
+        default=0,
+    )
 
 
-def _run(runner: Runner, domain: Domain, limits: Limits, threads: int, meter: Meter, waits: bool) -> Runs:
-    def values(where: Location | Reduce | Asked, taken: int) -> Sequence[int]:
-        if isinstance(where, Location):
-            return domain[where]
-        if isinstance(where, Reduce):
-            return range(threads + 1) if where.op == "popc" else (0, 1)
-        if where.what == "test":
-            return (0, 1)
-        phases, arrivals = limits.get(where.object, (0, 0))
-        return range((phases if where.what == "state" else arrivals) + 1)
+def _problem(lowered: LoweredTest, runners: tuple[Runner, ...], runs: Sequence[Sequence[Trace]]) -> Problem:
+    def those(*ends: End) -> tuple[tuple[Trace, ...], ...]:
+        return tuple(tuple(trace for trace in traces if trace.ending.end in ends) for traces in runs)
 
-    return runner.run(values, meter, waits=waits)
-
-
-def _first_domain(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -> tuple[Domain, bool]:
-    """What the text alone says each location may hold; and whether some write's value or place is not plain to see.
-
-    A write of a constant contributes that constant. Any other contributes every constant of the test, to the location
-    that it names or, through a register, to all of them; running the threads then sifts and completes these.
-    """
-    found: dict[Location, dict[int, None]] = {where: {value: None} for where, value in memory.initial.items()}
-    constants = _constants(test, memory, runners)
-    open_values = False
-    for runner in runners:
-        for value, address in (one for step in runner.program.steps for one in _writes(step.op)):
-            plain = isinstance(value, Const | AddressOf)
-            open_values = open_values or not plain or not isinstance(address, AddressOf)
-            values = (runner.constant(value),) if isinstance(value, Const | AddressOf) else constants
-            where = None
-            if isinstance(address, AddressOf):
-                where = memory.cell(runner.constant(address))
-            for location in found if where is None else (where.location,):
-                found[location].update(dict.fromkeys(values))
-    return {where: tuple(values) for where, values in found.items()}, open_values
+    return Problem(
+        lowered,
+        runners,
+        those(End.REACHED, End.EXIT, End.FAULT),
+        those(End.WAITS),
+        those(End.CUT, End.BEYOND),
+    )
 
 
-def _writes(op: Op) -> Iterable[tuple[Expr, Expr]]:
-    """The values and addresses of what a step writes."""
-    if isinstance(op, Write):
-        yield op.value, op.address
-    elif isinstance(op, Issue):
-        for part in op.parts:
-            if isinstance(part, Part) and part.value is not None:
-                yield part.value, part.address
+# ---- values out of thin air ------------------------------------------------------------------------------------------
 
 
-def _most_writes(runs: Runs) -> int:
-    both = (*runs.traces, *runs.standing)
-    return max((sum("W" in event.made.tags for event in trace.events) for trace in both), default=0)
+def _seed(found: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]) -> None:
+    """What a thread computes from what it read may be any constant of the test, until the runs say otherwise."""
+    places: dict[Footprint, None] = {}
+    for traces in runs:
+        for trace in traces:
+            for record in trace.records:
+                if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
+                    if any(record.data) or record.copies is not None:
+                        places[record.footprint] = None
+    for footprint in places:
+        size = footprint.scalar or footprint.size
+        for seed in seeds if size <= 16 else ():
+            mask = (1 << size * 8) - 1
+            found.write(footprint, sum((seed & mask) << at * 8 for at in range(0, footprint.size, size)))
 
 
-def _produced(memory: MemoryMap, runs: Sequence[Runs]) -> Domain:
-    """Initial values and what the traces write."""
-    found: dict[Location, dict[int, None]] = {where: {value: None} for where, value in memory.initial.items()}
-    for one in runs:
-        for trace in (*one.traces, *one.standing):
-            for event, value in zip(trace.events, trace.values, strict=True):
-                if event.cell is not None and value is not None and "W" in event.made.tags:
-                    found[event.cell.location][value] = None
-    return {where: tuple(values) for where, values in found.items()}
-
-
-def limits_of(memory: MemoryMap, runs: Sequence[Runs]) -> Limits:
-    """How many phases of each mbarrier object can be over, and how many arrivals pending, at most."""
-    found: dict[Location, _Limit] = {}
-    for one in runs:
-        most: dict[Location, _Limit] = {}
-        for trace in (*one.traces, *one.standing):
-            here: dict[Location, _Limit] = {}
-            for event in trace.events:
-                if event.operation is not None and event.operation.updates:
-                    here.setdefault(event.operation.object, _Limit()).add(event.operation)
-            for where, limit in here.items():
-                most.setdefault(where, _Limit()).raise_to(limit)
-        for where, limit in most.items():
-            found.setdefault(where, _Limit()).join(limit)
-    return {where: limit.reached(memory.mbarrier_count(where)) for where, limit in found.items()}
-
-
-@dataclass(slots=True)
-class _Limit:
-    """What some updates of an object can do together at most. `least`: the smallest count of an init."""
-
-    updates: int = 0
-    arrivals: int = 0
-    drops: bool = False
-    least: int | None = None
-    most: int = 0
-
-    def add(self, update: Operation) -> None:
-        """One more update of the same trace."""
-        if update.action == "init":
-            self.least, self.most = update.count, self.most + update.count
-            return
-        self.updates += 1
-        self.drops = self.drops or update.drop
-        if update.action == "arrive":
-            self.arrivals += update.count
-        elif update.action == "pending":
-            self.most += update.count
-
-    def raise_to(self, other: _Limit) -> None:
-        """Either of two traces of one thread."""
-        self.updates = max(self.updates, other.updates)
-        self.arrivals = max(self.arrivals, other.arrivals)
-        self._merge(other)
-        self.most = max(self.most, other.most)
-
-    def join(self, other: _Limit) -> None:
-        """Traces of two threads."""
-        self.updates += other.updates
-        self.arrivals += other.arrivals
-        self._merge(other)
-        self.most += other.most
-
-    def _merge(self, other: _Limit) -> None:
-        self.drops = self.drops or other.drops
-        if other.least is not None:
-            self.least = other.least if self.least is None else min(self.least, other.least)
-
-    def reached(self, declared: int | None) -> tuple[int, int]:
-        """Phases over and arrivals pending, at most."""
-        count = self.least if declared is None else declared
-        if count is None:
-            return 0, 0
-        phases = self.updates if self.drops or count < 1 else min(self.updates, self.arrivals // count)
-        return phases, self.most + (declared or 0)
-
-
-def _constants(test: LitmusTest, memory: MemoryMap, runners: Sequence[Runner]) -> tuple[int, ...]:
-    """Initial values, and what the program and the condition use as values (so not the addresses of accesses)."""
-    found: dict[int, None] = dict.fromkeys(memory.initial.values())
-    for runner in runners:
-        found.update(dict.fromkeys(runner.initial.values()))
-        for expr in (one for step in runner.program.steps for one in _used_as_values(step.op)):
-            for leaf in _leaves(expr):
-                found[runner.constant(leaf)] = None
-    found.update(dict.fromkeys(term.value for term in terms_of(test.condition) if isinstance(term, Number)))
-    return tuple(found)
-
-
-def _used_as_values(op: Op) -> Iterable[Expr]:
-    """What a step evaluates, apart from the addresses of accesses and the numbers that mbarrier objects count."""
-    if isinstance(op, Mbarrier):
-        return ()
-    if isinstance(op, Issue):
-        return (value for value, _ in _writes(op))
-    address = op.address if isinstance(op, Read | Write) else None
-    return (one for one in expressions(op) if one is not address)
+def _constants(lowered: LoweredTest) -> frozenset[int]:
+    """Constants of the program and of the condition."""
+    found: set[int] = set()
+    for runner_number, program in enumerate(lowered.programs):
+        place = lowered.test.threads[runner_number].place
+        for step in program.steps:
+            for expr in expressions(step.op):
+                for leaf in _leaves(expr):
+                    if isinstance(leaf, Const):
+                        found.add(leaf.value)
+                    else:
+                        address = lowered.space.address(leaf.name, leaf.offset, place, leaf.cta)
+                        found.update(() if address is None else (address,))
+    found.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
+    return frozenset(found)
 
 
 def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
-    if isinstance(expr, Const | AddressOf):
-        yield expr
-    elif isinstance(expr, Apply):
+    if isinstance(expr, Apply):
         for arg in expr.args:
             yield from _leaves(arg)
+    elif isinstance(expr, Const | AddressOf):
+        yield expr
+
+
+# ---- spin loops whose failed rounds may race ---------------------------------------------------------------------------
+
+
+def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> None:
+    """Find the spin loops that read what some other thread writes without being surely morally strong with it."""
+    for number, runner in enumerate(runners):
+        for loop in runner.loops.values():
+            if not (loop.spins and loop.reads) or loop.last in runner.noisy:
+                continue
+            reads = _accesses(runs[number], Side.READ, range(loop.first, loop.last + 1))
+            for other, traces in enumerate(runs):
+                if other == number:
+                    continue
+                for write in _accesses(traces, Side.WRITE):
+                    if any(_may_race(runner, runners[other], read, write) for read in reads):
+                        runner.noisy.add(loop.last)
+
+
+def _accesses(traces: Sequence[Trace], side: Side, steps: range | None = None) -> list[AccessRecord]:
+    found: dict[tuple[object, Footprint], AccessRecord] = {}
+    for trace in traces:
+        for record in trace.records:
+            if isinstance(record, AccessRecord) and record.access.side is side:
+                if steps is None or record.name.step in steps:
+                    found[record.name.step, record.name.part, record.footprint] = record
+    return list(found.values())
+
+
+def _may_race(mine: Runner, other: Runner, read: AccessRecord, write: AccessRecord) -> bool:
+    """Do they overlap, and are not morally strong whatever happens?"""
+    shared = [(a, b) for a in read.footprint.extents for b in write.footprint.extents if _overlap(a, b)]
+    if not shared:
+        return False
+    first, second = read.access, write.access
+    if Sem.WEAK in (first.sem, second.sem) or first.scope is None or second.scope is None:
+        return True
+    strong = (
+        first.proxy is Proxy.GENERIC
+        and second.proxy is Proxy.GENERIC
+        and read.footprint.scalar == write.footprint.scalar
+        and all(a.name == b.name for a, b in shared)
+    )
+    return not (strong and include(first.scope, mine.place, second.scope, other.place))
+
+
+def _overlap(a: Extent, b: Extent) -> bool:
+    return a.instance == b.instance and a.first < b.end and b.first < a.end
+
+

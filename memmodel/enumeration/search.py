@@ -1,8 +1,8 @@
 """Try candidate executions one by one, refusing whole families as early as the model allows.
 
-In: Problem, Plan, Question. Out: Findings: for each key of the question one consistent candidate, what flags reported,
-and which axioms stood in the way. Order of choice: paths and values of the threads, barrier groups, rf, sync_fence, co.
-A family is skipped only if nothing in it could add to the findings.
+In: Problem, Plan, Question. Out: SearchResult: for each key of the question one consistent candidate, what flags reported,
+and which axioms stood in the way. Order of choice: paths and values of the threads, barriers and objects, rf, sync_fence,
+co. A family is skipped only if nothing in it could add to the result.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
-from memmodel.enumeration.barriers import reductions_agree
-from memmodel.enumeration.execution import ExecutionEvent, bits
-from memmodel.enumeration.finals import Key, Question
-from memmodel.enumeration.meter import CANDIDATE, Meter
-from memmodel.enumeration.plan import Plan, Test, Values
+from memmodel.base.labels import Side
+from memmodel.concrete.execution import ConcreteEvent, Frame, bits
+from memmodel.concrete.meter import CANDIDATE, Meter
+from memmodel.concrete.records import AccessRecord, Trace
+from memmodel.enumeration.monotonicity import LESS, MORE
+from memmodel.enumeration.plan import Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
-from memmodel.enumeration.signs import LESS, MORE
+from memmodel.enumeration.question import WAITS, Key, Question, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
-from memmodel.enumeration.traces import Trace
-from memmodel.isa.memory import Location
+from memmodel.memory.bytes import Cell, Extent, Instance
 
-_MANY_FINALS = 64
-"""Beyond so many conceivable final memories a combination is searched without asking first what it could add."""
+Position = tuple[object, ...]
+"""Where an event comes from: (thread, step, part, read or write), or ("initial", instance)."""
 
-Position = tuple[int, int, int | None] | tuple[str, Location]
-"""Where an event comes from: (thread, step, part of an asynchronous instruction), or ("initial", location)."""
+Raised = list[tuple[PlannedCheck, list[tuple[int, int]]]]
+"""Flags that are raised, each with the pairs that it reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +40,28 @@ class Candidate:
     rf: int
     sync_fence: int
     co: int
-    memory: dict[Location, int]
+    memory: dict[Cell, int]
 
 
 @dataclass(slots=True)
-class Findings:
+class SearchResult:
     """`found`: key -> a consistent candidate. `blamed`: sets of axioms, one of each at least forbids something wanted.
 
-    `flags`: (flag, positions) -> candidate and events; `raised`: flags raised with or without pairs.
+    `flags`: (flag, positions) -> candidate and events. `raised`: flag -> a candidate that raises it; `with_condition`: the
+    flags that are raised where the condition holds.
     """
 
     found: dict[Key, Candidate] = field(default_factory=dict)
     blamed: set[frozenset[str]] = field(default_factory=set)
     flags: dict[tuple[str, frozenset[Position]], tuple[Candidate, int, int]] = field(default_factory=dict)
-    raised: dict[str, None] = field(default_factory=dict)
+    raised: dict[str, Candidate] = field(default_factory=dict)
+    with_condition: set[str] = field(default_factory=set)
 
 
 class Search:
-    """A search for all keys of `wanted` (None: all there are), and all flags if the plan has any.
+    """A search for all keys of `wanted` (None: all there are), and all flags of the plan.
 
-    `hangs`: among the executions in which some thread waits for ever, and not among those that end.
+    `undefined`: the flags that report undefined behaviour, with which an execution is no hang.
     """
 
     def __init__(
@@ -68,165 +70,178 @@ class Search:
         plan: Plan,
         question: Question,
         wanted: Collection[Key] | None,
+        undefined: Collection[str],
         meter: Meter,
-        *,
-        hangs: bool = False,
     ) -> None:
-        self._hangs = hangs
-        self.findings = Findings()
+        self.result = SearchResult()
+        self.undefined = undefined
+        self.plan = plan
+        self.question = question
+        self.meter = meter
         self._problem = problem
-        self._plan = plan
-        self._question = question
         self._wanted = wanted
-        self._meter = meter
-        self._has_flags = any(stage.flags for stage in plan.stages)
-        self._skeletons: dict[tuple[int, ...], Skeleton] = {}
+        self.has_flags = any(stage.flags for stage in plan.stages)
+        self._skeletons: dict[object, Skeleton] = {}
 
     def run(self) -> None:
         """Search until everything wanted is found or nothing is left. Raises BudgetSpent."""
-        waiting: list[tuple[int, tuple[Trace, ...], tuple[int, ...], frozenset[Key] | None]] = []
-        for traces, paths in self._combinations():
+        waiting = []
+        for traces in self._combinations():
             keys = self._possible(traces)
             rank = 1 if keys is None or len(keys) > 1 else 0 if True in keys else 2
-            waiting.append((rank, traces, paths, keys))
+            waiting.append((rank, traces, keys))
         waiting.sort(key=lambda one: one[0])
-        for _, traces, paths, keys in waiting:
+        for _, traces, keys in waiting:
             if self._settled():
                 return
-            if self._has_flags or self._adds(keys):
-                self._combination(traces, paths, keys)
+            if self.has_flags or self.adds(keys):
+                _Combination(self, traces, self._skeleton(traces), keys).run()
 
     def _settled(self) -> bool:
-        if self._wanted is None or self._has_flags:
+        if self._wanted is None or self.has_flags:
             return False
-        return all(key in self.findings.found for key in self._wanted)
+        return all(key in self.result.found for key in self._wanted)
 
-    def _adds(self, keys: frozenset[Key] | None) -> bool:
+    def adds(self, keys: frozenset[Key] | None) -> bool:
         """Could one of these keys still be of use?"""
-        return keys is None or any(key not in self.findings.found for key in keys)
+        return keys is None or any(key not in self.result.found for key in keys)
+
+    def _skeleton(self, traces: tuple[Trace, ...]) -> Skeleton:
+        key = tuple((trace.records, trace.ending, trace.contributions) for trace in traces)
+        skeleton = self._skeletons.get(key)
+        if skeleton is None:
+            self.meter.spend(CANDIDATE)
+            skeleton = Skeleton(self._problem.lowered, self.plan, traces, self.question.extents)
+            self._skeletons[key] = skeleton
+        return skeleton
 
     # ---- paths and values ----------------------------------------------------------------------------------
 
-    def _combinations(self) -> Iterator[tuple[tuple[Trace, ...], tuple[int, ...]]]:
-        """One trace per thread, such that every value read is written by some thread or initial; with path numbers."""
-        number: dict[tuple[Location, int], int] = {}
-        paths: dict[object, int] = {}
-        initial = 0
-        for where, value in self._problem.memory.initial.items():
-            initial |= 1 << number.setdefault((where, value), len(number))
-        threads: list[list[tuple[Trace, int, int, int]]] = []
-        for traces, standing in zip(self._problem.traces, self._problem.standing, strict=True):
-            rows = []
-            for trace in (*traces, *standing) if self._hangs else traces:
-                needs = gives = 0
-                for event, written in zip(trace.events, trace.values, strict=True):
-                    if event.cell is None or written is None:
-                        continue
-                    bit = 1 << number.setdefault((event.cell.location, written), len(number))
-                    if "R" in event.made.tags:
-                        needs |= bit
-                    else:
-                        gives |= bit
-                path = paths.setdefault((trace.events, trace.stand, trace.exited), len(paths))
-                rows.append((trace, path, needs, gives))
-            threads.append(rows)
-        later = [0] * (len(threads) + 1)
-        for at in range(len(threads) - 1, -1, -1):
+    def _combinations(self) -> Iterator[tuple[Trace, ...]]:
+        """One trace per thread, such that every byte read is written so by some thread or initially."""
+        parts = (self._problem.complete, self._problem.waiting, self._problem.stopped)
+        threads = [
+            [(trace, _Bytes.of(trace)) for trace in (*complete, *waiting, *stopped)]
+            for complete, waiting, stopped in zip(*parts, strict=True)
+        ]
+        number = self._needs([one for rows in threads for _, one in rows])
+        masks = [[(trace, one.reads_in(number), one.writes_in(number)) for trace, one in rows] for rows in threads]
+        later = [0] * (len(masks) + 1)
+        for at in range(len(masks) - 1, -1, -1):
             later[at] = later[at + 1]
-            for _, _, _, gives in threads[at]:
+            for _, _, gives in masks[at]:
                 later[at] |= gives
 
-        def extend(
-            at: int, chosen: tuple[Trace, ...], numbers: tuple[int, ...], needs: int, gives: int
-        ) -> Iterator[tuple[tuple[Trace, ...], tuple[int, ...]]]:
-            if at == len(threads):
-                yield chosen, numbers
+        def extend(at: int, chosen: tuple[Trace, ...], needs: int, given: int) -> Iterator[tuple[Trace, ...]]:
+            if at == len(masks):
+                yield chosen
                 return
-            for trace, path, more_needs, more_gives in threads[at]:
-                self._meter.spend(1)
-                all_needs, all_gives = needs | more_needs, gives | more_gives
-                if not all_needs & ~(all_gives | later[at + 1]):
-                    yield from extend(at + 1, (*chosen, trace), (*numbers, path), all_needs, all_gives)
+            for trace, more_needs, gives in masks[at]:
+                self.meter.spend(1)
+                if not (needs | more_needs) & ~(given | gives | later[at + 1]):
+                    yield from extend(at + 1, (*chosen, trace), needs | more_needs, given | gives)
 
-        for traces, numbers in extend(0, (), (), 0, initial):
-            self._meter.spend(CANDIDATE // 4)
-            if self._hangs and not any(trace.stand for trace in traces):
-                continue
-            if reductions_agree([one for trace in traces for one in trace.reductions]):
-                yield traces, numbers
+        for traces in extend(0, (), 0, 0):
+            self.meter.spend(CANDIDATE // 4)
+            yield traces
+
+    def _needs(self, traces: Sequence[_Bytes]) -> dict[_Written, int]:
+        """Numbers for what is read and only a write of the same bytes can give: not initial, nor put together."""
+        initial = self._problem.lowered.space.initial
+        places: dict[Instance, set[tuple[int, int]]] = {}
+        for one in traces:
+            for instance, first, size, _ in one.writes:
+                places.setdefault(instance, set()).add((first, size))
+        found: dict[_Written, int] = {}
+        for need in dict.fromkeys(need for one in traces for need in one.reads):
+            instance, first, size, value = need
+            apart = any(
+                (a, count) != (first, size) and a < first + size and first < a + count
+                for a, count in places.get(instance, ())
+            )
+            if not apart and initial(instance, first, size) != value:
+                found[need] = len(found)
+        return found
 
     def _possible(self, traces: tuple[Trace, ...]) -> frozenset[Key] | None:
         """The keys that some co could give this combination; None if there are too many to say."""
+        stopped = stopped_key(traces)
+        if stopped is not None:
+            return frozenset((stopped,))
+        if not all(trace.ending.complete for trace in traces):
+            return frozenset((WAITS,))
         registers = [trace.registers for trace in traces]
-        options = []
-        total = 1
-        for where in self._question.locations:
-            values = {
-                value
-                for trace in traces
-                for event, value in zip(trace.events, trace.values, strict=True)
-                if event.cell is not None and event.cell.location == where and value is not None
-            }
-            values.add(self._problem.memory.initial[where])
-            total *= len(values)
-            options.append(tuple(values))
-        if total > _MANY_FINALS:
-            return None
-        return frozenset(
-            self._question.key(registers, dict(zip(self._question.locations, values, strict=True)))
-            for values in product(*options)
-        )
+        if not self.question.extents:
+            return frozenset((self.question.key(registers, {}),))
+        return None
 
-    def _combination(self, traces: tuple[Trace, ...], paths: tuple[int, ...], keys: frozenset[Key] | None) -> None:
-        skeleton = self._skeletons.get(paths)
-        if skeleton is None:
-            self._meter.spend(CANDIDATE)
-            skeleton = Skeleton(
-                self._problem,
-                self._plan,
-                [one.events for one in traces],
-                [one.stand for one in traces],
-                [number for number, one in enumerate(traces) if one.exited],
-            )
-            self._skeletons[paths] = skeleton
-        values: list[int | None] = [self._problem.memory.initial[where] for where in self._problem.locations]
-        for trace in traces:
-            values.extend(trace.values)
-        _Combination(self, traces, skeleton, values, keys).run()
+
+_Written = tuple[Instance, int, int, int]
+"""Some bytes of an instance, and their value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """What a trace reads and writes: bytes with their values."""
+
+    reads: frozenset[_Written]
+    writes: frozenset[_Written]
+
+    def reads_in(self, number: dict[_Written, int]) -> int:
+        """What is read, as a mask of the numbers."""
+        return sum(1 << number[one] for one in self.reads if one in number)
+
+    def writes_in(self, number: dict[_Written, int]) -> int:
+        """What is written, as a mask of the numbers."""
+        return sum(1 << number[one] for one in self.writes if one in number)
+
+    @staticmethod
+    def of(trace: Trace) -> _Bytes:
+        reads: set[_Written] = set()
+        writes: set[_Written] = set()
+        for record, data in zip(trace.records, trace.values, strict=True):
+            if not isinstance(record, AccessRecord) or data is None:
+                continue
+            into = reads if record.access.side is Side.READ else writes
+            at = 0
+            for stretch in record.footprint.stretches:
+                if isinstance(stretch, Extent):
+                    size = min(record.footprint.scalar or stretch.size, stretch.size)
+                    for first in range(0, stretch.size, size):
+                        count = min(size, stretch.size - first)
+                        value = data >> (at + first) * 8 & (1 << count * 8) - 1
+                        into.add((stretch.instance, stretch.first + first, count, value))
+                at += stretch.size
+        return _Bytes(frozenset(reads), frozenset(writes))
 
 
 class _Combination:
     """The search below one combination of traces."""
 
     def __init__(
-        self,
-        search: Search,
-        traces: tuple[Trace, ...],
-        skeleton: Skeleton,
-        values: Sequence[int | None],
-        keys: frozenset[Key] | None,
+        self, search: Search, traces: tuple[Trace, ...], skeleton: Skeleton, keys: frozenset[Key] | None
     ) -> None:
         self.search = search
-        self.findings = search.findings
-        self.plan = search._plan
-        self.meter = search._meter
-        self.question = search._question
+        self.result = search.result
+        self.plan = search.plan
+        self.meter = search.meter
+        self.question = search.question
         self.traces = traces
         self.registers = [trace.registers for trace in traces]
         self.skeleton = skeleton
         self.shape = skeleton.shape
-        self.event_values = values
+        self.values = skeleton.frame.values_of(traces)
         self.keys = keys
-        self.blames = keys is None or True in keys
+        self.ended = all(trace.ending.complete for trace in traces)
+        self.stopped = stopped_key(traces)
+        self.blames = self.ended and (keys is None or True in keys)
 
     def run(self) -> None:
         choices = []
         for read in self.skeleton.reads:
-            where = self.skeleton.events[read].location
-            assert where is not None
-            value = self.event_values[read]
-            writes = self.skeleton.writes[where]
-            choices.append([write for write in writes if self.event_values[write] == value])
+            cell = self.skeleton.frame.events[read].point.cell
+            assert cell is not None
+            choices.append([write for write in self.skeleton.writes[cell] if self.values[write] == self.values[read]])
         if not all(choices):
             return
         for variant in self.skeleton.variants(self.meter):
@@ -242,11 +257,11 @@ class _Combination:
 
     def _useful(self) -> bool:
         """Is there still something that this combination could add?"""
-        return self.search._has_flags or self.search._adds(self.keys)
+        return self.search.has_flags or self.search.adds(self.keys)
 
     def _refused(self, failed: frozenset[str]) -> bool:
-        if failed and self.blames and True not in self.findings.found:
-            self.findings.blamed.add(failed)
+        if failed and self.blames and True not in self.result.found:
+            self.result.blamed.add(failed)
         return bool(failed)
 
     def _failed(self, stage: int, values: Values) -> frozenset[str]:
@@ -256,7 +271,7 @@ class _Combination:
         for test in self.plan.stages[stage].axioms:
             if not test.holds(values, self.shape):
                 failed.append(test.check.name)
-                if not self.blames or True in self.findings.found:
+                if not self.blames or True in self.result.found:
                     break
         return frozenset(failed)
 
@@ -266,8 +281,8 @@ class _Combination:
             values[slot] = matrix
 
     def _prepare(self, stage: int, values: Values) -> None:
-        for run in self.plan.stages[stage].prepare:
-            run(values, self.shape)
+        for compute in self.plan.stages[stage].prepare:
+            compute(values, self.shape)
 
     def _try_rf(self, variant: Variant, rf: int) -> None:
         values = variant.values
@@ -286,59 +301,70 @@ class _Combination:
             if not self._useful():
                 return
 
-    def _try_co(
-        self, variant: Variant, values: Values, rf: int, order: int, raised: list[tuple[Test, list[tuple[int, int]]]]
-    ) -> None:
+    def _try_co(self, variant: Variant, values: Values, rf: int, order: int, raised: Raised) -> None:
         """Look for consistent co's; only until nothing new can come of them."""
         news = any(self._new(test, pairs) for test, pairs in raised)
         late_flags = bool(self.plan.stages[3].flags)
         for co, last in self.skeleton.coherence.choices(partial(self._alive, values)):
-            if not (late_flags or news or self.search._adds(self.keys)):
+            if not (late_flags or news or self.search.adds(self.keys)):
                 return
             endings = self._endings(last)
-            if not (late_flags or news or any(key not in self.findings.found for key, _ in endings)):
+            if not (late_flags or news or any(key not in self.result.found for key, _ in endings)):
                 self.meter.spend(CANDIDATE // 20)
                 continue
             self._set(values, "co", co)
             if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
                 continue
+            everything = raised + self._raised(3, values)
             candidate = Candidate(self.traces, self.skeleton, variant, rf, order, co, {})
-            for test, pairs in raised + self._raised(3, values):
-                self._record(candidate, test, pairs)
+            if self.stopped is None:
+                for test, pairs in everything:
+                    self._record(candidate, test, pairs)
             news = False
             for key, memory in endings:
-                if key not in self.findings.found:
-                    found = Candidate(self.traces, self.skeleton, variant, rf, order, co, memory)
-                    self.findings.found[key] = found
+                if key == WAITS and any(test.check.name in self.search.undefined for test, _ in everything):
+                    continue
+                if key is True:
+                    self.result.with_condition.update(test.check.name for test, _ in everything)
+                if key not in self.result.found:
+                    self.result.found[key] = Candidate(self.traces, self.skeleton, variant, rf, order, co, memory)
 
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
-        """Can a co between these be consistent? Axioms that only more (less) co hurts judge the least (greatest)."""
-        for co, hurt in ((least, MORE), (greatest, LESS)):
+        """Can a co between these be consistent? Axioms that only more (less) co breaks judge the least (greatest)."""
+        for co, breaks in ((least, MORE), (greatest, LESS)):
             axioms = self.plan.stages[3].axioms
-            if not any(test.harm == hurt for test in axioms):
+            if not any(test.broken_by == breaks for test in axioms):
                 continue
             self.meter.spend(CANDIDATE)
             self._set(values, "co", co)
-            failed = {test.check.name for test in axioms if not test.holds(values, self.shape) and test.harm == hurt}
+            failed = {
+                test.check.name for test in axioms if test.broken_by == breaks and not test.holds(values, self.shape)
+            }
             if self._refused(frozenset(failed)):
                 return False
         return True
 
-    def _endings(self, last: dict[Location, int]) -> list[tuple[Key, dict[Location, int]]]:
-        """The final states of a candidate as far as the question looks at them: one maximal write per location."""
-        endings = []
-        for chosen in product(*(bits(last[where]) for where in self.question.locations)):
+    def _endings(self, last: dict[Cell, int]) -> list[tuple[Key, dict[Cell, int]]]:
+        """The keys of a candidate: of its final states as far as the question looks at them, or of how it stops."""
+        if self.stopped is not None:
+            return [(self.stopped, {})]
+        if not self.ended:
+            return [(WAITS, {})]
+        cells = [cell for extent in self.question.extents for cell in self.skeleton.frame.cutting.cells(extent)]
+        asked = [cell for cell in dict.fromkeys(cells) if cell in last]
+        endings: list[tuple[Key, dict[Cell, int]]] = []
+        for chosen in product(*(bits(last[cell]) for cell in asked)):
             memory = {}
-            for where, write in zip(self.question.locations, chosen, strict=True):
-                value = self.event_values[write]
+            for cell, write in zip(asked, chosen, strict=True):
+                value = self.values[write]
                 assert value is not None
-                memory[where] = value
+                memory[cell] = value
             endings.append((self.question.key(self.registers, memory), memory))
         return endings
 
     # ---- flags ---------------------------------------------------------------------------------------------
 
-    def _raised(self, stage: int, values: Values) -> list[tuple[Test, list[tuple[int, int]]]]:
+    def _raised(self, stage: int, values: Values) -> Raised:
         """The flags of a stage that are raised, with the pairs that they report."""
         raised = []
         for test in self.plan.stages[stage].flags:
@@ -346,7 +372,7 @@ class _Combination:
                 raised.append((test, self._pairs(test, values[test.slot])))
         return raised
 
-    def _pairs(self, test: Test, body: int) -> list[tuple[int, int]]:
+    def _pairs(self, test: PlannedCheck, body: int) -> list[tuple[int, int]]:
         """The pairs of a raised flag; see Evaluation.flags."""
         check, shape = test.check, self.shape
         if not check.negated:
@@ -359,28 +385,31 @@ class _Combination:
             body &= shape.inverse(shape.closure(body))
         return [divmod(bit, shape.count) for bit in bits(body)]
 
-    def _new(self, test: Test, pairs: Sequence[tuple[int, int]]) -> bool:
+    def _new(self, test: PlannedCheck, pairs: Sequence[tuple[int, int]]) -> bool:
         name = test.check.name
-        known = self.findings.flags
-        return name not in self.findings.raised or any(self._key(name, pair) not in known for pair in pairs)
+        if self.ended and name not in self.result.with_condition:
+            return True
+        return name not in self.result.raised or any(self._key(name, pair) not in self.result.flags for pair in pairs)
 
-    def _record(self, candidate: Candidate, test: Test, pairs: Sequence[tuple[int, int]]) -> None:
+    def _record(self, candidate: Candidate, test: PlannedCheck, pairs: Sequence[tuple[int, int]]) -> None:
         name = test.check.name
-        self.findings.raised[name] = None
+        self.result.raised.setdefault(name, candidate)
         for pair in pairs:
-            self.findings.flags.setdefault(self._key(name, pair), (candidate, *pair))
+            self.result.flags.setdefault(self._key(name, pair), (candidate, *pair))
 
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
-        events = self.skeleton.events
-        return name, frozenset((position(events[pair[0]]), position(events[pair[1]])))
+        frame = self.skeleton.frame
+        return name, frozenset(position(frame, frame.events[one]) for one in pair)
 
 
-def position(event: ExecutionEvent) -> Position:
+def position(frame: Frame, event: ConcreteEvent) -> Position:
     """Where an event comes from, the same in all executions."""
-    if event.thread is None or event.step is None:
-        assert event.location is not None
-        return ("initial", event.location)
-    return (event.thread, event.step, event.part)
+    record = frame.record_of(event)
+    if record is None:
+        assert event.point.cell is not None
+        return ("initial", event.point.cell.instance)
+    side = record.access.side if isinstance(record, AccessRecord) else None
+    return (record.name.thread, record.name.step, record.name.part, side)
 
 
 def smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ def _added(build: Builder, old: Value, value: Value, condition: Value | None) ->
 def _respond(build: Builder, here: Here, parts: _Parts, number: int, part: Respond) -> None:
     """The response of a try_cancel: one choice, written to every receiver."""
     success = build.logic.var(f"success(v{here.visit})")
-    build.requests[here.visit] = success
+    build.requests[here.visit] = (number, success)
     value = Value(Cases({0: -success, part.success: success}))
     start = len(build.events)
     for region in part.regions:

@@ -100,7 +100,7 @@ class Builder:
         self.beyond: list[Beyond] = []
         self.commits: list[CommitMark] = []
         self.reductions: list[Reduction] = []
-        self.requests: dict[int, int] = {}
+        self.requests: dict[int, tuple[int, int]] = {}
         self.footprints: dict[Edges, int] = {}
         self.copies: list[Copied] = []
         self.faulted = [FALSE] * len(lowered.programs)

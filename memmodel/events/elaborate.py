@@ -138,15 +138,15 @@ def _uneven(graph: EventGraph) -> bool:
     orders: dict[int, list[tuple[object, Half]]] = {}
     for event in halves:
         assert event.thread is not None
-        orders.setdefault(event.thread, []).append((event.resource, event.half))
+        orders.setdefault(event.thread, []).append((event.barrier, event.half))
     users: dict[object, set[int]] = {}
     for event in halves:
         assert event.thread is not None
-        users.setdefault(event.resource, set()).add(event.thread)
+        users.setdefault(event.barrier, set()).add(event.thread)
     for event in halves:
         needed = _threads_of(graph, event) if event.count is None else event.count
         if event.count is None or event.count >= 0:
-            if needed != len(users[event.resource]):
+            if needed != len(users[event.barrier]):
                 return True
     for using in users.values():
         # All that use it do the same, in the same order, as syncs: then none of them is left alone.
@@ -161,11 +161,11 @@ def _uneven(graph: EventGraph) -> bool:
 
 def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
     """How many threads of the test are in the domain of a barrier."""
-    from memmodel.events.objects import resource_of
+    from memmodel.events.objects import barrier_of
 
-    resource = event.resource
+    barrier = event.barrier
     return sum(
-        resource_of(resource.domain, resource.key, thread.place, number) == resource
+        barrier_of(barrier.domain, barrier.key, thread.place, number) == barrier
         for number, thread in enumerate(graph.lowered.test.threads)
     )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from memmodel.base.labels import Action, Domain, Half, Label
-from memmodel.base.points import Point
+from memmodel.base.labels import Action, Half, Label
+from memmodel.base.points import BarrierId, Point
 from memmodel.events.values import NO_DEPS, Deps, Value
 from memmodel.isa.ops import Track
 from memmodel.isa.program import LoweredTest
@@ -82,26 +82,12 @@ class MemoryEvent(Event):
         return self.point.cell
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """A barrier: its domain, which CTA, warp or cluster it is in, and its number there."""
-
-    domain: Domain
-    where: tuple[object, ...]
-    key: tuple[int, ...]
-
-    @property
-    def text(self) -> str:
-        number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
-        return f"{self.domain.value} barrier{number}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarrierEvent(Event):
     """Half of a barrier. `count`: arrivals of a generation; None: all threads of the domain; negative: however many."""
 
     half: Half
-    resource: Resource
+    barrier: BarrierId
     count: int | None
 
 
@@ -210,7 +196,7 @@ class EventGraph:
 
     `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
     exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its visit,
-    the formula of its success. `footprints`: memory is cut at their
+    the part that responds and the formula of its success. `footprints`: memory is cut at their
     ends, and at those of their scalars, when the formula holds.
     """
 
@@ -227,7 +213,7 @@ class EventGraph:
     beyond: list[Beyond]
     commits: list[CommitMark]
     reductions: list[Reduction]
-    requests: dict[int, int]
+    requests: dict[int, tuple[int, int]]
     footprints: dict[Edges, int]
     copies: list[Copied]
     cells: Cells

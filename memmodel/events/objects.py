@@ -7,9 +7,10 @@ decides are one for each possibility. What an object or a barrier answers is for
 from __future__ import annotations
 
 from memmodel.base.labels import Action, Domain, Half
+from memmodel.base.points import BarrierId
 from memmodel.events.accesses import targets
 from memmodel.events.builder import Builder, Here
-from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Reduction, Resource, StuckAt
+from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Reduction, StuckAt
 from memmodel.events.values import Cases, Value, merge_deps, select
 from memmodel.isa.ops import AtBarrier, Combine, Expr, OnObject, WaitForGroups
 from memmodel.logic import TRUE
@@ -17,14 +18,14 @@ from memmodel.memory.bytes import Cell
 from memmodel.ptx import Place
 
 
-def resource_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> Resource:
+def barrier_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:
     """The barrier that a thread at a place means."""
     if domain is Domain.CLUSTER:
-        return Resource(domain, place.cluster_id, key)
+        return BarrierId(domain, place.cluster_id, key)
     if domain is Domain.CTA:
-        return Resource(domain, place.cta_id, key)
+        return BarrierId(domain, place.cta_id, key)
     warp = ("thread", thread) if place.warp is None else ("warp", place.warp)
-    return Resource(domain, (*place.cta_id, warp), key)
+    return BarrierId(domain, (*place.cta_id, warp), key)
 
 
 def at_barrier(build: Builder, here: Here, op: AtBarrier) -> None:
@@ -49,7 +50,7 @@ def at_barrier(build: Builder, here: Here, op: AtBarrier) -> None:
             ctrl=here.control,
             visit=here.visit,
             half=op.label.half,
-            resource=resource_of(op.label.domain, key, here.thread.place, here.number),
+            barrier=barrier_of(op.label.domain, key, here.thread.place, here.number),
             count=count,
         )
         build.add(event)
@@ -68,7 +69,7 @@ def _arrived(build: Builder, here: Here, domain: Domain) -> tuple[int, ...]:
         if isinstance(event, BarrierEvent)
         and event.half is Half.ARRIVE
         and event.thread == here.number
-        and event.resource.domain is domain
+        and event.barrier.domain is domain
     ]
     own = [uid for uid in mine if build.events[uid].point.instruction == here.state.instruction]
     return tuple(own or mine)

@@ -171,6 +171,11 @@ class Starts:
         insort(known, at)
         return True
 
+    @property
+    def count(self) -> int:
+        """How many are known."""
+        return sum(len(known) for known in self._at.values())
+
     def next(self, instance: Instance, at: int) -> int:
         """The first byte after `at` where another matrix begins, or the end of the instance."""
         known = self._at.get(instance, [])

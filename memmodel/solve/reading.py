@@ -1,77 +1,147 @@
 """Read an execution out of a solver's valuation, in the terms that plain evaluation replays.
 
-In: EventGraph, Choices, Door (after SAT). Out: Choice, with the number of every event that runs.
+In: Query, Door (after SAT). Out: Choice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from memmodel.encode.choices import Choices
+from memmodel.base.labels import Action, Half
+from memmodel.concrete.records import RecordName
+from memmodel.encode.query import Query
 from memmodel.encode.relations import Rel
-from memmodel.enumeration import Choice
-from memmodel.enumeration.choice import EventId, ThreadEventId
 from memmodel.errors import InternalError
-from memmodel.events.graph import EventGraph
-from memmodel.isa.memory import Location
+from memmodel.events.graph import BarrierEvent, Event, EventGraph, MemoryEvent, ObjectEvent
+from memmodel.memory.bytes import Cell
+from memmodel.referee.choice import Choice, Place, Writer
 from memmodel.solve.door import Door
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """`choice`: the execution. `names`: uid of an event that runs -> how the choice names it."""
-
-    choice: Choice
-    names: dict[int, EventId]
-
-
-def read_execution(graph: EventGraph, choices: Choices, door: Door) -> Reading:
+def read_execution(query: Query, door: Door) -> Choice:
     """The execution that the solver found."""
-    names: dict[int, EventId] = {}
-    counts = [0] * len(graph.test.threads)
-    values: list[list[tuple[int, int, int]]] = [[] for _ in graph.test.threads]
-    for event in graph.events:
-        if event.thread is None:
-            names[event.uid] = ("init", next(iter(event.at(graph.logic))))
-        elif door.holds(event.runs):
-            names[event.uid] = (event.thread, counts[event.thread])
-            counts[event.thread] += 1
-            if event.is_read and event.value is not None:
-                values[event.thread].append((event.uid, 0, event.value.number(door.holds)))
-    for reduction in graph.reductions:
-        if door.holds(reduction.runs):
-            thread = graph.events[reduction.wait].thread
-            if thread is None:
-                raise InternalError("a reduction outside every thread")
-            values[thread].append((reduction.wait, 1, _pick(reduction.result, door)))
-    rf = tuple((a, _in_thread(b)) for a, b in _edges(choices.rf, names, door))
-    co = tuple(pair for pair in _edges(choices.co, names, door) if pair[0][0] != "init")
-    fences = tuple((_in_thread(a), _in_thread(b)) for a, b in _edges(choices.sync_fence, names, door))
-    groups = tuple(
-        frozenset(_in_thread(names[uid]) for uid, formula in group.items() if uid in names and door.holds(formula))
-        for more, group in choices.groups
-        if door.holds(more)
-    )
-    results: list[list[int]] = [[] for _ in graph.test.threads]
-    seen: list[tuple[ThreadEventId, int]] = []
-    for event in graph.events:
-        if event.mbarrier is not None and event.thread is not None and event.uid in names:
-            told = (event.mbarrier.result, event.mbarrier.pending)
-            results[event.thread] += [_pick(cases, door) for cases in told if cases is not None]
-            if event.uid in choices.mbarriers.tests:
-                seen.append((_in_thread(names[event.uid]), _pick(choices.mbarriers.tests[event.uid], door)))
-    mbar = tuple(
-        (location, tuple(_in_thread(names[uid]) for uid in uids))
-        for location, uids in choices.mbarriers.order(door.holds).items()
-    )
-    finals: list[tuple[Location, EventId]] = []
-    for location, writes in choices.chosen_finals():
-        finals.append((location, names[_pick(writes, door)]))
-    reads = tuple(tuple(value for _, _, value in sorted(found)) for found in values)
-    choice = Choice(
-        reads, rf, co, fences, groups, tuple(finals), tuple(tuple(found) for found in results), mbar, tuple(seen)
-    )
-    return Reading(choice, names)
+    return _Reader(query, door).choice()
+
+
+class _Reader:
+    def __init__(self, query: Query, door: Door) -> None:
+        self.query = query
+        self.graph: EventGraph = query.graph
+        self.door = door
+        self.visits = self._visits()
+        self.running = {event.uid: event for event in self.graph.events if door.holds(event.runs)}
+
+    def _visits(self) -> dict[int, RecordName]:
+        """The name of every step that is executed: how often its thread executed it before."""
+        times: dict[tuple[int, int], int] = {}
+        names = {}
+        for number, visit in enumerate(self.graph.visits):
+            if self.door.holds(visit.runs):
+                key = (visit.thread, visit.step)
+                names[number] = RecordName(visit.thread, visit.step, times.get(key, 0))
+                times[key] = times.get(key, 0) + 1
+        return names
+
+    def name(self, event: Event) -> RecordName:
+        """How a choice names the record of an event."""
+        assert event.visit is not None
+        visit = self.visits[event.visit]
+        return RecordName(visit.thread, visit.step, visit.time, event.part)
+
+    def writer(self, event: Event) -> Writer:
+        return None if event.visit is None else self.name(event)
+
+    def choice(self) -> Choice:
+        base, door = self.query.base, self.door
+        return Choice(
+            tuple(self._values()),
+            self._answers(),
+            tuple(
+                (self.writer(a), self.name(b), a.cell)
+                for a, b in self._edges(base.communication.rf)
+                if isinstance(a, MemoryEvent)
+            ),
+            tuple(
+                (self.name(a), self.name(b), a.cell)
+                for a, b in self._edges(base.communication.co)
+                if isinstance(a, MemoryEvent) and a.visit is not None
+            ),
+            tuple((self.name(a), self.name(b)) for a, b in self._edges(base.communication.sync_fence)),
+            {
+                self.name(event): _pick(base.barriers.generations[event.uid], door)
+                for event in self.running.values()
+                if isinstance(event, BarrierEvent) and event.half is Half.ARRIVE
+            },
+            tuple(self._orders()),
+            self._seen(),
+            tuple(self._finals()),
+            self._waiting(),
+        )
+
+    def _values(self) -> Iterator[tuple[RecordName, Cell, int]]:
+        for event in self.running.values():
+            if isinstance(event, MemoryEvent) and event.uid in self._readers and event.value.known is not None:
+                yield self.name(event), event.cell, event.value.known.number(self.door.holds)
+
+    @property
+    def _readers(self) -> set[int]:
+        return {read.uid for read in self.query.base.communication.reads}
+
+    def _answers(self) -> dict[RecordName, tuple[int, ...]]:
+        found: dict[RecordName, tuple[int, ...]] = {}
+        for event in self.running.values():
+            if isinstance(event, ObjectEvent):
+                told = tuple(_pick(cases, self.door) for cases in (event.result, event.pending) if cases is not None)
+                if told:
+                    found[self.name(event)] = told
+        for reduction in self.graph.reductions:
+            if self.door.holds(reduction.runs):
+                found[self.visits[reduction.visit]] = (_pick(reduction.result, self.door),)
+        for visit, (part, success) in self.graph.requests.items():
+            if visit in self.visits:
+                name = self.visits[visit]
+                found[RecordName(name.thread, name.step, name.time, part)] = (int(self.door.holds(success)),)
+        return found
+
+    def _orders(self) -> Iterator[tuple[Cell, tuple[RecordName, ...]]]:
+        """For each object, its updates that run, in order."""
+        for cell, order in self.query.base.mbarriers.orders.items():
+            running = [i for i, update in enumerate(order.updates) if update.uid in self.running]
+            before = {i: sum(self.door.holds(order.earlier[j, i]) for j in running if i != j) for i in running}
+            if running:
+                ordered = sorted(running, key=before.__getitem__)
+                yield cell, tuple(self.name(order.updates[i]) for i in ordered)
+
+    def _seen(self) -> dict[RecordName, Place]:
+        found: dict[RecordName, Place] = {}
+        for event in self.running.values():
+            if isinstance(event, ObjectEvent) and event.action is Action.TEST:
+                order = self.query.base.mbarriers.orders[event.object]
+                life, over = next(
+                    place for place, formula in self.query.base.mbarriers.seen[event.uid].items() if self.door.holds(formula)
+                )
+                begun = order.updates[life] if life >= 0 else None
+                known = begun is not None and begun.uid in self.running
+                found[self.name(event)] = (self.name(begun) if begun is not None and known else None, over)
+        return found
+
+    def _finals(self) -> Iterator[tuple[Cell, Writer]]:
+        for cell, writes in self.query.base.communication.chosen_finals():
+            yield cell, self.writer(self.graph.events[_pick(writes, self.door)])
+
+    def _waiting(self) -> tuple[RecordName | None, ...]:
+        found: list[RecordName | None] = [None] * len(self.graph.lowered.programs)
+        for stuck in self.graph.stuck:
+            if self.door.holds(stuck.when):
+                found[stuck.thread] = self.visits[stuck.visit]
+        return tuple(found)
+
+    def _edges(self, rel: Rel) -> Iterator[tuple[Event, Event]]:
+        for a, row in enumerate(rel):
+            if a in self.running:
+                for b, formula in row.items():
+                    if b in self.running and self.door.holds(formula):
+                        yield self.running[a], self.running[b]
 
 
 def _pick(cases: dict[int, int], door: Door) -> int:
@@ -79,20 +149,3 @@ def _pick(cases: dict[int, int], door: Door) -> int:
         if door.holds(formula):
             return key
     raise InternalError("a value without a case")
-
-
-def _edges(rel: Rel, names: dict[int, EventId], door: Door) -> list[tuple[EventId, EventId]]:
-    return [
-        (names[a], names[b])
-        for a, row in enumerate(rel)
-        if a in names
-        for b, formula in row.items()
-        if b in names and door.holds(formula)
-    ]
-
-
-def _in_thread(name: EventId) -> ThreadEventId:
-    thread, number = name
-    if isinstance(thread, int) and isinstance(number, int):
-        return (thread, number)
-    raise InternalError("an initial write stands where a thread's event is needed")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Kind, Model, Name, Unary
-from memmodel.enumeration.execution import Execution, Rows, bits, pairs_of
+from memmodel.base.kinds import Kind
+from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
+from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.errors import InternalError
 
 Value = int | Rows
@@ -32,7 +33,7 @@ class Evaluation:
 
     def relation(self, name: str) -> Rows:
         """The relation of that name: the model's last definition of it, else a base relation; KeyError if neither."""
-        value = self.values[name] if name in self.values else self.execution.relations[name]
+        value = self.values[name] if name in self.values else self.execution.relation(name)
         if isinstance(value, int):
             raise KeyError(name)
         return value
@@ -130,8 +131,8 @@ class _Evaluator:
         if name.ref is not None:
             return self.values[name.ref]
         if name.kind is Kind.SET:
-            return self.execution.sets.get(name.name, 0)
-        return self.execution.relations[name.name]
+            return self.execution.set(name.name)
+        return self.execution.relation(name.name)
 
     def _unary(self, op: str, value: Value) -> Value:
         if op == "~":

@@ -1,10 +1,12 @@
-"""Whether more, or less, of a base relation can only hurt: then some choices need not be tried.
+"""Whether adding pairs to a base relation, or taking pairs away, can make a check fail: then some choices need not be tried.
 
-In: Model, name of a base relation. Out: for each check, what hurts it. An occurrence is positive if a larger relation
+In: Model, name of a base relation. Out: for each check, which of the two can. An occurrence is positive if a larger relation
 makes the whole larger, negative if it makes it smaller (below `~`, or right of `\\`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
 
@@ -15,27 +17,27 @@ MORE: _Signs = frozenset((1,))
 LESS: _Signs = frozenset((-1,))
 
 
-def harm(model: Model, name: str) -> dict[str, _Signs]:
+def effect_of_more(model: Model, name: str) -> dict[str, _Signs]:
     """For each check by name: can it stop holding when `name` grows (1), when it shrinks (-1), or either, or neither?
 
     A larger body can only hurt a check, and only help a negated one.
     """
     signs = definition_signs(model, name)
-    return {check.name: _harm(check, name, signs) for check in model.checks}
+    return {check.name: _effect(check, name, signs) for check in model.checks}
 
 
-def _harm(check: Check, name: str, signs: list[_Signs]) -> _Signs:
+def _effect(check: Check, name: str, signs: list[_Signs]) -> _Signs:
     body = _expr_signs(check.body, name, signs)
     return _flip(body) if check.negated else body
 
 
-def least_suffices(model: Model, name: str, flags: bool) -> bool:
-    """If a candidate is consistent, so is it with less of `name`, and raises no fewer flags (if these matter).
+def least_suffices(model: Model, name: str, flags: Sequence[str]) -> bool:
+    """If a candidate is consistent, so is it with less of `name`, and raises no fewer of these flags.
 
     A flag is raised when its check holds.
     """
-    hurt = harm(model, name)
-    return all(hurt[check.name] <= MORE for check in model.checks if flags or not check.flag)
+    effect = effect_of_more(model, name)
+    return all(effect[check.name] <= MORE for check in model.checks if not check.flag or check.name in flags)
 
 
 def definition_signs(model: Model, name: str) -> list[_Signs]:

@@ -1,0 +1,1 @@
+"""Threads run with numbers, and executions spelled out: what the enumeration engine and the referee share."""

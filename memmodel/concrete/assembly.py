@@ -1,0 +1,135 @@
+"""Barriers, mbarrier objects and waiting threads of one execution: what is left to decide once the threads have run.
+
+In: a trace for each thread, the frame of their events. Out: `Assembly`; and sentences that say what waiting threads lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from memmodel.base.labels import Access, Domain, Side
+from memmodel.base.points import BarrierId
+from memmodel.concrete.barriers import HalfEvent, Meeting, OneBarrier, WaitsFor, barriers_of, mixed
+from memmodel.concrete.execution import Frame, Rows, rows_of
+from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
+from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
+from memmodel.concrete.waiting import barrier_at
+from memmodel.memory.bytes import Cell, spell_bytes
+
+
+class Assembly:
+    """What an execution of these traces decides about barriers and objects."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.traces: Sequence[Trace] = frame.traces
+        self.halves = [
+            HalfEvent(events[0], thread, record.instruction, record)
+            for (thread, number), events in frame.of_record.items()
+            if isinstance(record := self.traces[thread].records[number], BarrierRecord)
+        ]
+        self.waiting = [one for thread in range(len(self.traces)) for one in self._waits_at_barrier(thread)]
+        self.barriers = barriers_of(frame.lowered, self.traces, self.halves, self.waiting)
+        self.contributions: list[tuple[int, Contribution]] = [
+            (frame.of_record[thread, one.arrive][0], one)
+            for thread, trace in enumerate(self.traces)
+            for one in trace.contributions
+        ]
+        self.last_round = frozenset(
+            event
+            for (thread, number), events in frame.of_record.items()
+            if (first := self.traces[thread].ending.first) is not None and number >= first
+            for event in events
+        )
+        self._mixed = rows_of(mixed(list(self.barriers.values())), frame.count)
+
+    def _waits_at_barrier(self, thread: int) -> list[tuple[BarrierId, WaitsFor]]:
+        """The barrier at which a thread waits for ever, if it does."""
+        ending = self.traces[thread].ending
+        if ending.end is not End.WAITS or ending.first is not None:
+            return []
+        if ending.arrive is not None:
+            record = self.traces[thread].records[ending.arrive]
+            assert isinstance(record, BarrierRecord)
+            return [(record.barrier, WaitsFor(thread, self.frame.of_record[thread, ending.arrive][0], None))]
+        place = self.frame.lowered.test.threads[thread].place
+        return [(barrier_at(Domain.CLUSTER, (0,), place, thread), WaitsFor(thread, None, ending.cluster))]
+
+    @cached_property
+    def objects(self) -> list[MbarrierUses]:
+        """The mbarrier objects that the execution uses."""
+        found: dict[Cell, list[ObjectUse]] = {}
+        for (thread, number), events in self.frame.of_record.items():
+            record = self.traces[thread].records[number]
+            if isinstance(record, ObjectRecord):
+                signal = record.issue is not None
+                order = self.traces[thread].records[record.issue].order if record.issue is not None else record.order
+                assert order is not None
+                found.setdefault(record.object, []).append(ObjectUse(events[0], thread, order, signal, record))
+        return [MbarrierUses(cell, uses, self.last_round) for cell, uses in found.items()]
+
+    # ---- base names that these choices decide --------------------------------------------------------------------
+
+    def sets(self, observed: Observed) -> dict[str, int]:
+        """The sets that the objects decide."""
+        return {"MBBAD": observed.bad, "MBSTALE": observed.stale, "MBLATER": observed.later}
+
+    def relations(self, meeting: Meeting, observed: Observed) -> dict[str, Rows]:
+        """The relations that barriers and objects decide."""
+        pairs = {
+            "syncbar": meeting.syncbar,
+            "samegen": meeting.samegen,
+            "genbefore": meeting.genbefore,
+            "mbar": observed.mbar,
+            "mbarobs": observed.mbarobs,
+            "mbarfr": observed.mbarfr,
+            "mbarnext": observed.mbarnext,
+        }
+        return {**{name: rows_of(its, self.frame.count) for name, its in pairs.items()}, "barmix": self._mixed}
+
+    def rests(self, rf: Rows, co: Rows) -> bool:
+        """Do the spin loops in which threads wait for ever read writes that nothing follows in co?"""
+        reads = [one for one in self.last_round if _reads(self.frame, one)]
+        return not any(rf[write] >> read & 1 and co[write] for read in reads for write in range(self.frame.count))
+
+    # ---- what is missing -------------------------------------------------------------------------------------------
+
+    def sentences(self, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> list[str]:
+        """For each thread that waits for ever, where, and what it waits for."""
+        found = []
+        for thread, trace in enumerate(self.traces):
+            if trace.ending.end is not End.WAITS:
+                continue
+            steps = self.frame.lowered.programs[thread].steps
+            span = steps[trace.ending.step].instruction.span
+            name = self.frame.lowered.test.threads[thread].name
+            where = f"{name} waits for ever at {span}" if span else f"{name} waits for ever"
+            missing = self._missing(thread, values, mbar, meeting)
+            found.append(f"{where}: {missing}" if missing else where)
+        return found
+
+    def _missing(self, thread: int, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> str:
+        """What a thread waits for: a barrier, or the first test or read of its last round."""
+        for barrier, who in self.waiting:
+            if who.thread == thread:
+                one: OneBarrier = self.barriers[barrier]
+                return one.text({e: n for e, n in meeting.generations.items()}, who)
+        for event in sorted(self.last_round):
+            point = self.frame.events[event].point
+            if point.thread != thread:
+                continue
+            record = self.frame.record_of(self.frame.events[event])
+            if isinstance(record, ObjectRecord):
+                uses = next(one for one in self.objects if one.cell == record.object)
+                return uses.missing(uses.chosen(mbar))
+            if _reads(self.frame, event) and point.cell is not None:
+                return f"{spell_bytes(point.cell.instance, point.cell.first, point.cell.size)} stays {values[event]}"
+        return ""
+
+
+def _reads(frame: Frame, event: int) -> bool:
+    label = frame.events[event].label
+    return isinstance(label, Access) and label.side is Side.READ
+
+

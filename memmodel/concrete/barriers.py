@@ -1,0 +1,325 @@
+"""Which arrivals make a generation of a barrier, and which waits they release (docs/executions.md, "Barriers").
+
+In: the barrier halves that the threads executed, in program order. Out: every way in which they can meet: the generation
+of each arrive half, and the relations that follow. Nothing if some wait that ended could not end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from memmodel.base.labels import Domain, Half
+from memmodel.base.points import BarrierId
+from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
+from memmodel.concrete.waiting import barrier_at
+from memmodel.errors import InternalError
+from memmodel.isa.program import LoweredTest
+
+Generations = dict[int, int]
+"""Event number of an arrive half -> number of its generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class HalfEvent:
+    """A barrier half as an event. `instruction`: a number that the halves of one instruction share."""
+
+    event: int
+    thread: int
+    instruction: int
+    record: BarrierRecord
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """A thread that waits for ever: for the generation of an arrive half, or for generation `cluster` of its cluster."""
+
+    thread: int
+    arrive: int | None
+    cluster: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """One way in which the halves can meet. Pairs of event numbers."""
+
+    generations: Generations
+    syncbar: list[tuple[int, int]]
+    samegen: list[tuple[int, int]]
+    genbefore: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadsOf:
+    """The threads in the domain of a barrier, and those of them that have exited."""
+
+    all: frozenset[int]
+    exited: frozenset[int]
+
+    @staticmethod
+    def barrier(lowered: LoweredTest, traces: Sequence[Trace], barrier: BarrierId) -> ThreadsOf:
+        inside = frozenset(
+            number
+            for number, thread in enumerate(lowered.test.threads)
+            if barrier_at(barrier.domain, barrier.key, thread.place, number) == barrier
+        )
+        return ThreadsOf(inside, frozenset(n for n in inside if traces[n].ending.end is End.EXIT))
+
+
+class OneBarrier:
+    """The halves of one barrier."""
+
+    def __init__(self, barrier: BarrierId, halves: Sequence[HalfEvent], threads: ThreadsOf) -> None:
+        self.barrier = barrier
+        self.threads = threads
+        self.arrives = [one for one in halves if one.record.half is Half.ARRIVE]
+        self.waits = [one for one in halves if one.record.half is Half.WAIT]
+        self._awaited = {one.instruction for one in self.waits}
+
+    # ---- generations ---------------------------------------------------------------------------------------
+
+    def needed(self, one: HalfEvent) -> int:
+        """How many arrivals a half asks for."""
+        return len(self.threads.all) if one.record.count is None else one.record.count
+
+    def assignments(self) -> Iterator[Generations]:
+        """Every choice of generations that the arrivals allow."""
+        if self._by_number():
+            seen: dict[int, int] = {}
+            found: Generations = {}
+            for one in self.arrives:
+                found[one.event] = seen.get(one.thread, 0)
+                seen[one.thread] = found[one.event] + 1
+            yield found
+            return
+        for assignment in self._extend(0, {}):
+            if self._first_come(assignment):
+                yield assignment
+
+    def _by_number(self) -> bool:
+        """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
+        as a generation takes use the barrier, each of them waiting whenever it arrives."""
+        counts = {one.record.count for one in self.arrives}
+        if counts <= {None} or all(count is not None and count < 0 for count in counts):
+            return True
+        return counts == {len({one.thread for one in self.arrives})} and all(
+            one.instruction in self._awaited for one in self.arrives
+        )
+
+    def _extend(self, at: int, chosen: Generations) -> Iterator[Generations]:
+        """Arrivals in order of threads: in no earlier generation than the thread's last one, behind a wait in a later."""
+        if at == len(self.arrives):
+            yield dict(chosen)
+            return
+        one = self.arrives[at]
+        before = [other for other in self.arrives[:at] if other.thread == one.thread]
+        least = 0
+        if before:
+            least = chosen[before[-1].event] + any(
+                wait.thread == one.thread and before[-1].event < wait.event < one.event for wait in self.waits
+            )
+        for number in range(least, len(self.arrives)):
+            chosen[one.event] = number
+            yield from self._extend(at + 1, chosen)
+        del chosen[one.event]
+
+    def _first_come(self, assignment: Generations) -> bool:
+        """No generation has more arrivals than it asks for, and none begins before the one before it is complete."""
+        last = max(assignment.values(), default=-1)
+        for number in range(last + 1):
+            members = self.members(assignment, number)
+            if not members or len(members) > max(self.needed(one) for one in members):
+                return False
+            if number < last and not self.complete(assignment, number):
+                return False
+        return True
+
+    def members(self, assignment: Generations, number: int) -> list[HalfEvent]:
+        """The arrivals of a generation."""
+        return [one for one in self.arrives if assignment[one.event] == number]
+
+    def full(self, members: Sequence[HalfEvent]) -> bool:
+        """Are there as many arrivals as any of them asks for?"""
+        return bool(members) and len(members) == max(self.needed(one) for one in members)
+
+    def gone(self, members: Sequence[HalfEvent]) -> frozenset[int]:
+        """The threads that have exited without arriving."""
+        return self.threads.exited - {one.thread for one in members}
+
+    def complete(self, assignment: Generations, number: int) -> bool:
+        """Is a generation full, or has every other thread of the domain exited?"""
+        members = self.members(assignment, number)
+        if not members:
+            return False
+        if any(one.record.count is not None and one.record.count < 0 for one in members):
+            return True
+        everyone = {one.thread for one in members} | self.gone(members) >= self.threads.all
+        if all(one.record.count is None for one in members):
+            return everyone
+        possible = all(self.needed(one) <= len(self.threads.all) for one in members)
+        return self.full(members) or (everyone and possible)
+
+    def awaited(self, assignment: Generations, wait: HalfEvent) -> int | None:
+        """The generation that a wait half waits for: that of its instruction, or in a cluster the one of its number."""
+        if self.barrier.domain is Domain.CLUSTER:
+            earlier = [one for one in self.waits if one.thread == wait.thread and one.event < wait.event]
+            return len(earlier)
+        own = [one for one in self.arrives if (one.thread, one.instruction) == (wait.thread, wait.instruction)]
+        return assignment[own[0].event] if own else None
+
+    # ---- who is released -------------------------------------------------------------------------------------
+
+    def released(self, assignment: Generations, waiting: Sequence[WaitsFor]) -> bool:
+        """Do all waits that ended wait for a complete generation, and do those that never end wait for no such?"""
+        for wait in self.waits:
+            number = self.awaited(assignment, wait)
+            if number is None or not self.complete(assignment, number):
+                return False
+        for one in waiting:
+            number = one.cluster if one.arrive is None else assignment.get(one.arrive)
+            if number is not None and self.complete(assignment, number):
+                return False
+        return True
+
+    def exits(self, assignment: Generations) -> list[tuple[int, int]]:
+        """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
+        found = []
+        for wait in self.waits:
+            number = self.awaited(assignment, wait)
+            members = [] if number is None else self.members(assignment, number)
+            explicit = any(one.record.count is not None for one in members)
+            if members and not (explicit and self.full(members)):
+                if not any(one.record.count is not None and one.record.count < 0 for one in members):
+                    found += [(thread, wait.event) for thread in self.gone(members)]
+        return found
+
+    def text(self, assignment: Generations, waiting: WaitsFor) -> str:
+        """What a thread waits for that waits for ever."""
+        number = waiting.cluster if waiting.arrive is None else assignment[waiting.arrive]
+        members = self.members(assignment, number or 0)
+        needed = max((self.needed(one) for one in members), default=len(self.threads.all))
+        came = len(members) + (len(self.gone(members)) if all(m.record.count is None for m in members) else 0)
+        return f"{self.barrier.text}: {came} of {needed} arrivals"
+
+
+def barriers_of(
+    lowered: LoweredTest, traces: Sequence[Trace], halves: Sequence[HalfEvent], waiting: Sequence[tuple[BarrierId, WaitsFor]]
+) -> dict[BarrierId, OneBarrier]:
+    """The barriers that an execution uses."""
+    found: dict[BarrierId, list[HalfEvent]] = {barrier: [] for barrier, _ in waiting}
+    for one in halves:
+        found.setdefault(one.record.barrier, []).append(one)
+    return {
+        barrier: OneBarrier(barrier, members, ThreadsOf.barrier(lowered, traces, barrier))
+        for barrier, members in found.items()
+    }
+
+
+def meetings(
+    barriers: dict[BarrierId, OneBarrier], halves: Sequence[HalfEvent], waiting: Sequence[tuple[BarrierId, WaitsFor]]
+) -> Iterator[Meeting]:
+    """Every way in which all halves can meet."""
+    options = []
+    for barrier, one in barriers.items():
+        stuck = [who for where, who in waiting if where == barrier]
+        options.append([chosen for chosen in one.assignments() if one.released(chosen, stuck)])
+    for choice in product(*options):
+        meeting = meet(list(barriers.values()), choice)
+        exits = [pair for one, chosen in zip(barriers.values(), choice, strict=True) for pair in one.exits(chosen)]
+        if _can_end(halves, meeting, exits):
+            yield meeting
+
+
+def meet(barriers: Sequence[OneBarrier], choice: Sequence[Generations]) -> Meeting:
+    """What follows from generations."""
+    meeting = Meeting({}, [], [], [])
+    for one, chosen in zip(barriers, choice, strict=True):
+        meeting.generations.update(chosen)
+        for wait in one.waits:
+            number = one.awaited(chosen, wait)
+            meeting.syncbar.extend(
+                (arrive.event, wait.event) for arrive in one.arrives if chosen[arrive.event] == number
+            )
+        for first in one.arrives:
+            for second in one.arrives:
+                if first is second:
+                    continue
+                if chosen[first.event] == chosen[second.event]:
+                    meeting.samegen.append((first.event, second.event))
+                elif chosen[first.event] < chosen[second.event]:
+                    meeting.genbefore.append((first.event, second.event))
+    return meeting
+
+
+def mixed(barriers: Sequence[OneBarrier]) -> list[tuple[int, int]]:
+    """barmix: arrive halves on one barrier that ask for different counts, or of which only one belongs to a .red."""
+    return [
+        (first.event, second.event)
+        for one in barriers
+        for first in one.arrives
+        for second in one.arrives
+        if first is not second
+        and (first.record.count, first.record.reduces) != (second.record.count, second.record.reduces)
+    ]
+
+
+def _can_end(halves: Sequence[HalfEvent], meeting: Meeting, exits: Sequence[tuple[int, int]]) -> bool:
+    """No wait ends before an arrival that it waits for, or the exit of a thread that does not arrive; and no arrival of a
+    generation comes before one of the generations before it."""
+    thread = {one.event: one.thread for one in halves}
+    after: dict[int, set[int]] = {one.event: set() for one in halves}
+    for first in halves:
+        for second in halves:
+            if first.thread == second.thread and first.event < second.event:
+                after[first.event].add(second.event)
+    for a, b in (*meeting.syncbar, *meeting.genbefore):
+        if thread[a] != thread[b]:
+            after[a].add(b)
+    for gone, wait in exits:
+        for one in halves:
+            if one.thread == gone and thread[wait] != gone:
+                after[one.event].add(wait)
+    waiting = dict.fromkeys(after, 0)
+    for following in after.values():
+        for event in following:
+            waiting[event] += 1
+    ready = [event for event, count in waiting.items() if count == 0]
+    ended = 0
+    while ready:
+        ended += 1
+        for event in after[ready.pop()]:
+            waiting[event] -= 1
+            if waiting[event] == 0:
+                ready.append(event)
+    return ended == len(after)
+
+
+def reductions_agree(
+    contributions: Sequence[tuple[int, Contribution]], barriers: dict[BarrierId, OneBarrier], meeting: Meeting
+) -> bool:
+    """Is what each thread took from a barrier reduction the combination of what its generation put in?
+
+    `contributions`: each with the event of its arrive half.
+    """
+    values = {event: one.value for event, one in contributions}
+    for event, one in contributions:
+        number = meeting.generations[event]
+        home = next(b for b in barriers.values() if any(arrive.event == event for arrive in b.arrives))
+        inputs = [values.get(arrive.event, 0) for arrive in home.arrives if meeting.generations[arrive.event] == number]
+        if one.result != combined(one.op, inputs):
+            return False
+    return True
+
+
+def combined(op: str, values: Sequence[int]) -> int:
+    """barrier.cta.red over predicates: how many are true (popc), whether all are (and), whether any is (or)."""
+    true = sum(1 for value in values if value)
+    match op:
+        case "popc":
+            return true
+        case "and":
+            return int(true == len(values))
+        case "or":
+            return int(true > 0)
+    raise InternalError(f"no barrier reduction '{op}'")

@@ -1,0 +1,323 @@
+"""Asynchronous instructions of one thread, with numbers: the issue, then its parts in order.
+
+In: an IssueAsync step, a run. Out: records. An instruction with a bad address does nothing; one whose tensor map says a
+bad address has read that map, and does nothing more (docs/executions.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memmodel.base.labels import Action
+from memmodel.concrete.accessing import locate, packed, scalar_size
+from memmodel.concrete.meter import STEP
+from memmodel.concrete.records import AccessRecord, ObjectRecord
+from memmodel.concrete.state import Issuing, Run, RunState
+from memmodel.concrete.waiting import tracked
+from memmodel.isa.arith import apply
+from memmodel.isa.ops import (
+    AsyncRead,
+    AsyncWrite,
+    Gather,
+    IssueAsync,
+    Part,
+    Region,
+    Respond,
+    Scatter,
+    SignalPart,
+    Track,
+    Update,
+    region_exprs,
+    registers_of,
+)
+from memmodel.isa.uses import part_expressions
+from memmodel.memory.bytes import BadFootprint, Cell, Footprint
+from memmodel.ptx import UNTYPED
+
+if TYPE_CHECKING:
+    from memmodel.base.labels import Access
+    from memmodel.concrete.runner import Runner
+
+
+def issue(runner: Runner, state: RunState, op: IssueAsync, run: Run) -> bool:
+    """The instruction, or as much of it as is left after the last of its reads; False if states go on from there."""
+    if state.issuing is None:
+        inner = _inner(op)
+        if not _all_good(runner, state, [one for part in op.parts for one in _regions(part) if not _uses(one, inner)]):
+            return True
+        addr, data = _dependencies(state, op, inner)
+        made = runner.plain(state, op.label, addr=addr, data=data)
+        state.issuing = Issuing(op, state.add(made))
+    while state.ended is None and len(state.issuing.records) < len(op.parts):
+        part = op.parts[len(state.issuing.records)]
+        if isinstance(part, Gather | AsyncRead | Update | Respond):
+            return _ask(runner, state, part, run)
+        if isinstance(part, SignalPart):
+            _signal(runner, state, part)
+        else:
+            _write(runner, state, part)
+    state.issuing = None
+    return True
+
+
+def _inner(op: IssueAsync) -> frozenset[str]:
+    """The temporaries that parts of the instruction read into."""
+    return frozenset(name for part in op.parts if isinstance(part, AsyncRead) for name in part.registers if name)
+
+
+def _regions(part: Part) -> list[Region]:
+    return list(part.regions) if isinstance(part, Respond) else [part.region]
+
+
+def _uses(region: Region, names: frozenset[str]) -> bool:
+    return any(registers_of(expr) & names for expr in region_exprs(region))
+
+
+def _all_good(runner: Runner, state: RunState, regions: list[Region]) -> bool:
+    """Are all these regions somewhere? If not, the thread stops here."""
+    for region in regions:
+        where, addr = locate(runner, state, region)
+        if isinstance(where, BadFootprint):
+            runner.fault(state, where.text, addr)
+            return False
+    return True
+
+
+def _dependencies(state: RunState, op: IssueAsync, inner: frozenset[str]) -> tuple[int, int]:
+    """The addr and data dependencies of an issue: those of its parts, except on what other parts read."""
+    addr = data = 0
+    for part in op.parts:
+        places = {expr for region in _regions(part) for expr in region_exprs(region)}
+        for expr in part_expressions(part):
+            mask = 0
+            for name in registers_of(expr) - inner:
+                mask |= state.depends.get(name, 0)
+            if expr in places:
+                addr |= mask
+            else:
+                data |= mask
+    return addr, data
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _record(
+    runner: Runner,
+    state: RunState,
+    label: Access,
+    footprint: Footprint,
+    addr: int,
+    data: tuple[int, ...] = (0,),
+    tracks: frozenset[Track] = frozenset(),
+    *,
+    half_of: int | None = None,
+    copies: int | None = None,
+    refused: bool = False,
+) -> AccessRecord:
+    issuing = state.issuing
+    assert issuing is not None
+    return AccessRecord(
+        name=runner.name(state, len(issuing.records)),
+        label=label,
+        order=None,
+        instruction=state.instructions,
+        issue=issuing.issue,
+        addr=addr,
+        ctrl=state.control(),
+        footprint=footprint,
+        data=data,
+        half_of=half_of,
+        copies=copies,
+        refused=refused,
+        tracks=tracks,
+    )
+
+
+def _ask(runner: Runner, state: RunState, part: Gather | AsyncRead | Update | Respond, run: Run) -> bool:
+    """A part that gets an answer: one successor for each."""
+    assert state.issuing is not None
+    if isinstance(part, Respond):
+        name = runner.name(state, len(state.issuing.records))
+        for success in reversed(run.oracle.success(name)):
+            after = state.copy()
+            _respond(runner, after, part, part.success if success else 0)
+            run.pending.append(after)
+        return False
+    where, addr = locate(runner, state, part.region)
+    assert isinstance(where, Footprint), "bad addresses are refused before"
+    label = part.read if isinstance(part, Update) else part.label
+    record = _record(runner, state, label, where, addr, tracks=part.tracks)
+    for data in reversed(run.oracle.read(record.name, where)):
+        run.meter.spend(STEP)
+        after = state.copy()
+        number = after.add(record, data)
+        if isinstance(part, Update):
+            _update(runner, after, part, record, number, data)
+        elif isinstance(part, AsyncRead):
+            _into_temporaries(after, part, where, number, data)
+        assert after.issuing is not None
+        after.issuing.records.append(number)
+        if isinstance(part, AsyncRead):
+            names = frozenset(name for name in part.registers if name)
+            later = after.issuing.op.parts[len(after.issuing.records) :]
+            _all_good(runner, after, [one for other in later for one in _regions(other) if _uses(one, names)])
+        run.pending.append(after)
+    return False
+
+
+def _into_temporaries(state: RunState, part: AsyncRead, where: Footprint, number: int, data: int) -> None:
+    """Each scalar into its temporary, or the sum of the declared elements into one."""
+    guard, state.guard = state.guard, 0
+    if part.sums:
+        (register,) = part.registers
+        if register is not None:
+            state.set(register, _sum(where, data), state.token(number, 0, where.size))
+    else:
+        size = scalar_size(where)
+        for k, register in enumerate(part.registers):
+            if register is not None:
+                value = data >> k * size * 8 & (1 << size * 8) - 1
+                state.set(register, value, state.token(number, k * size, size))
+    state.guard = guard
+
+
+def _sum(where: Footprint, data: int) -> int:
+    """The sum of the declared elements of what was read."""
+    total = at = 0
+    for extent in where.extents:
+        unit = extent.instance.unit
+        for first in range(at, at + extent.size, unit):
+            size = min(unit, at + extent.size - first)
+            total += data >> first * 8 & (1 << size * 8) - 1
+        at += extent.size
+    return UNTYPED.wrap(total)
+
+
+def _update(runner: Runner, state: RunState, part: Update, read: AccessRecord, number: int, data: int) -> None:
+    """The write half of a reduction: every scalar becomes op(scalar, the scalar that the source part read)."""
+    assert state.issuing is not None
+    source = state.issuing.records[part.source]
+    assert source is not None
+    given = state.values[source]
+    assert given is not None
+    size = part.type.width // 8
+    mask = (1 << size * 8) - 1
+    values, depends = [], []
+    for first in range(0, read.footprint.size, size):
+        old, new = data >> first * 8 & mask, given >> first * 8 & mask
+        values.append(apply(part.op, (old, new), part.type))
+        depends.append(state.token(number, first, size) | state.token(source, first, size))
+    made = _record(
+        runner, state, part.write, read.footprint, read.addr, tuple(depends), part.tracks, half_of=number
+    )
+    state.add(made, packed(values, size))
+
+
+def _respond(runner: Runner, state: RunState, part: Respond, response: int) -> None:
+    """The response, written to every receiver."""
+    assert state.issuing is not None
+    made = []
+    for region in part.regions:
+        where, addr = locate(runner, state, region)
+        assert isinstance(where, Footprint), "bad addresses are refused before"
+        made.append((_record(runner, state, part.label, where, addr, refused=not response), response))
+    state.issuing.records.append(len(state.records))
+    for record, value in made:
+        state.add(record, value)
+
+
+def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite) -> None:
+    """The bytes that a Gather read, or values."""
+    assert state.issuing is not None
+    if isinstance(part, Scatter) and part.when is not None and not runner.value(part.when, state):
+        state.issuing.records.append(None)
+        return
+    where, addr = locate(runner, state, part.region)
+    assert isinstance(where, Footprint), "bad addresses are refused before"
+    if isinstance(part, Scatter):
+        source = state.issuing.records[part.source]
+        assert source is not None
+        data = state.values[source]
+        assert data is not None
+        depends = (state.depend(part.when),)
+        record = _record(runner, state, part.label, where, addr, depends, part.tracks, copies=source)
+        value = data & (1 << where.size * 8) - 1
+    else:
+        record, value = _values(runner, state, part, where, addr)
+    state.issuing.records.append(state.add(record, value))
+
+
+def _values(
+    runner: Runner, state: RunState, part: AsyncWrite, where: Footprint, addr: int
+) -> tuple[AccessRecord, int]:
+    """Values to scalars; one value to all columns; a value added to what was in each column."""
+    assert state.issuing is not None
+    size = scalar_size(where)
+    scalars = where.size // size
+    given = [runner.value(value, state) for value in part.values]
+    depends = [state.depend(value) for value in part.values]
+    if len(given) == 1:
+        given, depends = given * scalars, depends * scalars
+    if part.adds_to is not None:
+        source = state.issuing.records[part.adds_to]
+        assert source is not None
+        old = state.values[source]
+        assert old is not None
+        adds = part.adds_if is None or runner.value(part.adds_if, state) != 0
+        for k in range(scalars):
+            depends[k] |= state.token(source, k * size, size) | state.depend(part.adds_if)
+            if adds:
+                given[k] = UNTYPED.wrap(given[k] + (old >> k * size * 8 & (1 << size * 8) - 1))
+    half_of = len(state.records) - 1 if part.rmw else None
+    record = _record(runner, state, part.label, where, addr, tuple(depends), part.tracks, half_of=half_of)
+    return record, packed(given[:scalars], size)
+
+
+def _signal(runner: Runner, state: RunState, part: SignalPart) -> None:
+    """A complete-tx or an arrive-on."""
+    issuing = state.issuing
+    assert issuing is not None
+    if part.when is not None and not runner.value(part.when, state):
+        issuing.records.append(None)
+        return
+    where, addr = locate(runner, state, part.region)
+    assert isinstance(where, Footprint), "bad addresses are refused before"
+    extent = where.extents[0]
+    size = 0
+    if part.bytes is not None:
+        size = runner.value(part.bytes, state)
+    elif part.bytes_of is not None:
+        source = state.records[issuing.records[part.bytes_of] or 0]
+        assert isinstance(source, AccessRecord)
+        size = source.footprint.size
+    completes = {number for one in part.of for number in _records_of(state, issuing.records[one])}
+    if part.tracks is not None:
+        completes |= {number for number in tracked(state, part.tracks) if number < issuing.issue}
+    action = part.label.action
+    record = ObjectRecord(
+        name=runner.name(state, len(issuing.records)),
+        label=part.label,
+        order=None,
+        instruction=state.instructions,
+        issue=issuing.issue,
+        addr=addr,
+        ctrl=state.control(),
+        object=Cell(extent.instance, extent.first, extent.size),
+        action=action,
+        count=1 if action is Action.ARRIVE else 0,
+        bytes=size,
+        data=state.depend(part.when, part.bytes),
+        completes=frozenset(completes),
+    )
+    issuing.records.append(state.add(record))
+
+
+def _records_of(state: RunState, first: int | None) -> list[int]:
+    """A part's records: one, but for a reduction's two halves, and the receivers of a response."""
+    if first is None:
+        return []
+    found = [first]
+    while found[-1] + 1 < len(state.records) and state.records[found[-1] + 1].name == state.records[first].name:
+        found.append(found[-1] + 1)
+    return found

@@ -1,0 +1,321 @@
+"""Counting on mbarrier objects, exactly.
+
+In: the operations on one object that run, by event number. Out: every order of its updates, walked update by update;
+what each test may see; the relations and sets that follow. docs/executions.md, "mbarrier objects", defines all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memmodel.base.labels import Action
+from memmodel.concrete.meter import STEP, Meter
+from memmodel.concrete.records import ObjectRecord
+from memmodel.errors import InternalError
+from memmodel.litmus.objects import MAX_ARRIVALS
+from memmodel.memory.bytes import Cell
+
+START = -1
+"""The life of an object that no init has begun."""
+
+View = tuple[int, int]
+"""What a test sees: the life that the object is in (the event of its init, or START), and how many phases are over."""
+
+Views = dict[int, View]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectUse:
+    """One operation of an execution on an object. `order`: its place in program order; a signal has that of its issue."""
+
+    event: int
+    thread: int
+    order: int
+    signal: bool
+    record: ObjectRecord
+
+    def precedes(self, other: ObjectUse) -> bool:
+        """Does the thread put this one first: in program order, or before the issue of a signal?"""
+        return self.thread == other.thread and not self.signal and self.order < other.order
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """An object between two updates. `over`: phases over. `pending`: arrivals that the phase still needs.
+
+    `expected`: those that the next phase needs. `tx`: bytes still to come. `live`: initialised and not invalidated.
+    """
+
+    over: int = 0
+    pending: int = 0
+    expected: int = 0
+    tx: int = 0
+    live: bool = False
+    life: int = START
+
+    def after(self, use: ObjectUse) -> tuple[Counts, bool]:
+        """The object after an update, and whether the update broke its rules."""
+        update = use.record
+        if update.action is Action.INIT:
+            return Counts(0, update.count, update.count, 0, True, use.event), self.live
+        if not self.live:
+            return self, True
+        if update.action is Action.INVAL:
+            return replace(self, live=False), False
+        pending, expected, tx = self.pending, self.expected, self.tx
+        match update.action:
+            case Action.ARRIVE:
+                tx += update.bytes
+                pending -= update.count
+                if update.drop:
+                    expected = max(0, expected - update.count)
+            case Action.PENDING:
+                pending += update.count
+            case Action.EXPECT_TX:
+                tx += update.bytes
+            case _:
+                tx -= update.bytes
+        bad = pending < 0 or pending > MAX_ARRIVALS or abs(tx) > MAX_ARRIVALS
+        pending = max(0, pending)
+        if pending == 0 and tx == 0:
+            return replace(self, over=self.over + 1, pending=expected, expected=expected, tx=0), bad or update.no_complete
+        return replace(self, pending=pending, expected=expected, tx=tx), bad
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWalk:
+    """One order of the updates of an object, with the counts before each and after all."""
+
+    order: tuple[ObjectUse, ...]
+    counts: tuple[Counts, ...]
+    bad: frozenset[int] = frozenset()
+
+    def extended(self, use: ObjectUse) -> ObjectWalk | None:
+        """One more update. None if the object would answer otherwise than this run assumed; invalid, it answers 0."""
+        now, wanted = self.counts[-1], use.record
+        over, pending = (now.over, now.pending) if now.live else (0, 0)
+        if wanted.result not in (None, over) or wanted.pending not in (None, pending):
+            return None
+        after, bad = now.after(use)
+        return ObjectWalk((*self.order, use), (*self.counts, after), self.bad | {use.event} if bad else self.bad)
+
+    def counted(self, number: int) -> bool:
+        """Did update `number` of the order change anything?"""
+        return self.order[number].record.action is Action.INIT or self.counts[number].live
+
+
+class MbarrierUses:
+    """One mbarrier object in one execution. `waiting`: tests by which a thread waits for ever: they see the last state."""
+
+    def __init__(self, cell: Cell, uses: Sequence[ObjectUse], waiting: frozenset[int] = frozenset()) -> None:
+        self.cell = cell
+        self._waiting = waiting
+        self.updates = [one for one in uses if one.record.updates]
+        self.tests = [one for one in uses if not one.record.updates]
+        declared = cell.instance.arrivals
+        start = Counts() if declared is None else Counts(0, declared, declared, 0, True)
+        self._start = ObjectWalk((), (start,))
+        inits = [one for one in self.updates if one.record.action is Action.INIT]
+        self._first = inits[0] if len(inits) == 1 and declared is None else None
+        self._never = declared is None and not inits
+        self._before = {
+            one.event: frozenset(other.event for other in self.updates if self.precedes(other, one))
+            for one in self.updates
+        }
+
+    def precedes(self, first: ObjectUse, second: ObjectUse) -> bool:
+        """Does one update come before the other in every order? A single init comes first, but for its own thread's."""
+        if self._first is not None and first is self._first and first is not second:
+            return not second.precedes(first)
+        return first.precedes(second)
+
+    # ---- orders --------------------------------------------------------------------------------------------
+
+    def walk(self, order: Sequence[int]) -> ObjectWalk | None:
+        """The updates in a given order of event numbers; None if that is no order they can have."""
+        uses = {one.event: one for one in self.updates}
+        if sorted(order) != sorted(uses):
+            return None
+        walk: ObjectWalk | None = self._start
+        done: set[int] = set()
+        for event in order:
+            if walk is None or not self._before[event] <= done:
+                return None
+            walk = walk.extended(uses[event])
+            done.add(event)
+        return walk
+
+    def walks(self, meter: Meter) -> Iterator[ObjectWalk]:
+        """Every order of the updates, in which each answers as its thread was told."""
+        return self._continue(self._start, frozenset(), meter)
+
+    def possible(self, meter: Meter) -> bool:
+        """Is there an order, and something to see in it, that answers everything as the threads were told?"""
+        return any(True for walk in self.walks(meter) for _ in self.sightings(walk))
+
+    def _continue(self, walk: ObjectWalk, done: frozenset[int], meter: Meter) -> Iterator[ObjectWalk]:
+        meter.spend(STEP)
+        if len(done) == len(self.updates):
+            yield walk
+            return
+        for use in self.updates:
+            if use.event not in done and self._before[use.event] <= done:
+                longer = walk.extended(use)
+                if longer is not None:
+                    yield from self._continue(longer, done | {use.event}, meter)
+
+    # ---- tests ---------------------------------------------------------------------------------------------
+
+    def fits(self, walk: ObjectWalk, seen: Mapping[int, View]) -> bool:
+        """Can the tests have seen this, and do they yield what their threads were told?"""
+        return any(
+            all(found[test.event] == seen.get(test.event) for test in self.tests) for found in self.sightings(walk)
+        )
+
+    def sightings(self, walk: ObjectWalk) -> Iterator[Views]:
+        """Everything that the tests may see, along the order in which their threads make them."""
+        lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
+        options = [[view for view in self._views(walk, test) if self._answers(test, view)] for test in self.tests]
+
+        def extend(number: int, seen: Views) -> Iterator[Views]:
+            if number == len(self.tests):
+                yield dict(seen)
+                return
+            test = self.tests[number]
+            for view in options[number]:
+                place = (lives.index(view[0]), view[1])
+                earlier = [seen[other.event] for other in self.tests[:number] if other.precedes(test)]
+                if all((lives.index(life), over) <= place for life, over in earlier):
+                    seen[test.event] = view
+                    yield from extend(number + 1, seen)
+                    del seen[test.event]
+
+        return extend(0, {})
+
+    def _answers(self, test: ObjectUse, view: View) -> bool:
+        return test.record.answer(view[1]) == test.record.result
+
+    def _views(self, walk: ObjectWalk, test: ObjectUse) -> list[View]:
+        """The states that a test can see, for what its own thread updates; the last one if the thread waits for ever."""
+        low, high = 0, len(walk.order)
+        for number, update in enumerate(walk.order):
+            if not walk.counted(number) or update.record.action is Action.INVAL:
+                continue
+            first = self._first is not None and update is self._first and not test.precedes(update)
+            if update.precedes(test) or first:
+                low = max(low, number + 1)
+            elif test.precedes(update):
+                high = min(high, number)
+        if test.event in self._waiting:
+            low = max(low, len(walk.order))
+        return list(dict.fromkeys((one.life, one.over) for one in walk.counts[low : high + 1]))
+
+    def missing(self, walk: ObjectWalk) -> str:
+        """What the phase that the object ends in still needs."""
+        last = walk.counts[-1]
+        if self._never:
+            return f"{self.cell} is never initialised"
+        if not last.live:
+            return f"{self.cell} phase {last.over}: the object is no longer valid"
+        inside = [
+            number
+            for number in range(len(walk.order))
+            if walk.counted(number) and (walk.counts[number].life, walk.counts[number].over) == (last.life, last.over)
+        ]
+        begun = next(n for n, one in enumerate(walk.counts) if (one.life, one.over) == (last.life, last.over) and one.live)
+        updates = [walk.order[number].record for number in inside]
+        raised = sum(one.count for one in updates if one.action is Action.PENDING)
+        came = sum(one.bytes for one in updates if one.action is Action.COMPLETE_TX)
+        needed = sum(one.bytes for one in updates if one.action in (Action.ARRIVE, Action.EXPECT_TX))
+        total = walk.counts[begun].pending + raised
+        text = f"{self.cell} phase {last.over}: {total - last.pending} of {total} arrivals"
+        return f"{text}, {came} of {needed} bytes" if came or needed else text
+
+    def chosen(self, mbar: Sequence[int]) -> ObjectWalk:
+        """The order of the updates that `mbar`, as rows, describes."""
+        walk = self.walk(sorted((one.event for one in self.updates), key=lambda event: -mbar[event].bit_count()))
+        if walk is None:
+            raise InternalError(f"mbar gives no order of the operations on {self.cell}")
+        return walk
+
+    # ---- what follows --------------------------------------------------------------------------------------
+
+    def bad(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
+        """Events that break the object's rules, or use it before it is initialised or when it is no more."""
+        yield from walk.bad
+        for test in self.tests:
+            life, _ = seen[test.event]
+            ended = [
+                use
+                for number, use in enumerate(walk.order)
+                if use.record.action is Action.INVAL and walk.counts[number].life == life and use.precedes(test)
+            ]
+            if ended or (life == START and self.cell.instance.arrivals is None):
+                yield test.event
+
+
+@dataclass(slots=True)
+class Observed:
+    """What the orders chosen for all objects say: pairs of event numbers, and masks of events."""
+
+    mbar: list[tuple[int, int]]
+    mbarobs: list[tuple[int, int]]
+    mbarfr: list[tuple[int, int]]
+    mbarnext: list[tuple[int, int]]
+    bad: int = 0
+    stale: int = 0
+    later: int = 0
+
+
+def observe(chosen: Iterable[tuple[MbarrierUses, ObjectWalk, Views]]) -> Observed:
+    """The relations and sets of the orders and sightings chosen."""
+    found = Observed([], [], [], [])
+    for one, walk, seen in chosen:
+        order = [use.event for use in walk.order]
+        found.mbar += [(first, second) for number, first in enumerate(order) for second in order[number + 1 :]]
+        for event in one.bad(walk, seen):
+            found.bad |= 1 << event
+        for number, use in enumerate(walk.order):
+            before = walk.counts[number]
+            counts = use.record.action not in (Action.INIT, Action.INVAL) and before.live
+            found.later |= (counts and before.over > 0) << use.event
+        for test in one.tests:
+            _relate(found, walk, test, seen[test.event])
+    return found
+
+
+def _relate(found: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -> None:
+    """What one test observes, and what comes after it."""
+    life, over = view
+    lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
+    if test.record.state is not None and over - test.record.state > 1:
+        found.stale |= 1 << test.event
+    for number, use in enumerate(walk.order):
+        if not walk.counted(number) or use.record.action is Action.INVAL:
+            continue
+        before, after = walk.counts[number], walk.counts[number + 1]
+        init = use.record.action is Action.INIT
+        mine = after.life == life
+        if test.record.result and mine and (over > 0 if init else before.over < over):
+            found.mbarobs.append((use.event, test.event))
+        if test.record.result and mine and not init and before.over == over:
+            found.mbarnext.append((test.event, use.event))
+        if (mine and not init and after.over > over) or lives.index(after.life) > lives.index(life):
+            found.mbarfr.append((test.event, use.event))
+
+
+def observations(objects: Sequence[MbarrierUses], meter: Meter) -> Iterator[Observed]:
+    """Every choice of orders and sightings for all objects."""
+
+    def extend(number: int, chosen: tuple[tuple[MbarrierUses, ObjectWalk, Views], ...]) -> Iterator[Observed]:
+        if number == len(objects):
+            yield observe(chosen)
+            return
+        one = objects[number]
+        for walk in one.walks(meter):
+            for seen in one.sightings(walk):
+                yield from extend(number + 1, (*chosen, (one, walk, seen)))
+
+    if all(one.possible(meter) for one in objects):
+        yield from extend(0, ())

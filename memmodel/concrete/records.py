@@ -1,0 +1,190 @@
+"""What one thread leaves behind when it runs alone.
+
+In: nothing. Out: the `Record` types, `Trace`. Where the values that it read came from, and what memory looks like between
+its accesses, is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from memmodel.base.labels import Access, Action, Half, Label
+from memmodel.base.points import BarrierId, Range
+from memmodel.isa.ops import Track
+from memmodel.memory.bytes import Cell, Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class RecordName:
+    """How two engines speak of a record: the n-th time (from 0) that its thread executes a step, and which part of it."""
+
+    thread: int
+    step: int
+    time: int
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Some bytes that a thread has read: bytes first … first+size of the data of a record. Values depend on them."""
+
+    record: int
+    first: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What a step, or a part of one, did.
+
+    `order`: its place in program order, None for a part. `instruction`: a number for this execution of its instruction.
+    `issue`: for a part, the record of its issue. `addr`, `ctrl`: masks over the tokens of the trace.
+    """
+
+    name: RecordName
+    label: Label = field(compare=False)
+    order: int | None
+    instruction: int
+    issue: int | None = None
+    addr: int = 0
+    ctrl: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainRecord(Record):
+    """A fence, an issue, a mark. `data`: of an issue. `range`: the bytes that it names."""
+
+    data: int = 0
+    range: Range | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRecord(Record):
+    """A read or write of a footprint; its value is in the trace.
+
+    `data`: what each scalar depends on, or one mask for all. `half_of`: for the write of an atomic operation, the record
+    of its read. `copies`: the record whose bytes this one writes. `refused`: the response of a request that failed.
+    """
+
+    footprint: Footprint
+    data: tuple[int, ...] = (0,)
+    half_of: int | None = None
+    copies: int | None = None
+    refused: bool = False
+    tracks: frozenset[Track] = field(default=frozenset(), compare=False)
+
+    @property
+    def access(self) -> Access:
+        assert isinstance(self.label, Access)
+        return self.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarrierRecord(Record):
+    """Half of a barrier. `count` None: every thread of the domain; negative: however many arrive."""
+
+    half: Half
+    barrier: BarrierId
+    count: int | None
+    data: int = 0
+    reduces: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectRecord(Record):
+    """An operation on an mbarrier object. `result`: what a test yields, or the state that an arrive returns.
+
+    `pending`: the count that an arrive puts into a register. `completes`: the records whose end a signal tells of.
+    """
+
+    object: Cell
+    action: Action
+    count: int = 0
+    bytes: int = 0
+    drop: bool = False
+    parity: int | None = None
+    state: int | None = None
+    result: int | None = None
+    pending: int | None = None
+    no_complete: bool = False
+    data: int = 0
+    completes: frozenset[int] = frozenset()
+
+    @property
+    def updates(self) -> bool:
+        return self.action is not Action.TEST
+
+    @property
+    def done(self) -> bool:
+        """Is it a test that yielded 1?"""
+        return self.action is Action.TEST and self.result == 1
+
+    def answer(self, over: int) -> int:
+        """What a test yields that sees so many phases over."""
+        if self.parity is not None:
+            return int(over % 2 != self.parity % 2)
+        return int(self.state is not None and over > self.state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRecord(Record):
+    """A wait for groups: the records whose end it tells of."""
+
+    completes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a thread put into a barrier reduction, and what it took the result to be. `arrive`: the record of its half."""
+
+    arrive: int
+    op: str
+    value: int
+    result: int
+
+
+class End(Enum):
+    """How a trace ends."""
+
+    REACHED = "the end of the thread"
+    EXIT = "ret or exit"
+    FAULT = "a bad address"
+    WAITS = "a wait that never ends"
+    CUT = "a loop beyond the bound"
+    BEYOND = "something that is not modelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How and where a trace ends. `step`, `time`: for the last three, the step and how often it was executed before.
+
+    `first`: the first record of the round of a spin loop that a thread waits in. `arrive`: the record of the arrive half of the barrier that it waits at; `cluster`: how many wait
+    halves of barrier.cluster are behind it. `reason`: of BEYOND.
+    """
+
+    end: End = End.REACHED
+    step: int = 0
+    time: int = 0
+    first: int | None = None
+    arrive: int | None = None
+    cluster: int | None = None
+    reason: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Does the thread count as ended?"""
+        return self.end in (End.REACHED, End.EXIT, End.FAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One run of a thread: records (apart from values, which make `values`), registers at the end, how it ends."""
+
+    records: tuple[Record, ...]
+    values: tuple[int | None, ...]
+    tokens: tuple[Token, ...]
+    registers: Mapping[str, int]
+    contributions: tuple[Contribution, ...]
+    ending: Ending

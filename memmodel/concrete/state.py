@@ -1,0 +1,160 @@
+"""A thread in the middle of a run, and who answers it.
+
+In: nothing. Out: `RunState`, `Oracle`, `Run`. An oracle says what a read, a test or a reduction may return; with several
+answers the run goes on once for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import Contribution, Ending, Record, RecordName, Token, Trace
+from memmodel.isa.ops import Const, Expr, IssueAsync, Track, registers_of
+from memmodel.memory.bytes import Cell, Footprint
+
+
+class Oracle(Protocol):
+    """Answers that a thread may get; the more likely ones first."""
+
+    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+        """Values of the data of a read, as one number."""
+
+    def test(self, name: RecordName, object: Cell) -> Sequence[int]:
+        """Results of a test of an mbarrier object: 0 or 1."""
+
+    def phases(self, name: RecordName, object: Cell) -> Sequence[int]:
+        """States that an arrive may return."""
+
+    def pending(self, name: RecordName, object: Cell) -> Sequence[int]:
+        """Arrivals that may be pending before an arrive."""
+
+    def reduction(self, name: RecordName, op: str) -> Sequence[int]:
+        """Results of a barrier reduction."""
+
+    def success(self, name: RecordName) -> Sequence[int]:
+        """Whether a try_cancel succeeds: 0 or 1."""
+
+
+@dataclass(slots=True)
+class Issuing:
+    """An asynchronous instruction whose parts are being made: its issue, and for each part its record."""
+
+    op: IssueAsync
+    issue: int
+    records: list[int | None] = field(default_factory=list)
+
+    def copy(self) -> Issuing:
+        return Issuing(self.op, self.issue, self.records.copy())
+
+
+@dataclass(slots=True)
+class RunState:
+    """A thread in the middle of a run.
+
+    `depends`: register -> mask over `tokens`. `times`: how often each step was executed. `rounds`: of each loop.
+    `heads`: where the records of the present round of a loop begin. `groups`: each group that was closed: its name, and
+    the number of records before its end. `failed`: spin loops of which a failed round was kept. `dropped`: the run came to a round that is not kept.
+    """
+
+    registers: dict[str, int]
+    depends: dict[str, int] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    values: list[int | None] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
+    contributions: list[Contribution] = field(default_factory=list)
+    groups: list[tuple[Track, int]] = field(default_factory=list)
+    times: dict[int, int] = field(default_factory=dict)
+    rounds: dict[int, int] = field(default_factory=dict)
+    heads: dict[int, int] = field(default_factory=dict)
+    failed: frozenset[int] = frozenset()
+    at: int = 0
+    visits: int = 0
+    instructions: int = 0
+    instruction: int | None = None
+    enabled: bool = True
+    ctrl: int = 0
+    guard: int = 0
+    issuing: Issuing | None = None
+    ended: Ending | None = None
+    dropped: bool = False
+
+    def copy(self) -> RunState:
+        return RunState(
+            self.registers.copy(),
+            self.depends.copy(),
+            self.records.copy(),
+            self.values.copy(),
+            self.tokens.copy(),
+            self.contributions.copy(),
+            self.groups.copy(),
+            self.times.copy(),
+            self.rounds.copy(),
+            self.heads.copy(),
+            self.failed,
+            self.at,
+            self.visits,
+            self.instructions,
+            self.instruction,
+            self.enabled,
+            self.ctrl,
+            self.guard,
+            None if self.issuing is None else self.issuing.copy(),
+            self.ended,
+            self.dropped,
+        )
+
+    def add(self, record: Record, value: int | None = None) -> int:
+        """One more record; its number."""
+        self.records.append(record)
+        self.values.append(value)
+        return len(self.records) - 1
+
+    def token(self, record: int, first: int, size: int) -> int:
+        """The mask of some bytes that were read."""
+        token = Token(record, first, size)
+        if token in self.tokens:
+            return 1 << self.tokens.index(token)
+        self.tokens.append(token)
+        return 1 << len(self.tokens) - 1
+
+    def set(self, register: str, value: int, depends: int) -> None:
+        """register := value, depending on the guard too."""
+        self.registers[register] = value
+        self.depends[register] = depends | self.guard
+
+    def depend(self, *exprs: Expr | None) -> int:
+        """What some expressions depend on."""
+        mask = 0
+        for expr in exprs:
+            if expr is not None and not isinstance(expr, Const):
+                for name in registers_of(expr):
+                    mask |= self.depends.get(name, 0)
+        return mask
+
+    def control(self) -> int:
+        """What the execution of the current step depends on."""
+        return self.ctrl | self.guard
+
+
+@dataclass(slots=True)
+class Runs:
+    """The traces of one thread."""
+
+    traces: list[Trace] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all states of one run share: who answers, who counts, what was found, what is left to do.
+
+    `waits`: also keep traces of a thread that waits for ever.
+    """
+
+    oracle: Oracle
+    meter: Meter
+    runs: Runs
+    pending: list[RunState]
+    waits: bool

@@ -1,0 +1,165 @@
+"""Barriers, mbarrier objects and groups of one thread, with numbers.
+
+In: a step, a run. Out: records; one successor for each answer that an object or a reduction may give.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memmodel.base.labels import Action, Domain, Half
+from memmodel.base.points import BarrierId
+from memmodel.concrete.accessing import locate
+from memmodel.concrete.meter import STEP
+from memmodel.concrete.records import AccessRecord, BarrierRecord, Contribution, End, Ending, ObjectRecord, WaitRecord
+from memmodel.concrete.state import Run, RunState
+from memmodel.isa.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
+from memmodel.memory.bytes import BadFootprint, Cell
+from memmodel.ptx import Place
+
+if TYPE_CHECKING:
+    from memmodel.concrete.runner import Runner
+
+
+def barrier_at(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:
+    """The barrier with that key as a thread at a place means it."""
+    if domain is Domain.CTA:
+        return BarrierId(domain, place.cta_id, key)
+    if domain is Domain.CLUSTER:
+        return BarrierId(domain, place.cluster_id, key)
+    own = ("thread", thread) if place.warp is None else ("warp", place.warp)
+    return BarrierId(domain, (*place.cta_id, own), key)
+
+
+def at_barrier(runner: Runner, state: RunState, op: AtBarrier, run: Run) -> bool:
+    """One half of a barrier; in front of a wait half the thread may wait for ever."""
+    key = tuple(runner.value(part, state) for part in op.key)
+    asked = None if op.count is None else runner.value(op.count, state)
+    barrier = barrier_at(op.label.domain, key, runner.place, runner.number)
+    if op.label.half is Half.WAIT and run.waits:
+        runner.keep(state.copy(), run, _waits_at(state, barrier))
+    state.add(
+        BarrierRecord(
+            name=runner.name(state),
+            label=op.label,
+            order=state.visits,
+            instruction=state.instructions,
+            ctrl=state.control(),
+            half=op.label.half,
+            barrier=barrier,
+            count=asked or None,
+            data=state.depend(*op.key, op.count),
+            reduces=op.label.reduces,
+        )
+    )
+    return True
+
+
+def _waits_at(state: RunState, barrier: BarrierId) -> Ending:
+    """The thread waits for ever for the generation of its instruction's arrive half, or, in a cluster, of that number."""
+    if barrier.domain is Domain.CLUSTER:
+        waits = [
+            one
+            for one in state.records
+            if isinstance(one, BarrierRecord) and one.barrier == barrier and one.half is Half.WAIT
+        ]
+        return Ending(End.WAITS, state.at, state.times.get(state.at, 0), cluster=len(waits))
+    return Ending(End.WAITS, state.at, state.times.get(state.at, 0), arrive=len(state.records) - 1)
+
+
+def combine(runner: Runner, state: RunState, op: Combine, run: Run) -> bool:
+    """One successor for each result of a reduction. The two records before it are the halves of its barrier."""
+    value = runner.value(op.value, state)
+    for result in reversed(run.oracle.reduction(runner.name(state), op.op)):
+        run.meter.spend(STEP)
+        after = state.copy()
+        after.contributions.append(Contribution(len(after.records) - 2, op.op, value, result))
+        after.set(op.register, result, after.depend(op.value))
+        runner.leave_step(after)
+        run.pending.append(after)
+    return False
+
+
+def wait_for_groups(runner: Runner, state: RunState, op: WaitForGroups) -> None:
+    """A wait for groups of asynchronous operations."""
+    if op.pending is None:
+        completes = tracked(state, op.track)
+    else:
+        ends = [end for track, end in state.groups if track is op.track]
+        closed = len(ends) - runner.value(op.pending, state)
+        completes = tracked(state, op.track, ends[closed - 1]) if closed > 0 else frozenset()
+    if op.sources_only:
+        completes = frozenset(one for one in completes if _is_source(state, one))
+    state.add(
+        WaitRecord(
+            name=runner.name(state),
+            label=op.label,
+            order=state.visits,
+            instruction=state.instructions,
+            ctrl=state.control(),
+            completes=completes,
+        )
+    )
+
+
+def _is_source(state: RunState, number: int) -> bool:
+    record = state.records[number]
+    return isinstance(record, AccessRecord) and record.access.role is not None
+
+
+def tracked(state: RunState, track: Track, end: int | None = None) -> frozenset[int]:
+    """The parts of that name among the first `end` records."""
+    return frozenset(
+        number
+        for number, record in enumerate(state.records[:end])
+        if isinstance(record, AccessRecord) and track in record.tracks
+    )
+
+
+def on_object(runner: Runner, state: RunState, op: OnObject, run: Run) -> bool:
+    """An operation on an mbarrier object; one successor for each answer that it may give, if it gives any."""
+    where, addr = locate(runner, state, op.region)
+    if isinstance(where, BadFootprint):
+        runner.fault(state, where.text, addr)
+        return True
+    extent = where.extents[0]
+    numbers = [
+        None if expr is None else runner.value(expr, state) for expr in (op.count, op.bytes, op.parity, op.state)
+    ]
+    count, size, parity, token = numbers
+    made = {
+        "name": runner.name(state),
+        "label": op.label,
+        "order": state.visits,
+        "instruction": state.instructions,
+        "addr": addr,
+        "data": state.depend(op.count, op.bytes, op.parity, op.state),
+        "ctrl": state.control(),
+        "object": Cell(extent.instance, extent.first, extent.size),
+        "action": op.label.action,
+        "count": count or 0,
+        "bytes": size or 0,
+        "drop": op.drop,
+        "parity": parity,
+        "state": token,
+        "no_complete": op.no_complete,
+    }
+    record = ObjectRecord(**made)  # type: ignore[arg-type]
+    results: tuple[int | None, ...] = (None,)
+    if op.register is not None:
+        ask = run.oracle.test if op.label.action is Action.TEST else run.oracle.phases
+        results = tuple(ask(record.name, record.object))
+    pendings: tuple[int | None, ...] = (None,)
+    if op.pending is not None:
+        pendings = tuple(run.oracle.pending(record.name, record.object))
+    for result in reversed(results):
+        for pending in reversed(pendings):
+            run.meter.spend(STEP)
+            after = state.copy()
+            number = after.add(ObjectRecord(**{**made, "result": result, "pending": pending}))  # type: ignore[arg-type]
+            for register, answer in ((op.register, result), (op.pending, pending)):
+                if register is not None and answer is not None:
+                    after.set(register, answer, after.token(number, 0, 1))
+            runner.leave_step(after)
+            run.pending.append(after)
+    return False

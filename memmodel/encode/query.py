@@ -1,0 +1,119 @@
+"""A test and a model as formulas: everything that a solver is asked about one test.
+
+In: LoweredTest, Model, loop bound, terms. Out: `Query`. One encoding answers every question: what ends, what hangs, what
+flags report, what goes beyond the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memmodel.cat.syntax import Model
+from memmodel.encode.base import BaseFormulas
+from memmodel.encode.condition import FinalState
+from memmodel.encode.model import ModelFormulas
+from memmodel.encode.relations import Algebra
+from memmodel.events.elaborate import elaborate
+from memmodel.events.graph import EventGraph, MemoryEvent, ObjectEvent
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import Term
+from memmodel.logic import TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class FlagFormula:
+    """A check that only reports: when it is raised, and for `flag ~empty` the pairs (or events) that it speaks of."""
+
+    raised: int
+    pairs: dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`axioms` by name. `condition`: of the test, meant where every thread ends. `ends`: every thread ends.
+
+    `rests`: every thread ends or waits for ever. `waits`: some thread waits for ever. `cut`: a loop goes beyond the
+    bound. `beyond`: something happens that is not modelled. `flags`: those that were asked for.
+    """
+
+    graph: EventGraph
+    base: BaseFormulas
+    final: FinalState
+    condition: int
+    axioms: dict[str, int]
+    flags: dict[str, FlagFormula]
+    ends: int
+    rests: int
+    waits: int
+    cut: int
+    beyond: int
+
+
+def encode(
+    lowered: LoweredTest, model: Model, bound: int, terms: Sequence[Term], flags: Sequence[str] | None = None
+) -> Query:
+    """Formulas of a test under a model; `flags` None: of all flags. Raises TooLarge."""
+    graph = elaborate(lowered, bound, terms)
+    logic = graph.logic
+    base = BaseFormulas(graph, Algebra(logic, len(graph.events)))
+    final = FinalState(graph, base.communication)
+    for term in terms:
+        final.term(term)
+    condition = final.formula(lowered.test.condition)
+    base.join_cells()
+    _wait_for_what_is_over(graph, base)
+    formulas = ModelFormulas(model, base)
+    ends = graph.complete()
+    return Query(
+        graph,
+        base,
+        final,
+        condition,
+        {check.name: formulas.holds(check) for check in model.axioms},
+        {
+            check.name: FlagFormula(
+                formulas.holds(check), formulas.cells(check.body) if check.negated and check.test == "empty" else {}
+            )
+            for check in model.flags
+            if flags is None or check.name in flags
+        },
+        ends,
+        logic.conj(
+            logic.disj((ended, faulted, *(stuck.when for stuck in graph.stuck if stuck.thread == thread)))
+            for thread, (ended, faulted) in enumerate(zip(graph.ended, graph.faulted, strict=True))
+        )
+        if graph.stuck
+        else ends,
+        logic.disj(stuck.when for stuck in graph.stuck),
+        logic.disj(cut.when for cut in graph.cut),
+        logic.disj(beyond.when for beyond in graph.beyond),
+    )
+
+
+def _wait_for_what_is_over(graph: EventGraph, base: BaseFormulas) -> None:
+    """A thread that waits for ever in a spin loop reads writes that no other follows, and sees the last states."""
+    logic = graph.logic
+    for stuck in graph.stuck:
+        for uid in stuck.round:
+            event = graph.events[uid]
+            if isinstance(event, MemoryEvent):
+                for write, row in enumerate(base.communication.rf):
+                    if uid in row:
+                        for later in base.communication.co[write].values():
+                            logic.require(-stuck.when, -event.runs, -row[uid], -later)
+            elif isinstance(event, ObjectEvent) and uid in base.mbarriers.seen:
+                _sees_the_last_state(base, event, stuck.when)
+
+
+def _sees_the_last_state(base: BaseFormulas, test: ObjectEvent, when: int) -> None:
+    """No phase that the test sees going on is ever over, and no life begins after the one that it sees."""
+    logic = base.graph.logic
+    order, phases = base.mbarriers.orders[test.object], base.mbarriers.phases[test.object]
+    for (life, k), sees in base.mbarriers.seen[test.uid].items():
+        if (life, k) in phases.over:
+            logic.require(-when, -test.runs, -sees, -phases.over[life, k])
+        for init in order.inits:
+            if init != life:
+                later = TRUE if life < 0 else order.earlier[life, init]
+                logic.require(-when, -test.runs, -sees, -order.updates[init].runs, -later)

@@ -1,0 +1,148 @@
+"""The answers that threads may get: what their reads may return, and what objects may tell them.
+
+In: the writes and object operations of traces. Out: `Domains`, an oracle that grows until running the threads adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from memmodel.base.labels import Action, Side
+from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
+from memmodel.errors import TooLarge
+from memmodel.isa.addresses import AddressSpace
+from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
+
+MAX_VALUES = 2_000
+"""A read that may return more values than this is too much to try."""
+
+
+class Domains:
+    """What is known so far of the values in memory: who may write what where. Initial values belong to it."""
+
+    def __init__(self, space: AddressSpace, threads: int) -> None:
+        self._space = space
+        self._threads = threads
+        self._writes: dict[Instance, dict[tuple[int, int, int], None]] = {}
+        self._phases: dict[Cell, int] = {}
+        self._pending: dict[Cell, int] = {}
+        self._found: dict[Extent, tuple[int, ...]] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domains) and (self._writes, self._phases, self._pending) == (
+            other._writes,
+            other._phases,
+            other._pending,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- growing -------------------------------------------------------------------------------------------------
+
+    def learn(self, threads: Iterable[Sequence[Trace]]) -> None:
+        """Take in what the traces of each thread write, and how they use objects."""
+        for traces in threads:
+            updates: dict[Cell, int] = {}
+            arrivals: dict[Cell, int] = {}
+            for trace in traces:
+                mine: dict[Cell, int] = {}
+                counts: dict[Cell, int] = {}
+                for record, value in zip(trace.records, trace.values, strict=True):
+                    if isinstance(record, AccessRecord) and record.access.side is Side.WRITE and value is not None:
+                        self.write(record.footprint, value)
+                    elif isinstance(record, ObjectRecord) and record.updates:
+                        mine[record.object] = mine.get(record.object, 0) + 1
+                        if record.action in (Action.INIT, Action.PENDING):
+                            counts[record.object] = counts.get(record.object, 0) + record.count
+                for most, found in ((updates, mine), (arrivals, counts)):
+                    for cell, number in found.items():
+                        most[cell] = max(most.get(cell, 0), number)
+            for total, most in ((self._phases, updates), (self._pending, arrivals)):
+                for cell, number in most.items():
+                    total[cell] = total.get(cell, 0) + number
+
+    def write(self, footprint: Footprint, value: int) -> None:
+        """Somebody may write that value there."""
+        at = 0
+        for stretch in footprint.stretches:
+            if isinstance(stretch, Extent):
+                mask = (1 << stretch.size * 8) - 1
+                key = (stretch.first, stretch.size, value >> at * 8 & mask)
+                self._writes.setdefault(stretch.instance, {})[key] = None
+            at += stretch.size
+        self._found.clear()
+
+    # ---- Oracle --------------------------------------------------------------------------------------------------
+
+    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+        """Every value that the bytes of a footprint may have."""
+        parts: list[tuple[int, tuple[int, ...]]] = []
+        at = total = 0
+        total = 1
+        for stretch in footprint.stretches:
+            if isinstance(stretch, Gap):
+                if stretch.filler.value == "indeterminate":
+                    raise TooLarge("something may depend on bytes that .ignore_oob leaves indeterminate")
+            else:
+                values = self._values(stretch)
+                total *= len(values)
+                parts.append((at, values))
+            at += stretch.size
+        if total > MAX_VALUES:
+            raise TooLarge(f"a read may return any of more than {MAX_VALUES:,} values")
+        return [
+            sum(value << place * 8 for (place, _), value in zip(parts, chosen, strict=True))
+            for chosen in product(*(values for _, values in parts))
+        ]
+
+    def _values(self, extent: Extent) -> tuple[int, ...]:
+        """Every value that the bytes of an extent may have, put together from the writes that touch it."""
+        if extent not in self._found:
+            self._found[extent] = tuple(self._combined(extent))
+        return self._found[extent]
+
+    def _combined(self, extent: Extent) -> Iterator[int]:
+        writes = [
+            (first, size, value)
+            for first, size, value in self._writes.get(extent.instance, ())
+            if first < extent.end and extent.first < first + size
+        ]
+        cuts = sorted(
+            {extent.first, extent.end}
+            | {cut for first, size, _ in writes for cut in (first, first + size) if extent.first < cut < extent.end}
+        )
+        pieces: list[dict[int, None]] = []
+        for low, high in zip(cuts, cuts[1:], strict=False):
+            mask = (1 << (high - low) * 8) - 1
+            found = {self._space.initial(extent.instance, low, high - low): None}
+            for first, size, value in writes:
+                if first <= low and high <= first + size:
+                    found[value >> (low - first) * 8 & mask] = None
+            pieces.append(found)
+        count = 1
+        for piece in pieces:
+            count *= len(piece)
+        if count > MAX_VALUES:
+            raise TooLarge(f"a read may return any of more than {MAX_VALUES:,} values")
+        seen: set[int] = set()
+        for chosen in product(*pieces):
+            total = sum(part << (low - extent.first) * 8 for part, low in zip(chosen, cuts, strict=False))
+            if total not in seen:
+                seen.add(total)
+                yield total
+
+    def test(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return (0, 1)
+
+    def phases(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return range(self._phases.get(object, 0) + 1)
+
+    def pending(self, name: RecordName, object: Cell) -> Sequence[int]:
+        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+
+    def reduction(self, name: RecordName, op: str) -> Sequence[int]:
+        return range(self._threads + 1) if op == "popc" else (0, 1)
+
+    def success(self, name: RecordName) -> Sequence[int]:
+        return (1, 0)

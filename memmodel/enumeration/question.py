@@ -1,0 +1,59 @@
+"""What to find out about executions: a key for each, so that two executions with equal keys answer alike.
+
+In: LoweredTest. Out: `Question`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memmodel.concrete.records import End, Trace
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import Term, terms_of
+from memmodel.memory.bytes import Extent
+from memmodel.referee.finals import Finals, Memory, Registers
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The key of an execution in which a thread goes beyond the bound, or beyond what is modelled."""
+
+    thread: int
+    end: End
+    step: int
+    reason: str
+
+
+WAITS = "waits"
+"""The key of an execution in which some thread waits for ever, and nothing in it is undefined."""
+
+Key = bool | tuple[int, ...] | Stopped | str
+
+
+class Question:
+    """`terms` None: does the condition hold (keys True and False)? Otherwise: which values do the terms have?"""
+
+    def __init__(self, lowered: LoweredTest, terms: Sequence[Term] | None = None) -> None:
+        self._condition = lowered.test.condition
+        self._terms = terms
+        self.finals = Finals(lowered, tuple(terms_of(self._condition)) if terms is None else terms)
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """The elements of memory that it asks for."""
+        return self.finals.extents
+
+    def key(self, registers: Registers, memory: Memory) -> bool | tuple[int, ...]:
+        """The key of a final state."""
+        if self._terms is None:
+            return self.finals.holds(self._condition, registers, memory)
+        return tuple(self.finals.value(term, registers, memory) for term in self._terms)
+
+
+def stopped_key(traces: Sequence[Trace]) -> Stopped | None:
+    """The key of a combination in which some thread is stopped; None if none is."""
+    for number, trace in enumerate(traces):
+        if trace.ending.end in (End.CUT, End.BEYOND):
+            return Stopped(number, trace.ending.end, trace.ending.step, trace.ending.reason)
+    return None

@@ -1,0 +1,1 @@
+"""The plain evaluator that judges every witness, whichever engine found it."""

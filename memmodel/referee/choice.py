@@ -1,0 +1,40 @@
+"""The choices that make one candidate execution out of a test, named so that two engines can speak of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.concrete.records import RecordName
+from memmodel.memory.bytes import Cell
+
+Writer = RecordName | None
+"""Who wrote some bytes: a record of a thread, or None for the initial write."""
+
+Place = tuple[RecordName | None, int]
+"""The life of an mbarrier object (the init that began it, or None), and how many of its phases are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One candidate execution of a test, as the other engine found it; `replay` builds it and judges it afresh.
+
+    Cells here may be finer or coarser than those of the execution: what is said of a cell holds for all its bytes.
+
+    `values`: (reader, cell, its value), as far as anything depends on it. `answers`: what operations on mbarrier objects, barrier
+    reductions and try_cancel requests told their threads, in the order of the record's questions (an arrive: the state, then the pending count). `rf`: (writer, reader,
+    cell). `co`: (earlier, later, cell), without initial writes. `sync_fence`: all pairs of the order on fence.sc.
+    `generations`: of every arrive half of a barrier. `mbar`: for each object, its updates in order. `seen`: what each
+    test saw. `finals`: who wrote the bytes that a cell ends with; of a cell left out, any co-maximal write. `waiting`: for
+    each thread, the step where it waits for ever, or None.
+    """
+
+    values: tuple[tuple[RecordName, Cell, int], ...]
+    answers: dict[RecordName, tuple[int, ...]]
+    rf: tuple[tuple[Writer, RecordName, Cell], ...]
+    co: tuple[tuple[RecordName, RecordName, Cell], ...]
+    sync_fence: tuple[tuple[RecordName, RecordName], ...]
+    generations: dict[RecordName, int]
+    mbar: tuple[tuple[Cell, tuple[RecordName, ...]], ...]
+    seen: dict[RecordName, Place]
+    finals: tuple[tuple[Cell, Writer], ...]
+    waiting: tuple[RecordName | None, ...]

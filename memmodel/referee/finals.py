@@ -1,0 +1,115 @@
+"""What a question looks at: registers and memory at the end, and the condition over them.
+
+In: LoweredTest, terms. Out: `Finals`: the elements of memory that the terms read, and the value of each term once these
+have a value.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from memmodel.isa.program import LoweredTest
+from memmodel.isa.uses import assigned, is_hidden
+from memmodel.litmus.syntax import (
+    Always,
+    And,
+    Compare,
+    Condition,
+    LocValue,
+    Not,
+    Number,
+    Or,
+    RegValue,
+    Term,
+    terms_of,
+)
+from memmodel.memory.bytes import Cell, Extent
+
+Registers = Sequence[Mapping[str, int]]
+"""Final registers of each thread, in order; a register that is missing was never assigned and is 0."""
+
+Memory = Mapping[Cell, int]
+"""Final bytes of cells, as numbers; of cells that are missing, the initial ones."""
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Finals:
+    """Final states of one test. `extents`: the elements of memory that the terms read."""
+
+    def __init__(self, lowered: LoweredTest, terms: Sequence[Term]) -> None:
+        self._lowered = lowered
+        self._threads = {thread.name: number for number, thread in enumerate(lowered.test.threads)}
+        self._elements = {term: lowered.space.term(term) for term in terms if isinstance(term, LocValue)}
+        self.extents: tuple[Extent, ...] = tuple(dict.fromkeys(extent for extent, _ in self._elements.values()))
+
+    def value(self, term: Term, registers: Registers, memory: Memory) -> int:
+        """A term's value in a final state."""
+        if isinstance(term, Number):
+            return term.value
+        if isinstance(term, RegValue):
+            return registers[self._threads[term.thread]].get(term.register, 0)
+        extent, kind = self._elements[term]
+        data = self._lowered.space.initial(extent.instance, extent.first, extent.size)
+        for cell, value in memory.items():
+            if cell.instance == extent.instance and extent.first <= cell.first and cell.end <= extent.end:
+                at, mask = (cell.first - extent.first) * 8, (1 << cell.size * 8) - 1
+                data = data & ~(mask << at) | value << at
+        return kind.wrap(data)
+
+    def holds(self, condition: Condition, registers: Registers, memory: Memory) -> bool:
+        """Is a condition true of a final state?"""
+        match condition:
+            case Compare(left, op, right):
+                return _COMPARE[op](self.value(left, registers, memory), self.value(right, registers, memory))
+            case And(items):
+                return all(self.holds(item, registers, memory) for item in items)
+            case Or(items):
+                return any(self.holds(item, registers, memory) for item in items)
+            case Not(item):
+                return not self.holds(item, registers, memory)
+            case Always():
+                return True
+
+
+def outcome_terms(lowered: LoweredTest) -> tuple[Term, ...]:
+    """What a final state shows: terms of the condition and of `locations`; without any, every register and variable."""
+    test = lowered.test
+    named = dict.fromkeys(term for term in (*terms_of(test.condition), *test.shown) if not isinstance(term, Number))
+    return tuple(named) or _everything(lowered)
+
+
+_FEW_ELEMENTS = 8
+"""Arrays with more elements are not shown by themselves."""
+
+
+def _everything(lowered: LoweredTest) -> tuple[Term, ...]:
+    terms: list[Term] = []
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        names = set(program.initial)
+        names.update(name for step in program.steps for name in assigned(step.op) if not is_hidden(name))
+        terms.extend(RegValue(thread.name, name) for name in sorted(names))
+    for instance in lowered.space.instances:
+        cta = None if instance.owner is None else instance.owner[-1]
+        assert cta is None or isinstance(cta, int)
+        count = instance.size // instance.unit
+        terms.extend(LocValue(instance.name, index, cta) for index in range(count if count <= _FEW_ELEMENTS else 0))
+    return tuple(terms)
+
+
+def spell(term: Term) -> str:
+    """A term as the test writes it."""
+    if isinstance(term, RegValue):
+        return f"{term.thread}:{term.register}"
+    if isinstance(term, LocValue):
+        index = f"[{term.index}]" if term.index else ""
+        return f"{term.name}{index}" if term.cta is None else f"{term.name}{index}@cta{term.cta}"
+    return str(term.value)

@@ -1,0 +1,274 @@
+"""Run a witness of the other engine again, concretely, and judge it afresh.
+
+In: LoweredTest, Model, Choice. Out: Replay. All that makes a candidate execution well-formed is checked here: what
+does not fit is an InternalError, since an engine that hands it over contradicts docs/executions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memmodel.answer import Budget, Witness
+from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.cat.syntax import Model
+from memmodel.concrete.assembly import Assembly
+from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
+from memmodel.concrete.execution import Execution, Frame, Rows, rows_of
+from memmodel.concrete.mbarriers import START, Observed, observe
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import Trace
+from memmodel.concrete.runner import Runner
+from memmodel.errors import InternalError
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import terms_of
+from memmodel.memory.bytes import Cell
+from memmodel.memory.cells import Starts
+from memmodel.ptx import Sem
+from memmodel.referee.choice import Choice, Writer
+from memmodel.referee.evaluate import Evaluation, evaluate
+from memmodel.referee.finals import Finals
+from memmodel.referee.given import Given, stopped
+from memmodel.referee.witness import make_witness
+
+_BUDGET = Budget(effort=200_000_000, seconds=60.0)
+"""Against a choice whose values drive a loop forever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A witness as judged afresh: does the test's condition hold in it, which axioms of the model does it violate, and
+    what do the model's flags report (name -> pairs of uids)? `waits`: some thread waits for ever."""
+
+    witness: Witness
+    satisfies: bool
+    failed: tuple[str, ...]
+    flags: dict[str, list[tuple[int, int]]]
+    waits: bool
+
+
+def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
+    """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
+    finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
+    traces = _settled(lowered, choice)
+    frame = Frame(lowered, traces, finals.extents)
+    assembly = Assembly(frame)
+    values = frame.values_of(traces)
+    where = _Where(frame, traces)
+    rf = where.reads_from(choice, values)
+    co = where.coherence(choice)
+    meeting = _meeting(assembly, where, choice)
+    observed = _objects(assembly, where, choice)
+    relations: dict[str, Rows] = {
+        "rf": rf,
+        "co": co,
+        "sync_fence": where.fence_order(choice),
+        **assembly.relations(meeting, observed),
+    }
+    execution = Execution(frame, values, assembly.sets(observed), relations)
+    evaluation = evaluate(model, execution)
+    last = where.finals(choice, co, values)
+    registers = [trace.registers for trace in traces]
+    satisfies = finals.holds(lowered.test.condition, registers, last)
+    waits = assembly.sentences(values, relations["mbar"], meeting)
+    _rest(assembly, evaluation)
+    return Replay(
+        make_witness(model, evaluation, registers, last, waits), satisfies, evaluation.failed, evaluation.flags, bool(waits)
+    )
+
+
+def _settled(lowered: LoweredTest, choice: Choice) -> list[Trace]:
+    """Each thread once. What a choice leaves open of the values that are read follows from who wrote them: the threads
+    are run again until nothing changes."""
+    starts = Starts()
+    given = Given(choice)
+    for _ in range(len(choice.rf) + 3):
+        meter, known = Meter(_BUDGET), starts.count
+        traces = []
+        for number, thread in enumerate(lowered.test.threads):
+            runner = Runner(lowered, number, starts, None)
+            runs = runner.run(given, meter, waits=choice.waiting[number] is not None)
+            found = stopped(runs.traces, choice.waiting[number])
+            if found is None:
+                raise InternalError(f"replay: thread {thread.name} does not end as the execution found says")
+            traces.append(found)
+        if not given.learn(lowered, traces) and starts.count == known:
+            return traces
+    raise InternalError("replay: the values that are read do not settle")
+
+
+class _Where:
+    """Events of an execution by the names in a Choice."""
+
+    def __init__(self, frame: Frame, traces: Sequence[Trace]) -> None:
+        self.frame = frame
+        self._events: dict[tuple[Writer, Side], list[int]] = {}
+        self._any: dict[object, int] = {}
+        for number, event in enumerate(frame.events):
+            record = frame.record_of(event)
+            name = None if record is None else record.name
+            if isinstance(event.label, InitialWrite):
+                self._events.setdefault((None, Side.WRITE), []).append(number)
+            elif isinstance(event.label, Access):
+                self._events.setdefault((name, event.label.side), []).append(number)
+            else:
+                self._any[name] = number
+
+    def event(self, name: object) -> int:
+        """The only event of a record that is no access."""
+        if name not in self._any:
+            raise InternalError(f"replay: there is no event {name}")
+        return self._any[name]
+
+    def at(self, name: Writer, side: Side, cell: Cell) -> list[int]:
+        """The events of a record that access some byte of a cell."""
+        found = []
+        for number in self._events.get((name, side), ()):
+            other = self.frame.events[number].point.cell
+            assert other is not None
+            if other.instance == cell.instance and other.first < cell.end and cell.first < other.end:
+                found.append(number)
+        return found
+
+    def _same_cell(self, events: Iterable[int], number: int) -> list[int]:
+        cell = self.frame.events[number].point.cell
+        return [one for one in events if self.frame.events[one].point.cell == cell]
+
+    def reads_from(self, choice: Choice, values: Sequence[int | None]) -> Rows:
+        """rf: each read reads from exactly one write of its cell and value."""
+        pairs: dict[int, set[int]] = {}
+        for writer, reader, cell in choice.rf:
+            for read in self.at(reader, Side.READ, cell):
+                writes = self._same_cell(self.at(writer, Side.WRITE, cell), read)
+                if not writes:
+                    raise InternalError(f"replay: {writer} does not write {cell}, which {reader} reads from it")
+                pairs.setdefault(read, set()).update(writes)
+        for number, event in enumerate(self.frame.events):
+            if isinstance(event.label, Access) and event.label.side is Side.READ:
+                sources = pairs.get(number, set())
+                if len(sources) != 1:
+                    raise InternalError(f"replay: event {number} reads from {len(sources)} writes")
+                if values[next(iter(sources))] != values[number]:
+                    raise InternalError(f"replay: event {number} does not return what was written")
+        return rows_of([(write, read) for read, writes in pairs.items() for write in writes], self.frame.count)
+
+    def coherence(self, choice: Choice) -> Rows:
+        """co: a strict partial order on operations, the same wherever they meet; initial writes first."""
+        pairs: set[tuple[int, int]] = set()
+        for earlier, later, cell in choice.co:
+            for first in self.at(earlier, Side.WRITE, cell):
+                pairs.update((first, second) for second in self._same_cell(self.at(later, Side.WRITE, cell), first))
+        before: dict[int, set[int]] = {}
+        for first, second in pairs:
+            before.setdefault(self._operation(first), set()).add(self._operation(second))
+        _check_order(before, "co")
+        for number, event in enumerate(self.frame.events):
+            if isinstance(event.label, InitialWrite):
+                later_writes = [n for n, e in enumerate(self.frame.events) if _writes(e.label) and n != number]
+                pairs.update((number, one) for one in self._same_cell(later_writes, number))
+        rows = rows_of(pairs, self.frame.count)
+        for first, second in pairs:
+            if self.frame.events[first].record is not None:
+                self._same_everywhere(rows, first, second)
+        return rows
+
+    def _operation(self, number: int) -> int:
+        operation = self.frame.events[number].point.operation
+        if operation is None:
+            raise InternalError("replay: co relates an initial write")
+        return operation
+
+    def _same_everywhere(self, rows: Rows, first: int, second: int) -> None:
+        """Where two operations meet, they are ordered alike."""
+        for a, one in enumerate(self.frame.events):
+            if one.point.operation == self._operation(first) and _writes(one.label):
+                for b in self._same_cell(range(self.frame.count), a):
+                    other = self.frame.events[b]
+                    if other.point.operation == self._operation(second) and _writes(other.label):
+                        if not rows[a] >> b & 1:
+                            raise InternalError("replay: co orders two operations differently in different cells")
+
+    def fence_order(self, choice: Choice) -> Rows:
+        """sync_fence: a strict partial order on fence.sc that relates every pair whose scopes include each other."""
+        pairs = [(self.event(a), self.event(b)) for a, b in choice.sync_fence]
+        fences = [n for n, e in enumerate(self.frame.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
+        before: dict[int, set[int]] = {}
+        for first, second in pairs:
+            if first not in fences or second not in fences:
+                raise InternalError("replay: sync_fence relates something other than fence.sc")
+            before.setdefault(first, set()).add(second)
+        _check_order(before, "sync_fence")
+        rows, sr = rows_of(pairs, self.frame.count), self.frame.relation("sr")
+        for first in fences:
+            for second in fences:
+                if first != second and sr[first] >> second & 1 and not (rows[first] >> second | rows[second] >> first) & 1:
+                    raise InternalError(f"replay: sync_fence leaves {first} and {second} unordered")
+        return rows
+
+    def finals(self, choice: Choice, co: Rows, values: Sequence[int | None]) -> dict[Cell, int]:
+        """The value that each cell ends with."""
+        last: dict[Cell, list[int]] = {}
+        for number, event in enumerate(self.frame.events):
+            cell = event.point.cell
+            if _writes(event.label) and cell is not None and not co[number]:
+                last.setdefault(cell, []).append(number)
+        chosen = {cell: writes[-1] for cell, writes in last.items()}
+        for cell, writer in choice.finals:
+            for number in self.at(writer, Side.WRITE, cell):
+                where = self.frame.events[number].point.cell
+                assert where is not None
+                if number not in last[where]:
+                    raise InternalError(f"replay: {where} cannot end with event {number}, which is not co-maximal")
+                chosen[where] = number
+        return {cell: value for cell, number in chosen.items() if (value := values[number]) is not None}
+
+
+def _writes(label: object) -> bool:
+    return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
+
+
+def _check_order(before: dict[int, set[int]], what: str) -> None:
+    """Is this a strict partial order?"""
+    for first, later in before.items():
+        for second in later:
+            if first == second or first in before.get(second, ()):
+                raise InternalError(f"replay: {what} has a cycle")
+            if not before.get(second, set()) <= later:
+                raise InternalError(f"replay: {what} is not transitive")
+
+
+def _meeting(assembly: Assembly, where: _Where, choice: Choice) -> Meeting:
+    """The way to meet whose generations the choice names."""
+    asked = {where.event(name): number for name, number in choice.generations.items()}
+    for meeting in meetings(assembly.barriers, assembly.halves, assembly.waiting):
+        if meeting.generations == asked:
+            if not reductions_agree(assembly.contributions, assembly.barriers, meeting):
+                raise InternalError("replay: a barrier reduction does not return the combination of its values")
+            return meeting
+    raise InternalError("replay: the barriers cannot complete in the way chosen")
+
+
+def _objects(assembly: Assembly, where: _Where, choice: Choice) -> Observed:
+    """The order of updates, and what the tests see, for every mbarrier object."""
+    orders = {cell: [where.event(name) for name in names] for cell, names in choice.mbar}
+    seen = {}
+    for name, (life, over) in choice.seen.items():
+        seen[where.event(name)] = (START if life is None else where.event(life), over)
+    chosen = []
+    for one in assembly.objects:
+        walk = one.walk(orders.pop(one.cell, []))
+        if walk is None:
+            raise InternalError(f"replay: the operations on {one.cell} cannot have the order chosen")
+        its = {test.event: seen.pop(test.event, (START, -1)) for test in one.tests}
+        if not one.fits(walk, its):
+            raise InternalError(f"replay: the tests of {one.cell} cannot see {its}")
+        chosen.append((one, walk, its))
+    if seen or any(orders.values()):
+        raise InternalError("replay: an order of updates, or what a test sees, for what is no such event")
+    return observe(chosen)
+
+
+def _rest(assembly: Assembly, evaluation: Evaluation) -> None:
+    """In a spin loop that never ends, every read reads a write that no other follows."""
+    if not assembly.rests(evaluation.execution.relation("rf"), evaluation.execution.relation("co")):
+        raise InternalError("replay: a thread waits for ever, and reads what is overwritten")

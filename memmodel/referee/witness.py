@@ -1,0 +1,172 @@
+"""A judged execution in the reader's terms.
+
+In: an execution, the model's evaluation of it, its final state. Out: Witness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from memmodel.answer import ShownEvent, Witness
+from memmodel.base.kinds import Kind
+from memmodel.base.labels import Access, Barrier, Fault, Half, Label, Mark, Marker, Side, Undefined
+from memmodel.base.sets import DECIDED, SETS
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import ConcreteEvent, Execution, Frame, pairs_of
+from memmodel.isa.addresses import AddressSpace, element_type
+from memmodel.memory.bytes import Cell, spell_bytes
+from memmodel.referee.evaluate import Evaluation
+
+_ALWAYS = ("po", "rf", "co", "rmw")
+_SYNC = ("sync", "base-causality")
+"""Relations worth seeing when a model defines them, whether it shows them or not."""
+
+_SILENT = re.compile(r"[usbf](8|16|32|64|128)|f16x2|bf16|pred|global|shared|generic|const|param|ld|st|atom|red")
+"""Parts of a mnemonic that say nothing about order: the type, the state space, and what R and W say already."""
+
+SPACED = tuple(row for row in SETS if row.space is not None)
+_PLAIN = frozenset(row.name for row in SETS if row.space is None)
+
+_FEW_ELEMENTS = 4
+"""More elements of a cell than this are not written out."""
+
+
+def shown_event(execution: Execution, number: int) -> ShownEvent:
+    """One event of an execution as a reader sees it; `number` is its uid."""
+    frame = execution.frame
+    event, value = frame.events[number], execution.values[number]
+    test, place = frame.lowered.test, event.point.place
+    cell = event.point.cell if isinstance(event.label, Access) or event.record is None else None
+    location = None if cell is None else spell_cell(frame.lowered.space, cell)
+    tags = _tags(execution, event, number)
+    if event.record is None:
+        assert cell is not None and value is not None
+        text = f"W {location} = {spell_value(frame.lowered.space, cell, value)}"
+        return ShownEvent(number, f"init {location}", None, None, text, tags, location, value)
+    initial = sum(1 for one in frame.events if one.record is None)
+    instruction = frame.instruction_of(event)
+    return ShownEvent(
+        number,
+        _letters(number - initial),
+        test.threads[event.record[0]].name,
+        place,
+        _text(frame, event, value),
+        tags,
+        location,
+        value,
+        None if instruction is None else instruction.span,
+    )
+
+
+def _tags(execution: Execution, event: ConcreteEvent, number: int) -> frozenset[str]:
+    """The base sets that an event is in."""
+    cell = event.point.cell
+    placed = [row.name for row in SPACED if row.space and cell is not None and cell.instance.space is row.space]
+    tags = _tags_of(event.label) & {*placed, *_PLAIN}
+    return tags | {name for name in DECIDED if execution.set(name) >> number & 1}
+
+
+@lru_cache(maxsize=4096)
+def _tags_of(label: Label) -> frozenset[str]:
+    """The base sets that events with a label are in, wherever they are."""
+    return frozenset(row.name for row in SETS if row.holds is not None and row.holds(label))
+
+
+def _letters(number: int) -> str:
+    """a … z, aa, ab …"""
+    name = chr(ord("a") + number % 26)
+    return name if number < 26 else _letters(number // 26 - 1) + name
+
+
+def _text(frame: Frame, event: ConcreteEvent, value: int | None) -> str:
+    instruction, label, cell = frame.instruction_of(event), event.label, event.point.cell
+    if instruction is None or (isinstance(label, Mark) and label.what is Marker.END):
+        return "end of the thread"
+    match label:
+        case Barrier(half=half):
+            return f"{instruction.mnemonic} ({'arrive' if half is Half.ARRIVE else 'wait'})"
+        case Fault(reason):
+            return f"{instruction.mnemonic}: {reason}"
+        case Undefined(rule):
+            return f"undefined: {rule}"
+        case Access(side=side) if cell is not None and value is not None:
+            words = [side.value if side is Side.READ else "W"]
+            words += [part for part in instruction.parts if not _SILENT.fullmatch(part)]
+            space = frame.lowered.space
+            return f"{'.'.join(words)} {spell_cell(space, cell, event.point.name)} = {spell_value(space, cell, value)}"
+        case _:
+            return instruction.mnemonic
+
+
+def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
+    """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it."""
+    text = spell_bytes(cell.instance, cell.first, cell.size)
+    if name is not None and name != cell.instance.name:
+        text = name + text.removeprefix(cell.instance.name)
+    several = sum(one.name == cell.instance.name for one in space.instances) > 1
+    return f"{text}@cta{cell.instance.owner[-1]}" if several and cell.instance.owner is not None else text
+
+
+def spell_value(space: AddressSpace, cell: Cell, value: int) -> str:
+    """The value of a cell as its variable's type has it: one number, or its elements."""
+    kind = element_type(space.root(cell.instance.name))
+    unit = cell.instance.unit
+    if cell.size == unit and cell.first % unit == 0:
+        return "a tensor map" if kind.width > 128 else str(kind.wrap(value))
+    if cell.size % unit or cell.first % unit:
+        return str(value) if cell.size <= 2 else f"{value:#x}"
+    count = cell.size // unit
+    elements = [kind.wrap(value >> k * unit * 8) for k in range(min(count, _FEW_ELEMENTS + 1))]
+    if value == 0:
+        return "all 0"
+    shown = ", ".join(str(element) for element in elements[:_FEW_ELEMENTS])
+    return f"{{{shown}}}" if count <= _FEW_ELEMENTS else f"{{{shown}, ...}}"
+
+
+def make_witness(
+    model: Model,
+    evaluation: Evaluation,
+    registers: Sequence[Mapping[str, int]],
+    memory: Mapping[Cell, int],
+    waits: Sequence[str] = (),
+) -> Witness:
+    """The execution that was evaluated, with its final state, as a Witness."""
+    execution = evaluation.execution
+    frame = execution.frame
+    events = tuple(shown_event(execution, number) for number in range(len(frame.events)))
+    edges = {name: tuple(pairs_of(execution.relation(name))) for name in _ALWAYS}
+    edges["fr"] = tuple(_from_reads(edges["rf"], edges["co"]))
+    defined = {one.name: one.kind for one in model.definitions}
+    for name in dict.fromkeys((*model.shown, *(one for one in _SYNC if one in defined))):
+        if defined.get(name, Kind.RELATION) is Kind.RELATION:
+            edges[name] = tuple(pairs_of(evaluation.relation(name)))
+    final = {
+        (thread.name, name): value
+        for thread, values in zip(frame.lowered.test.threads, registers, strict=True)
+        for name, value in values.items()
+    }
+    space = frame.lowered.space
+    ends = {spell_cell(space, cell): spell_value(space, cell, value) for cell, value in memory.items()}
+    return Witness(events, edges, final, ends, tuple(waits))
+
+
+def _from_reads(
+    rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """A read to the writes after the one that it reads from, in the transitive closure of co."""
+    after: dict[int, set[int]] = {}
+    for first, second in co:
+        after.setdefault(first, set()).add(second)
+    found = []
+    for write, read in rf:
+        seen: set[int] = set()
+        stack = [write]
+        while stack:
+            for later in after.get(stack.pop(), ()):
+                if later not in seen:
+                    seen.add(later)
+                    stack.append(later)
+        found += [(read, later) for later in sorted(seen)]
+    return found
