@@ -1,7 +1,7 @@
-"""The whole journey in one place: text -> test, name -> model, both -> answer, answer -> report.
+"""The whole journey in one place: text -> test -> steps, name -> model, both -> answer, answer -> report.
 
 In: a test (path, Source or text) and a model (name, path or loaded). Out: Report, ReadingsReport or Outcomes. Nothing
-is printed here.
+is printed here. `check`, `suite` and `readings` all go through `lowered` and `report_on`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import replace
 from functools import cache
 from time import perf_counter
 
-from memmodel import cat, litmus
-from memmodel import engine as engines
-from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel import cat, engine, litmus
+from memmodel.answer import Answer, Budget, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.decisions import READINGS, decisions
-from memmodel.errors import TooLarge
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.engine import Options
+from memmodel.isa.lower import lower_test
+from memmodel.isa.program import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
@@ -44,13 +44,10 @@ def check(
     cat file, or a loaded Model. Raises InputError for text that cannot be used; a test beyond a limit is undecided.
     """
     started = perf_counter()
-    parsed = litmus.parse_litmus(read(test))
+    steps = lowered(test)
     loaded = load(model)
     reading = 1000 * (perf_counter() - started)
-    found = judge(parsed, loaded, engine=engine, budget=budget, bound=bound)
-    found = engines.with_condition(parsed, loaded, found, budget=budget, bound=bound)
-    found = replace(found, times=replace(found.times, parse=reading))
-    return Report.of(parsed, loaded, found, expected_word(parsed, loaded.name))
+    return report_on(steps, loaded, Options(engine, budget, bound), reading=reading)
 
 
 def readings(
@@ -63,16 +60,16 @@ def readings(
 ) -> ReadingsReport:
     """Is the test's condition forbidden or allowed under the default model and under every reading of it?
 
-    `progress` is told each model that has answered. Raises InputError as `check` does. No flags and no hangs are looked
-    for: a reading is about the condition.
+    `progress` is told each model that has answered. Raises InputError as `check` does. No findings are looked for: a
+    reading is about the condition.
     """
-    parsed = litmus.parse_litmus(read(test))
+    steps = lowered(test)
     answers: dict[str, Answer] = {}
     for name in reading_models():
-        answers[name] = judge(parsed, _shipped(name), engine=engine, budget=budget, bound=bound, races=False)
+        answers[name] = judge(steps, _shipped(name), Options(engine, budget, bound), findings=False)
         if progress is not None:
             progress(name)
-    return ReadingsReport.of(parsed, DEFAULT_MODEL, answers)
+    return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
 
 
 def reading_models() -> tuple[str, ...]:
@@ -89,18 +86,42 @@ def outcomes(
     bound: int = 3,
 ) -> Outcomes:
     """All final states of the test under the model, each with whether it satisfies the condition."""
-    return engines.outcomes(litmus.parse_litmus(read(test)), load(model), engine=engine, budget=budget, bound=bound)
+    from memmodel import engine as engines
+
+    return engines.outcomes(lowered(test), load(model), Options(engine, budget, bound))
 
 
-def judge(test: LitmusTest, model: Model, *, engine: str, budget: Budget, bound: int, races: bool = True) -> Answer:
-    """Ask the engine; a test beyond a limit comes back as undecided, with the limit as its reason."""
-    try:
-        found = engines.answer(
-            test, model, engine=engine, budget=budget, bound=bound, races=races or bool(test.finding)
-        )
-        return about_finding(test.finding, model, found) if test.finding else found
-    except TooLarge as error:
-        return Answer(Observation.UNDECIDED, engine, reason=error.render())
+# ---- the hops --------------------------------------------------------------------------------------------------
+
+
+def lowered(test: TestInput) -> LoweredTest:
+    """A test as steps, from its text. Raises InputError."""
+    return lower_test(litmus.parse_litmus(read(test)))
+
+
+def judge(steps: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:
+    """Ask the engine. The answer to `exists race` and its like is made of the findings."""
+    wanted = steps.test.finding
+    found = engine.answer(steps, model, options, findings=findings or wanted is not None)
+    return about_finding(wanted, model, found) if wanted is not None else found
+
+
+def report_on(
+    steps: LoweredTest,
+    model: Model,
+    options: Options,
+    *,
+    expected: str | None = None,
+    against: str | None = None,
+    reading: float = 0.0,
+) -> Report:
+    """Judge a test and say whether that was expected: `expected`, or the file's own word for `against` or the model.
+
+    `reading`: milliseconds that reading took. Raises InputError for an expectation that is no word.
+    """
+    word = expected or expected_word(steps.test, against or model.name)
+    found = judge(steps, model, options)
+    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word)
 
 
 def read(test: TestInput) -> Source:

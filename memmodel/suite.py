@@ -10,18 +10,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from multiprocessing import active_children
 from pathlib import Path
 from time import perf_counter
 
-from memmodel import api, engine, litmus
+from memmodel import api
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
+from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
-from memmodel.report.expect import FAILS, HOLDS, expected_word
+from memmodel.report.expect import FAILS, HOLDS
 from memmodel.report.report import Report, Status
 from memmodel.resources import suite_dir
 from memmodel.source import Source, Span
@@ -52,16 +53,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run.
-
-    `thorough`: also look which flags are raised in executions that satisfy the condition.
-    """
+    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run."""
 
     engine: str = "auto"
     budget: Budget = field(default_factory=Budget)
     bound: int = 3
     against: str | None = None
-    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +179,17 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
     started = perf_counter()
-    test = litmus.parse_litmus(Source.read(job.path))
+    steps = api.lowered(job.path)
     reading = 1000 * (perf_counter() - started)
-    named = tuple(dict.fromkeys(expectation.model for expectation in test.expectations))
+    named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
     models = job.models or named or (api.DEFAULT_MODEL,)
+    options = Options(settings.engine, settings.budget, settings.bound)
 
     def under(name: str) -> list[Entry]:
         model = _model(name)
-        found = api.judge(test, model, engine=settings.engine, budget=settings.budget, bound=settings.bound)
-        if settings.thorough:
-            found = engine.with_condition(test, model, found, budget=settings.budget, bound=settings.bound)
-        found = replace(found, times=replace(found.times, parse=reading))
-        report = Report.of(test, model, found, job.expected or expected_word(test, settings.against or model.name))
+        report = api.report_on(
+            steps, model, options, expected=job.expected, against=settings.against, reading=reading
+        )
         return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]
 
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]

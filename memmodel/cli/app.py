@@ -86,7 +86,7 @@ def check(
     from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.report.text import explain
 
-    settings = suite.Settings(engine.value, parse_budget(budget), bound, thorough=True)
+    settings = suite.Settings(engine.value, parse_budget(budget), bound)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")

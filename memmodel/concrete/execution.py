@@ -403,6 +403,20 @@ def _source(trace: Trace, number: int) -> AccessRecord:
     return record
 
 
+Position = tuple[object, ...]
+"""Where an event comes from: (thread, step, part, read or write), or ("initial", instance)."""
+
+
+def position(frame: Frame, event: ConcreteEvent) -> Position:
+    """Where an event comes from, the same in all executions."""
+    record = frame.record_of(event)
+    if record is None:
+        assert event.point.cell is not None
+        return ("initial", event.point.cell.instance)
+    side = record.access.side if isinstance(record, AccessRecord) else None
+    return (record.name.thread, record.name.step, record.name.part, side)
+
+
 def bits(mask: int) -> list[int]:
     """The members of a mask, smallest first."""
     found = []

@@ -12,7 +12,6 @@ from functools import lru_cache
 from time import perf_counter
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
-from memmodel.base.labels import Fault, Undefined
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, bits
@@ -28,7 +27,7 @@ from memmodel.memory.bytes import Cell
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
-from memmodel.referee.witness import make_witness, shown_event
+from memmodel.referee.witness import make_witness, rule_of, shown_event
 
 ENGINE = "enumerate"
 
@@ -72,7 +71,7 @@ def enumerate_answer(
         axioms=smallest_blame(search.result.blamed) if observation is Observation.NEVER else (),
         findings=judged.findings() if findings else (),
         reason=reason,
-        unsearched=spent_for if observation is not Observation.UNDECIDED else "",
+        unsearched=spent_for or _stopped(lowered, search.result, bound),
         times=_times(started, ready),
         events=max((one.skeleton.frame.count for one in search.result.found.values()), default=0),
         with_condition=tuple(name for name in search.result.raised if name in search.result.with_condition)
@@ -166,6 +165,11 @@ def _undecided(lowered: LoweredTest, result: SearchResult, bound: int) -> str:
     """Why not every execution was followed to its end; "" if every one was."""
     if any(kind_of(name) is FindingKind.MIXED for name in result.raised):
         return mixed_sizes()
+    return _stopped(lowered, result, bound)
+
+
+def _stopped(lowered: LoweredTest, result: SearchResult, bound: int) -> str:
+    """Where an execution goes beyond the bound, or beyond what is modelled; "" if none does."""
     for key in result.found:
         if isinstance(key, Stopped):
             steps = lowered.programs[key.thread].steps
@@ -262,17 +266,6 @@ class _Judged:
         if id(candidate) not in known:
             known[id(candidate)] = self.shown(candidate, self.judge(candidate))
         return known[id(candidate)]
-
-
-def rule_of(execution: Execution, number: int) -> str:
-    """What a bad address or an undefined instruction breaks."""
-    match execution.events[number].label:
-        case Fault(reason):
-            return reason
-        case Undefined(rule):
-            return rule
-        case _:
-            return ""
 
 
 def _final_memory(execution: Execution, asked: Mapping[Cell, int]) -> dict[Cell, int]:

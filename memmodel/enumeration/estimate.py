@@ -1,8 +1,8 @@
 """How many candidate executions a test has, roughly and at once: what `--engine auto` goes by.
 
-In: LitmusTest, loop bound. Out: a number. It counts what stands in the text, running nothing: each read may
-take any write that could be to its location, writes of one location and updates of one mbarrier object are ordered in
-any way, tests of such objects yield either result.
+In: LoweredTest, loop bound. Out: a number. It counts what stands in the text, running nothing: each read may take any
+write that could be to its variable, writes of one variable and updates of one mbarrier object are ordered in any way,
+tests of such objects yield either result.
 """
 
 from __future__ import annotations
@@ -11,43 +11,61 @@ from collections import Counter
 from collections.abc import Iterator
 from math import factorial, prod
 
-from memmodel.enumeration.loops import find_loops
-from memmodel.isa import programs
-from memmodel.isa.ops import AddressOf, Expr, Fence, Issue, Mbarrier, Op, Part, Read, Signal, Write
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.base.labels import Action, Fence
+from memmodel.concrete.loops import find_loops
+from memmodel.isa.ops import (
+    AddressOf,
+    AsyncRead,
+    Box,
+    Emit,
+    Gather,
+    IssueAsync,
+    OnObject,
+    Op,
+    Read,
+    Region,
+    Respond,
+    SignalPart,
+    Update,
+    Write,
+)
+from memmodel.isa.program import LoweredTest
+from memmodel.ptx import Sem
 
 _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)
 """How many strict partial orders there are on so many elements."""
 
 
-def estimate(test: LitmusTest, bound: int) -> float:
-    """The order of magnitude of the number of candidates. Raises InputError as lowering does."""
+def estimate(lowered: LoweredTest, bound: int) -> float:
+    """The order of magnitude of the number of candidates."""
     reads: Counter[str | None] = Counter()
     writes: Counter[str | None] = Counter()
     objects: dict[str | None, list[int]] = {}
     fences = tests = 0
-    roots = {one.name: one.alias_of or one.name for one in test.variables}
 
-    def name_of(address: Expr) -> str | None:
-        return roots[address.name] if isinstance(address, AddressOf) else None
+    def name_of(region: Region) -> str | None:
+        if isinstance(region, Box) or not isinstance(region.address, AddressOf):
+            return None
+        return lowered.space.root(region.address.name).name
 
-    for program in programs(test):
-        loops = [loop for loop in find_loops(program).values() if not loop.spin]
+    for program in lowered.programs:
+        loops = [loop for loop in find_loops(program).values() if not loop.spins]
         for number, step in enumerate(program.steps):
             times = prod(bound + 1 for loop in loops if loop.first <= number <= loop.last)
             op = step.op
-            for read, address in _accesses(op):
-                (reads if read else writes)[name_of(address)] += times
-            if isinstance(op, Fence) and "SC" in op.event.tags:
+            for is_read, region in _accesses(op):
+                (reads if is_read else writes)[name_of(region)] += times
+            if isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.sem is Sem.SC:
                 fences += times
-            if isinstance(op, Mbarrier) and op.action == "test":
-                tests += times
-            elif isinstance(op, Mbarrier):
-                objects.setdefault(name_of(op.address), []).append(times)
-            elif isinstance(op, Issue):
+            if isinstance(op, OnObject):
+                if op.label.action is Action.TEST:
+                    tests += times
+                else:
+                    objects.setdefault(name_of(op.region), []).append(times)
+            elif isinstance(op, IssueAsync):
                 for part in op.parts:
-                    if isinstance(part, Signal):
-                        objects.setdefault(name_of(part.address), []).extend([1] * times)
+                    if isinstance(part, SignalPart):
+                        objects.setdefault(name_of(part.region), []).extend([1] * times)
     anywhere = writes[None]
     total = 2.0 ** min(tests, 900)
     for name, count in reads.items():
@@ -61,14 +79,19 @@ def estimate(test: LitmusTest, bound: int) -> float:
     return min(total * factorial(min(fences, 100)), 1e300)
 
 
-def _accesses(op: Op) -> Iterator[tuple[bool, Expr]]:
-    """What a step reads (True) and writes (False): the addresses."""
+def _accesses(op: Op) -> Iterator[tuple[bool, Region]]:
+    """What a step reads (True) and writes (False)."""
     if isinstance(op, Read | Write):
-        yield isinstance(op, Read), op.address
-    elif isinstance(op, Issue):
+        yield isinstance(op, Read), op.region
+    elif isinstance(op, IssueAsync):
         for part in op.parts:
-            if isinstance(part, Part):
-                yield part.half == "read", part.address
+            if isinstance(part, Respond):
+                yield from ((False, region) for region in part.regions)
+            elif not isinstance(part, SignalPart):
+                if isinstance(part, Gather | AsyncRead | Update):
+                    yield True, part.region
+                if not isinstance(part, Gather | AsyncRead):
+                    yield False, part.region
 
 
 def _interleavings(chains: list[int]) -> float:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 
 from memmodel.base.labels import Side
-from memmodel.concrete.execution import ConcreteEvent, Frame, bits
+from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import AccessRecord, Trace
 from memmodel.enumeration.monotonicity import LESS, MORE
@@ -22,9 +22,6 @@ from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, Key, Question, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.memory.bytes import Cell, Extent, Instance
-
-Position = tuple[object, ...]
-"""Where an event comes from: (thread, step, part, read or write), or ("initial", instance)."""
 
 Raised = list[tuple[PlannedCheck, list[tuple[int, int]]]]
 """Flags that are raised, each with the pairs that it reports."""
@@ -400,16 +397,6 @@ class _Combination:
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
         frame = self.skeleton.frame
         return name, frozenset(position(frame, frame.events[one]) for one in pair)
-
-
-def position(frame: Frame, event: ConcreteEvent) -> Position:
-    """Where an event comes from, the same in all executions."""
-    record = frame.record_of(event)
-    if record is None:
-        assert event.point.cell is not None
-        return ("initial", event.point.cell.instance)
-    side = record.access.side if isinstance(record, AccessRecord) else None
-    return (record.name.thread, record.name.step, record.name.part, side)
 
 
 def smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
-from memmodel.concrete.execution import Execution, Frame, Rows, rows_of
+from memmodel.concrete.execution import Execution, Frame, Position, Rows, position, rows_of
 from memmodel.concrete.mbarriers import START, Observed, observe
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import Trace
@@ -29,7 +29,7 @@ from memmodel.referee.choice import Choice, Writer
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import Finals
 from memmodel.referee.given import Given, stopped
-from memmodel.referee.witness import make_witness
+from memmodel.referee.witness import make_witness, rule_of
 
 _BUDGET = Budget(effort=200_000_000, seconds=60.0)
 """Against a choice whose values drive a loop forever."""
@@ -38,13 +38,19 @@ _BUDGET = Budget(effort=200_000_000, seconds=60.0)
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A witness as judged afresh: does the test's condition hold in it, which axioms of the model does it violate, and
-    what do the model's flags report (name -> pairs of uids)? `waits`: some thread waits for ever."""
+    what do the model's flags report (name -> pairs of uids)?
+
+    `waits`: some thread waits for ever. `positions`: where each event comes from. `rules`: what bad addresses and
+    undefined instructions break.
+    """
 
     witness: Witness
     satisfies: bool
     failed: tuple[str, ...]
     flags: dict[str, list[tuple[int, int]]]
     waits: bool
+    positions: list[Position]
+    rules: dict[int, str]
 
 
 def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
@@ -73,7 +79,13 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
     waits = assembly.sentences(values, relations["mbar"], meeting)
     _rest(assembly, evaluation)
     return Replay(
-        make_witness(model, evaluation, registers, last, waits), satisfies, evaluation.failed, evaluation.flags, bool(waits)
+        make_witness(model, evaluation, registers, last, waits),
+        satisfies,
+        evaluation.failed,
+        evaluation.flags,
+        bool(waits),
+        [position(frame, event) for event in frame.events],
+        {number: rule for number in range(frame.count) if (rule := rule_of(execution, number))},
     )
 
 

@@ -100,6 +100,17 @@ def _text(frame: Frame, event: ConcreteEvent, value: int | None) -> str:
             return instruction.mnemonic
 
 
+def rule_of(execution: Execution, number: int) -> str:
+    """What a bad address or an undefined instruction breaks."""
+    match execution.events[number].label:
+        case Fault(reason):
+            return reason
+        case Undefined(rule):
+            return rule
+        case _:
+            return ""
+
+
 def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
     """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it."""
     text = spell_bytes(cell.instance, cell.first, cell.size)
@@ -148,7 +159,9 @@ def make_witness(
         for name, value in values.items()
     }
     space = frame.lowered.space
-    ends = {spell_cell(space, cell): spell_value(space, cell, value) for cell, value in memory.items()}
+    order = {instance: number for number, instance in enumerate(space.instances)}
+    cells = sorted(memory, key=lambda cell: (order[cell.instance], cell.first))
+    ends = {spell_cell(space, cell): spell_value(space, cell, memory[cell]) for cell in cells}
     return Witness(events, edges, final, ends, tuple(waits))
 
 

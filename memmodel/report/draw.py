@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 
+from memmodel.answer import Witness
 from memmodel.errors import InputError, TooLarge
 from memmodel.report.dot import dot
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
@@ -44,10 +45,11 @@ def format_of(path: str) -> str:
 def draw(report: Report, form: str = "svg") -> str:
     """The report's execution as a picture. Raises InputError when it has none, TooLarge when nobody could read it."""
     answer = report.answer
-    witness = report.execution or answer.counter
+    hang = answer.hang
+    witness = report.execution or answer.counter or (hang.witness if hang else None)
     if witness is None:
         why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
-        raise InputError(f"{report.path}: no execution to draw: {why}", hint=answer.hang[0] if answer.hang else None)
+        raise InputError(f"{report.path}: no execution to draw: {why}")
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)
@@ -57,7 +59,7 @@ def draw(report: Report, form: str = "svg") -> str:
     shows = witness is answer.witness
     words = Words(
         f"{shorten(report.test, 80)} under {report.model}: {answer.observation.value}",
-        (*_question(report), "This execution satisfies the condition." if shows else _other(report)),
+        (*_question(report), *(_waits(witness) if witness.waits else (_said(report, shows),))),
         tuple(
             line.replace("\u00a0", " ")
             for text in (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
@@ -89,9 +91,17 @@ def _question(report: Report) -> tuple[str, ...]:
     return tuple(textwrap.wrap(text, WRAP)[:4])
 
 
-def _other(report: Report) -> str:
+def _said(report: Report, shows: bool) -> str:
+    """How the execution stands to the question."""
+    if shows:
+        return "This execution satisfies the condition."
     because = f" (forbidden by {', '.join(report.answer.axioms)})" if report.answer.axioms else ""
     return f"This execution does not satisfy the condition{because}."
+
+
+def _waits(witness: Witness) -> tuple[str, ...]:
+    """What threads of a hanging execution wait for."""
+    return tuple(line for sentence in witness.waits for line in textwrap.wrap(sentence, WRAP))
 
 
 def _end(state: str) -> str:

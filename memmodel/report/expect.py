@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memmodel.answer import Answer, Observation
+from memmodel.answer import HANG, Answer, Observation
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.syntax import LitmusTest, Quantifier
-from memmodel.report.findings import Kind, kind_of, raised
 
 OBSERVED = tuple(observation.value for observation in Observation)
-FINDINGS = {"race": Kind.RACE, "hang": None, "hazard": Kind.HAZARD, "undefined": Kind.UNDEFINED}
-"""The words for findings, each with the kind of flag that it speaks of; a hang is no flag."""
+FINDINGS = {
+    "race": (FindingKind.RACE, FindingKind.MIXED),
+    "hang": (),
+    "hazard": (FindingKind.HAZARD,),
+    "undefined": (FindingKind.UNDEFINED,),
+}
+"""The words for findings, each with the kinds of flags that it speaks of; no flag reports a hang."""
 
 HOLDS, FAILS = "holds", "fails"
 
@@ -52,20 +57,26 @@ def _meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
 
 def has(answer: Answer, word: str) -> bool:
     """Does the answer have this finding?"""
-    kind = FINDINGS[word]
-    return bool(answer.hang) if kind is None else kind in map(kind_of, raised(answer))
+    return any(_is(flag, word) for flag in answer.flags)
+
+
+def _is(flag: str, word: str) -> bool:
+    return flag == HANG if word == HANG else flag != HANG and kind_of(flag) in FINDINGS[word]
 
 
 def about_finding(word: str, model: Model, answer: Answer) -> Answer:
-    """The answer to `exists race` and its like, from the answer about all executions."""
-    kind = FINDINGS[word]
-    told = kind is None or any(kind_of(flag.name) is kind for flag in model.flags)
-    if has(answer, word):
+    """The answer to `exists race` and its like, from the answer about all executions; its witness is the finding's."""
+    found = next((finding for finding in answer.findings if _is(finding.flag, word)), None)
+    told = word == HANG or any(_is(flag.name, word) for flag in model.flags)
+    if found is not None:
         observation, reason = Observation.SOMETIMES, ""
     elif not told:
         observation, reason = Observation.UNDECIDED, f"{model.name} has no rule for this finding"
-    elif answer.observation is Observation.UNDECIDED or "budget" in answer.reason:
-        observation, reason = Observation.UNDECIDED, answer.reason
+    elif answer.unsearched:
+        observation, reason = Observation.UNDECIDED, answer.unsearched
     else:
         observation, reason = Observation.NEVER, "no execution has it"
-    return replace(answer, observation=observation, witness=None, counter=None, axioms=(), reason=reason)
+    witness = None if found is None else found.witness
+    return replace(
+        answer, observation=observation, witness=witness, counter=None, axioms=(), reason=reason, with_condition=None
+    )

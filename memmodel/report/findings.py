@@ -1,49 +1,24 @@
-"""What the flags of a model mean to a reader: data races, tensor-memory hazards, undefined behaviour.
+"""What a finding means to a reader.
 
-In: Answer, Race. Out: the kind of a flag, and what keeps its two events from being ordered. Settled here: the names
-that a model gives its flags decide their kind; a flag of any other name is told by its name.
+In: Finding. Out: what keeps its two events from being ordered.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-
-from memmodel.answer import Answer, Race, ShownEvent
+from memmodel.answer import Finding, ShownEvent
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.ptx import Scope
-
-
-class Kind(Enum):
-    """What a flag is about, as reports call it."""
-
-    RACE = "data race"
-    HAZARD = "tensor-memory hazard"
-    UNDEFINED = "undefined behaviour"
-    OTHER = "flag"
-
-
-def kind_of(flag: str) -> Kind:
-    """The kind of a flag, by its name."""
-    if flag in ("data-race", "mixed-size-race"):
-        return Kind.RACE
-    if flag == "tensor-memory-hazard":
-        return Kind.HAZARD
-    return Kind.UNDEFINED if flag.startswith("undefined") else Kind.OTHER
-
-
-def raised(answer: Answer) -> tuple[str, ...]:
-    """The flags that were raised, each once; that a test can hang is told by `Answer.hang`."""
-    names = dict.fromkeys((*answer.flags, *(race.flag for race in answer.races)))
-    return tuple(name for name in names if name != "hang")
 
 
 _PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
 
 
-def why_unordered(race: Race) -> str:
+def why_unordered(finding: Finding) -> str:
     """What keeps two conflicting accesses from being ordered, where the events alone tell it; else empty."""
-    first, second = race.first, race.second
-    accesses = all(event.tags & {"R", "W"} for event in (first, second))
-    if kind_of(race.flag) is Kind.OTHER or first.uid == second.uid or not accesses:
+    first, second = finding.first, finding.second
+    if first is None or second is None or first.uid == second.uid or kind_of(finding.flag) is FindingKind.OTHER:
+        return ""
+    if not all(event.tags & {"R", "W"} for event in (first, second)):
         return ""
     if "TMEM" in first.tags and "TMEM" in second.tags:
         return f"{first.label} is over {_ends(first)}, {second.label} {_ends(second)}; neither comes before the other"

@@ -149,7 +149,6 @@ class ReadingsReport:
             "depends": [self._dependence(reading) for reading in self.depends],
             "undecided": list(self.undecided),
             "question": self.question,
-            "bound": self.answer.bound,
             "reason": self.answer.reason,
         }
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Outcomes, Race, ShownEvent, Witness
-from memmodel.report.findings import Kind, why_unordered
+from memmodel.answer import Finding, Outcomes, ShownEvent, Witness
+from memmodel.cat.flags import FindingKind
+from memmodel.report.findings import why_unordered
 from memmodel.source import Span
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def record(report: Report) -> Record:
         "holds": report.holds,
         "expected": report.expected,
         "ok": report.ok,
-        "races": [finding(report, race) for race in report.found(Kind.RACE, Kind.OTHER)],
+        "races": _findings(report, FindingKind.RACE, FindingKind.MIXED, FindingKind.OTHER),
         "engine": answer.engine,
         "time_ms": {part: round(getattr(answer.times, part), 3) for part in ("parse", "encode", "solve")},
         "witness": execution(answer.witness),
@@ -36,24 +37,33 @@ def record(report: Report) -> Record:
         "axioms": list(answer.axioms),
         "flags": list(answer.flags),
         "question": report.question,
-        "bound": answer.bound,
         "reason": answer.reason,
         "warnings": list(report.warnings),
-        "hang": list(answer.hang),
-        "hazards": [finding(report, race) for race in report.found(Kind.HAZARD)],
-        "undefined": [finding(report, race) for race in report.found(Kind.UNDEFINED)],
+        "hang": list(answer.hang.witness.waits) if answer.hang else [],
+        "hazards": _findings(report, FindingKind.HAZARD),
+        "undefined": _findings(report, FindingKind.UNDEFINED),
         "flags_with_condition": None if answer.with_condition is None else list(answer.with_condition),
+        "hanging": execution(answer.hang.witness) if answer.hang else None,
+        "unsearched": answer.unsearched,
     }
 
 
-def finding(report: Report, race: Race) -> Record:
-    """Two events that a flag relates; `second` is `first` again where the flag is about one event."""
+def _findings(report: Report, *kinds: FindingKind) -> list[Record]:
+    return [finding(report, one) for one in report.found(*kinds)]
+
+
+def finding(report: Report, found: Finding) -> Record:
+    """Two events that a flag relates; `second` is `first` again where the flag is about one event.
+
+    The labels are those of `witness`, the execution in which it was found.
+    """
     return {
-        "flag": race.flag,
-        "first": event(race.first),
-        "second": event(race.second),
-        "rule": report.rule(race.flag),
-        "why": why_unordered(race),
+        "flag": found.flag,
+        "first": event(found.first) if found.first else None,
+        "second": event(found.second) if found.second else None,
+        "rule": found.rule or report.rule(found.flag),
+        "why": why_unordered(found),
+        "witness": execution(found.witness),
     }
 
 
@@ -76,6 +86,7 @@ def execution(witness: Witness | None) -> Record | None:
         },
         "registers": {f"{thread}:{name}": value for (thread, name), value in witness.registers.items()},
         "memory": dict(witness.memory),
+        "waits": list(witness.waits),
     }
 
 
@@ -100,6 +111,5 @@ def states(found: Outcomes) -> Record:
         "states": [{"values": dict(state.values), "satisfies": state.satisfies} for state in found.states],
         "complete": found.complete,
         "engine": found.engine,
-        "bound": found.bound,
         "reason": found.reason,
     }

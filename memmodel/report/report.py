@@ -1,6 +1,6 @@
 """What one test said under one model, next to what was expected of it.
 
-In: LitmusTest, Model, Answer, the expected word. Out: Report, which explains itself in text and in JSON. Settled here:
+In: LoweredTest, Model, Answer, the expected word. Out: Report, which explains itself in text and in JSON. Settled here:
 `status`, the one word that says whether a reader has something to look at.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from memmodel.answer import Answer, Observation, Race, Times, Witness
+from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.litmus.syntax import LitmusTest, Quantifier
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import meets
-from memmodel.report.findings import Kind, kind_of
 
 
 class Status(Enum):
@@ -44,16 +45,17 @@ class Report:
     rules: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
-    def of(test: LitmusTest, model: Model, answer: Answer, expected: str | None) -> Report:
+    def of(lowered: LoweredTest, model: Model, answer: Answer, expected: str | None) -> Report:
         """The report on an answer."""
-        from memmodel.isa.warnings import legality_warnings
+        from memmodel.lint.no_rules import without_rules
+        from memmodel.lint.warnings import legality_warnings
         from memmodel.litmus.printer import print_condition
-        from memmodel.report.silence import silence
 
+        test = lowered.test
         path = test.source.name if test.source else ""
         asked = test.finding or f"({print_condition(test.condition)})"
         question = f"{test.quantifier.value} {asked}"
-        warnings = (*test.warnings, *legality_warnings(test), *silence(test, model))
+        warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
         return Report(test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules)
 
@@ -86,9 +88,9 @@ class Report:
             return self.answer.counter
         return self.answer.witness
 
-    def found(self, *kinds: Kind) -> tuple[Race, ...]:
-        """The pairs of events (or single events, as a pair of one) that flags of these kinds relate."""
-        return tuple(race for race in self.answer.races if kind_of(race.flag) in kinds)
+    def found(self, *kinds: FindingKind) -> tuple[Finding, ...]:
+        """The findings of flags of these kinds."""
+        return tuple(one for one in self.answer.findings if one.flag != HANG and kind_of(one.flag) in kinds)
 
     def rule(self, flag: str) -> str:
         """What a flag is about, in the words of the model's file; empty where they are missing."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memmodel.answer import Observation, Outcomes, ShownEvent, Witness
+from memmodel.answer import HANG, Finding, Observation, Outcomes, ShownEvent, Witness
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.litmus.syntax import Quantifier
-from memmodel.report.findings import Kind, kind_of, raised, why_unordered
+from memmodel.report.findings import why_unordered
 from memmodel.report.graph import BASIC, shown_edges
 
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ def explain(report: Report, style: Style = plain) -> str:
         told = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
         lines += [f"  {line}" for line in told.splitlines()]
     answer = report.answer
-    if answer.bound is not None:
-        lines.append(f"  only for executions with at most {answer.bound} iterations of each loop (--bound)")
     if answer.reason:
         lines += [f"  {line}" for line in answer.reason.splitlines()]
     if answer.axioms:
         lines.append(f"  forbidden by {', '.join(style(axiom, 'name') for axiom in answer.axioms)}")
-    lines += [f"  {style('hang', 'warning')}: {sentence}" for sentence in answer.hang]
-    for flag in raised(answer):
-        lines += _flagged(report, flag, style)
+    if answer.hang is not None:
+        lines += [f"  {style('hang', 'warning')}: {sentence}" for sentence in answer.hang.witness.waits]
+    for flag in answer.flags:
+        if flag != HANG:
+            lines += _flagged(report, flag, style)
+    if answer.unsearched and answer.unsearched != answer.reason:
+        lines += [f"  there may be other findings: {answer.unsearched}"]
     shown = report.execution
     if shown is not None:
         breaks = report.quantifier is Quantifier.FORALL and shown is answer.counter
@@ -116,8 +119,6 @@ def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
     lines.append(f"{count} final state{'' if count == 1 else 's'}, {satisfying} satisfying the condition (marked *)")
     if not found.states and found.complete:
         lines.append("no execution reaches the end of every thread; check says what waits")
-    if found.bound is not None:
-        lines.append(f"only for executions with at most {found.bound} iterations of each loop (--bound)")
     if not found.complete:
         lines.append(f"{style('undecided', 'undecided')}: there may be more: {found.reason or 'the budget ran out'}")
     return lines
@@ -126,26 +127,32 @@ def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
 def _flagged(report: Report, flag: str, style: Style) -> list[str]:
     """The events that a flag relates, with what keeps them from being ordered; for undefined behaviour the rule."""
     kind = kind_of(flag)
-    word = flag.replace("-", " ") if kind is Kind.OTHER else kind.value
-    races = [race for race in report.answer.races if race.flag == flag]
+    word = flag.replace("-", " ") if kind is FindingKind.OTHER else kind.value
+    found = [finding for finding in report.answer.findings if finding.flag == flag]
     lines = []
-    for race in races[:MAX_RACES]:
-        ends = [f"{event.label}: {event.text} ({_where(event)})" for event in (race.first, race.second)]
-        events = f"at {ends[0]}" if race.first.uid == race.second.uid else f"between {ends[0]} and {ends[1]}"
-        lines.append(f"  {style(word, 'warning')} {events}")
-        if why := why_unordered(race):
+    for finding in found[:MAX_RACES]:
+        lines.append(f"  {style(word, 'warning')}{_events(report, finding)}")
+        if why := finding.rule or why_unordered(finding):
             lines.append(f"    {why}")
     told = report.answer.with_condition
-    if races and told is not None and report.answer.observation is Observation.SOMETIMES:
+    if told is not None and report.answer.observation is Observation.SOMETIMES:
         both = "in some" if flag in told else "in none"
         lines.append(f"    this happens {both} of the executions that satisfy the condition")
-    if len(races) > MAX_RACES:
-        lines.append(f"  … and {len(races) - MAX_RACES} more")
-    if not races:
-        lines.append(f"  {style(word, 'warning')}{'' if kind is Kind.RACE else f' ({flag})'}")
-    if kind is Kind.UNDEFINED and report.rule(flag):
+    if len(found) > MAX_RACES:
+        lines.append(f"  … and {len(found) - MAX_RACES} more")
+    if kind is FindingKind.UNDEFINED and report.rule(flag):
         lines.append(f"    rule: {report.rule(flag)} [{flag}]")
     return lines
+
+
+def _events(report: Report, finding: Finding) -> str:
+    """The events of a finding, under the labels that they have in the execution shown, if that has them too."""
+    first, second = finding.first, finding.second
+    if first is None or second is None:
+        return f" ({finding.flag})"
+    shown = {_identity(event): event.label for event in report.execution.events} if report.execution else {}
+    ends = [f"{shown.get(_identity(event), event.label)}: {event.text} ({_where(event)})" for event in (first, second)]
+    return f" at {ends[0]}" if first.uid == second.uid else f" between {ends[0]} and {ends[1]}"
 
 
 def _where(event: ShownEvent) -> str:
@@ -154,3 +161,8 @@ def _where(event: ShownEvent) -> str:
 
 def _at(event: ShownEvent) -> str:
     return f"line {event.span.line}" if event.span else ""
+
+
+def _identity(event: ShownEvent) -> tuple[object, ...]:
+    """What two executions have in common of an event."""
+    return event.thread, event.text.partition(" = ")[0], event.span, event.location

@@ -1,0 +1,1 @@
+"""What a test's author should hear about before any solving."""

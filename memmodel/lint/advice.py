@@ -1,0 +1,80 @@
+"""One piece of advice about an instruction, and what several checks ask of steps.
+
+In: nothing. Out: `Advice`; the variable that an address names, the labels and regions of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel.base.labels import Label
+from memmodel.isa.addresses import AddressSpace
+from memmodel.isa.ops import (
+    AddressOf,
+    AtBarrier,
+    Box,
+    Emit,
+    IssueAsync,
+    OnObject,
+    Op,
+    Part,
+    Read,
+    Region,
+    Respond,
+    Update,
+    WaitForGroups,
+    Write,
+)
+from memmodel.isa.program import Step
+from memmodel.litmus.syntax import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """`message` about the instruction of a step, and how to repair it."""
+
+    step: Step
+    message: str
+    hint: str | None = None
+
+
+def regions_of(op: Op) -> Iterator[Region]:
+    """The regions that a step accesses, those of its parts included."""
+    match op:
+        case Read(_, region) | Write(_, region) | OnObject(_, region):
+            yield region
+        case IssueAsync(_, parts):
+            for part in parts:
+                yield from part_regions(part)
+        case _:
+            pass
+
+
+def part_regions(part: Part) -> tuple[Region, ...]:
+    """The regions of one part of an asynchronous instruction."""
+    return part.regions if isinstance(part, Respond) else (part.region,)
+
+
+def label_of(op: Op) -> Label | None:
+    """The label of what a step does in program order."""
+    match op:
+        case Emit(label) | AtBarrier(label) | IssueAsync(label) | WaitForGroups(label) | OnObject(label):
+            return label
+        case Read(label=label) | Write(label=label):
+            return label
+        case _:
+            return None
+
+
+def part_label(part: Part) -> Label:
+    """The label of a part of an asynchronous instruction."""
+    return part.write if isinstance(part, Update) else part.label
+
+
+def named(region: Region, space: AddressSpace) -> Variable | None:
+    """The variable whose memory a region is, if its address names one."""
+    if isinstance(region, Box):
+        return None
+    address = region.address
+    return space.root(address.name) if isinstance(address, AddressOf) else None

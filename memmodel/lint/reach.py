@@ -1,0 +1,108 @@
+"""Scopes that placement makes pointless: they reach nobody, or no farther than a smaller one.
+
+In: LoweredTest. Out: Advice. Settled here: who communicates with whom is told by the variables that instructions name;
+what an address in a register points to is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Fence, ProxyFence, scope_of
+from memmodel.isa.ops import AddressOf, Emit, OnObject, Op, Read, Write
+from memmodel.isa.program import LoweredTest, Step
+from memmodel.lint.advice import Advice, named
+from memmodel.litmus.syntax import LitmusTest, Thread
+from memmodel.ptx import Scope
+
+
+def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:
+    """Accesses and fences whose scope includes nobody they could synchronize with; the first scope that is too wide."""
+    test = lowered.test
+    if len(test.threads) < 2:
+        return
+    users = _users(lowered)
+    for thread, program in zip(test.threads, lowered.programs, strict=True):
+        told: set[int] = set()
+        for step in program.steps:
+            found = None if step.index in told else _reaches_nobody(step.op, thread, lowered, users)
+            if found is not None:
+                told.add(step.index)
+                yield Advice(step, *found)
+    yield from _too_wide(lowered)
+
+
+def _users(lowered: LoweredTest) -> dict[str, list[Thread]]:
+    """For every variable, the threads that access it by name."""
+    users: dict[str, list[Thread]] = {}
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        for step in program.steps:
+            variable = named(step.op.region, lowered.space) if isinstance(step.op, Read | Write) else None
+            if variable is not None:
+                users.setdefault(variable.name, []).append(thread)
+    return users
+
+
+def _scope(op: Op) -> Scope | None:
+    return scope_of(op.label) if isinstance(op, Read | Write | Emit | OnObject) else None
+
+
+def _reaches_nobody(
+    op: Op, thread: Thread, lowered: LoweredTest, users: dict[str, list[Thread]]
+) -> tuple[str, str] | None:
+    scope = _scope(op)
+    if scope is None:
+        return None
+    if isinstance(op, OnObject):
+        address = op.region.address
+        away = isinstance(address, AddressOf) and address.cta not in (None, thread.place.cta)
+        if away and scope is Scope.CTA:
+            message = "an operation of .cta scope on another CTA's mbarrier counts but synchronizes nothing"
+            return message, "write .cluster"
+        return None
+    if isinstance(op, Emit):
+        others = [other.place for other in lowered.test.threads if other is not thread]
+        whom = "no other thread of the test"
+    else:
+        assert isinstance(op, Read | Write)
+        variable = named(op.region, lowered.space)
+        if op.label.rmw or variable is None:
+            return None
+        others = [other.place for other in users[variable.name] if other is not thread]
+        whom = f"no other thread that accesses '{variable.name}'"
+    if not others or any(thread.place.shares(scope, place) for place in others):
+        return None
+    least = min(wider for wider in Scope if any(thread.place.shares(wider, place) for place in others))
+    return f"{whom} is in reach of .{scope.name.lower()}", f"write .{least.name.lower()}"
+
+
+def _too_wide(lowered: LoweredTest) -> Iterator[Advice]:
+    """One warning for the test: the first scope that is wider than the place where all its threads are."""
+    least = _common(lowered.test)
+    for program in lowered.programs:
+        for step in program.steps:
+            scope = _scope(step.op)
+            if scope is None or scope <= least:
+                continue
+            wide = scope.name.lower()
+            if wide in step.instruction.parts and not _one_scope_only(step):
+                within = {Scope.CTA: "CTA", Scope.CLUSTER: "cluster", Scope.GPU: "GPU"}[least]
+                message = f"all threads of the test are in one {within}: .{wide} reaches no farther than .{least.name.lower()}"
+                yield Advice(step, message, "place the threads as in the kernel, or take the smaller scope")
+                return
+
+
+def _common(test: LitmusTest) -> Scope:
+    """The smallest scope that includes all threads."""
+    places = [thread.place for thread in test.threads]
+    return next(scope for scope in Scope if all(places[0].shares(scope, place) for place in places))
+
+
+def _one_scope_only(step: Step) -> bool:
+    """Fences that are restricted to some memory have one scope, whatever the placement."""
+    label = step.op.label if isinstance(step.op, Emit) else None
+    return (isinstance(label, Fence) and label.covers is not None) or (
+        isinstance(label, ProxyFence) and label.restricted
+    )
+
+

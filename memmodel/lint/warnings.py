@@ -1,0 +1,74 @@
+"""Legal but doubtful: what a test's author should hear about before any solving.
+
+In: LoweredTest. Out: rendered warnings. Settled here: semantics that PTX does not have but published files use, and
+atomics whose scope cannot reach the threads that share their location. `certain` adds what is undefined for sure,
+`hazards` what is doubtful about asynchronous instructions, `reach` scopes that reach nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Family
+from memmodel.errors import render
+from memmodel.isa.lower import target
+from memmodel.isa.ops import Read, Write
+from memmodel.isa.program import LoweredTest, Step
+from memmodel.lint.advice import Advice, named
+from memmodel.lint.certain import certainly_undefined
+from memmodel.lint.hazards import hazards
+from memmodel.lint.reach import pointless_scopes
+from memmodel.ptx import Scope, Space
+
+
+def legality_warnings(lowered: LoweredTest) -> list[str]:
+    """Every warning about the test."""
+    advice = (*_accesses(lowered), *certainly_undefined(lowered), *hazards(lowered), *pointless_scopes(lowered))
+    found = [
+        render("warning", one.message, one.step.instruction.mnemonic_span or one.step.instruction.span, one.hint)
+        for one in advice
+    ]
+    if target(lowered.test) is None:
+        where = lowered.test.threads[0].span
+        found.append(render("warning", "no target architecture has every instruction of the test", where, None))
+    return found
+
+
+def _accesses(lowered: LoweredTest) -> Iterator[Advice]:
+    sharers = _sharers(lowered)
+    for program in lowered.programs:
+        told: set[int] = set()
+        for step in program.steps:
+            found = None if step.index in told else _about(step, lowered, sharers)
+            if found is not None:
+                told.add(step.index)
+                yield Advice(step, *found)
+
+
+def _sharers(lowered: LoweredTest) -> dict[str, set[tuple[object, ...]]]:
+    """For every variable, the CTAs whose threads access it by name."""
+    ctas: dict[str, set[tuple[object, ...]]] = {}
+    for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
+        for step in program.steps:
+            variable = named(step.op.region, lowered.space) if isinstance(step.op, Read | Write) else None
+            if variable is not None:
+                ctas.setdefault(variable.name, set()).add(thread.place.cta_id)
+    return ctas
+
+
+def _about(step: Step, lowered: LoweredTest, sharers: dict[str, set[tuple[object, ...]]]) -> tuple[str, str] | None:
+    op = step.op
+    if not isinstance(op, Read | Write):
+        return None
+    if op.label.family is Family.RED:
+        for word in ("acq_rel", "acquire"):
+            if word in step.instruction.parts:
+                message = f"PTX has no red.{word}: a red heads no acquire pattern"
+                return message, "write red.release or red.relaxed, or atom"
+    variable = named(op.region, lowered.space)
+    if variable is not None and op.label.rmw and op.label.scope is Scope.CTA:
+        if variable.space is not Space.SHARED and len(sharers[variable.name]) > 1:
+            count = len(sharers[variable.name])
+            message = f"an atomic of .cta scope on '{variable.name}', which threads of {count} CTAs access"
+            return message, "it is atomic within the CTA only; write .gpu"
+    return None

@@ -1,0 +1,280 @@
+"""The Z3 engine: one encoding, one query per question, and every execution found is run again by plain evaluation.
+
+In: LoweredTest, Model, Budget. Out: Answer, Outcomes. The order of questions: can a consistent execution satisfy the
+condition; can one violate it; does any go beyond the bound; what can the flags relate; can a thread wait for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.base.labels import Access
+from memmodel.cat.flags import MIXED_SIZES, FindingKind, kind_of
+from memmodel.cat.syntax import Model
+from memmodel.encode.query import FlagFormula, Query, encode
+from memmodel.errors import InternalError, TooLarge
+from memmodel.events.elaborate import elaborate
+from memmodel.isa.program import LoweredTest
+from memmodel.litmus.syntax import Term, terms_of
+from memmodel.logic import FALSE
+from memmodel.referee.finals import outcome_terms, spell
+from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
+from memmodel.referee.replay import Position, Replay, replay
+from memmodel.solve.door import Door, Found
+from memmodel.solve.reading import read_execution
+
+MAX_STATES = 10_000
+"""More final states than this are not listed."""
+
+_WIDER = 64
+"""So much wider bounds are tried, to say which would do."""
+
+
+def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool) -> Answer:
+    """What happens to the condition of a test, with a checked witness, or the axioms that forbid it."""
+    started = time.perf_counter()
+    flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
+    query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
+    encoded = time.perf_counter()
+    asked = _Questions(lowered, model, query, Door(query.graph.logic, budget), bound)
+    answer = asked.answer(findings=findings)
+    times = Times(encode=(encoded - started) * 1000, solve=(time.perf_counter() - encoded) * 1000)
+    return Answer(
+        answer.observation,
+        "z3",
+        answer.witness,
+        answer.counter,
+        answer.axioms,
+        answer.findings,
+        answer.reason,
+        answer.unsearched,
+        times,
+        len(query.graph.events),
+        answer.with_condition,
+    )
+
+
+class _Questions:
+    """The questions asked about one query."""
+
+    def __init__(self, lowered: LoweredTest, model: Model, query: Query, door: Door, bound: int) -> None:
+        self.lowered = lowered
+        self.model = model
+        self.query = query
+        self.door = door
+        self.bound = bound
+        self.consistent = list(query.axioms.values())
+
+    # ---- what happens --------------------------------------------------------------------------------------------
+
+    def answer(self, *, findings: bool) -> Answer:
+        query = self.query
+        yes = self.door.check([*self.consistent, query.ends, query.condition])
+        witness = self._witness(True) if yes is Found.SAT else None
+        blamed = self._blame() if yes is Found.UNSAT else ()
+        no = self.door.check([*self.consistent, query.ends, -query.condition])
+        counter = self._witness(False) if no is Found.SAT else None
+        observation, reason = self._observation(yes, no)
+        if observation is not Observation.NEVER:
+            blamed = ()
+        elif not blamed:
+            reason = "no execution shows it, even without the model"
+        if not findings:
+            return Answer(observation, "z3", witness, counter, blamed, reason=reason)
+        found, unsearched = self._findings()
+        told, unsearched = self._with_condition(found, unsearched) if yes is Found.SAT else ((), unsearched)
+        return Answer(observation, "z3", witness, counter, blamed, found, reason, unsearched, with_condition=told)
+
+    def _observation(self, yes: Found, no: Found) -> tuple[Observation, str]:
+        """What happens, and why it is undecided or vacuous."""
+        mixed = self.mixed_sizes()
+        if mixed:
+            return Observation.UNDECIDED, mixed
+        if yes is Found.SAT and no is Found.SAT:
+            return Observation.SOMETIMES, ""
+        if Found.UNKNOWN in (yes, no):
+            return Observation.UNDECIDED, self.door.reason
+        stopped = self.stopped()
+        if stopped:
+            return Observation.UNDECIDED, stopped
+        if yes is Found.SAT:
+            return Observation.ALWAYS, ""
+        if no is Found.SAT:
+            return Observation.NEVER, ""
+        alone = self.door.check([self.query.ends])
+        if alone is Found.UNSAT:
+            return Observation.VACUOUS, "no execution reaches the end of every thread"
+        return Observation.VACUOUS, "every execution that reaches the end breaks an axiom"
+
+    def mixed_sizes(self) -> str:
+        """Accesses of different sizes may race: then the model says nothing of the program."""
+        flag = self.query.flags.get(MIXED_SIZES)
+        if flag is None or flag.raised == FALSE:
+            return ""
+        found = self.door.check([*self.consistent, self.query.rests, flag.raised])
+        return "" if found is Found.UNSAT else mixed_sizes() if found is Found.SAT else self.door.reason
+
+    def stopped(self) -> str:
+        """Why not every execution was followed to its end; "" if every one was."""
+        for when in (self.query.cut, self.query.beyond):
+            if when == FALSE:
+                continue
+            found = self.door.check([*self.consistent, when])
+            if found is Found.UNKNOWN:
+                return self.door.reason
+            if found is Found.SAT:
+                return self._beyond()
+        return ""
+
+    def _beyond(self) -> str:
+        """What the execution just found goes beyond."""
+        graph = self.query.graph
+        for cut in graph.cut:
+            if self.door.holds(cut.when):
+                return beyond_the_bound(cut.jump, self.bound, self._enough())
+        for one in graph.beyond:
+            if self.door.holds(one.when):
+                return not_modelled(one.reason, one.instruction)
+        raise InternalError("an execution is stopped by nothing")
+
+    def _enough(self) -> int | None:
+        """The least bound with which no loop is stopped, if one is known."""
+        terms = tuple(terms_of(self.lowered.test.condition))
+        for wider in range(self.bound + 1, self.bound + _WIDER):
+            try:
+                if not elaborate(self.lowered, wider, terms).cut:
+                    return wider
+            except TooLarge:
+                return None
+        return None
+
+    def _blame(self) -> tuple[str, ...]:
+        """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
+        query = self.query
+        core = set(self.door.core)
+        blamed = [name for name, formula in query.axioms.items() if formula in core]
+        for name in list(blamed):
+            rest = [query.axioms[other] for other in blamed if other != name]
+            if self.door.check([*rest, query.ends, query.condition]) is Found.UNSAT:
+                blamed.remove(name)
+        return tuple(blamed)
+
+    # ---- executions ----------------------------------------------------------------------------------------------
+
+    def _replayed(self) -> Replay:
+        """The execution just found, run again by plain evaluation. InternalError if it is not consistent."""
+        again = replay(self.lowered, self.model, read_execution(self.query, self.door))
+        if again.failed:
+            raise InternalError(
+                f"{self.lowered.test.name}: the execution that Z3 found is not one under {self.model.name}"
+                f" (violates {', '.join(again.failed)})"
+            )
+        return again
+
+    def _witness(self, satisfies: bool) -> Witness:
+        again = self._replayed()
+        if again.satisfies is not satisfies or again.waits:
+            raise InternalError(f"{self.lowered.test.name}: the final state that Z3 found is another when replayed")
+        return again.witness
+
+    # ---- findings ------------------------------------------------------------------------------------------------
+
+    def _findings(self) -> tuple[tuple[Finding, ...], str]:
+        """Every pair that a flag relates in some consistent execution, a hang, and what was not looked at."""
+        found: list[Finding] = []
+        for name, flag in self.query.flags.items():
+            if not self._raise(name, flag, found):
+                return tuple(found), f"the list of findings is not complete: {self.door.reason}"
+        if self.query.waits != FALSE:
+            defined = [-flag.raised for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
+            hang = self.door.check([*self.consistent, self.query.rests, self.query.waits, *defined])
+            if hang is Found.UNKNOWN:
+                return tuple(found), f"whether it can hang is not known: {self.door.reason}"
+            if hang is Found.SAT:
+                found.append(Finding(HANG, self._replayed().witness))
+        return tuple(found), self.stopped()
+
+    def _raise(self, name: str, flag: FlagFormula, found: list[Finding]) -> bool:
+        """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
+        left = self._by_position(flag.pairs)
+        more = flag.raised
+        while True:
+            answer = self.door.check([*self.consistent, self.query.rests, more])
+            if answer is not Found.SAT:
+                return answer is Found.UNSAT
+            again = self._replayed()
+            if name not in again.flags:
+                raise InternalError(f"{self.lowered.test.name}: flag {name} is not raised when replayed")
+            shown = {event.uid: event for event in again.witness.events}
+            fresh = False
+            for a, b in again.flags[name]:
+                places = frozenset((again.positions[a], again.positions[b]))
+                if places in left:
+                    del left[places]
+                    fresh = True
+                    found.append(Finding(name, again.witness, shown[min(a, b)], shown[max(a, b)], again.rules.get(a, "")))
+            if not flag.pairs:
+                found.append(Finding(name, again.witness))
+                return True
+            if not fresh:
+                raise InternalError(f"{self.lowered.test.name}: flag {name} relates other events when replayed")
+            more = self.query.graph.logic.disj(formula for formulas in left.values() for formula in formulas)
+
+    def _by_position(self, pairs: dict[tuple[int, int], int]) -> dict[frozenset[Position], list[int]]:
+        """The formulas of pairs of events, by the two places in the test that they come from, in either order."""
+        found: dict[frozenset[Position], list[int]] = {}
+        for (a, b), formula in pairs.items():
+            found.setdefault(frozenset((self._position(a), self._position(b))), []).append(formula)
+        return found
+
+    def _position(self, uid: int) -> Position:
+        """Where in the test an event comes from: copies of an instruction in unrolled loops come from one place."""
+        event = self.query.graph.events[uid]
+        if event.visit is None:
+            assert event.point.cell is not None
+            return ("initial", event.point.cell.instance)
+        visit = self.query.graph.visits[event.visit]
+        side = event.label.side if isinstance(event.label, Access) else None
+        return (visit.thread, visit.step, event.part, side)
+
+    def _with_condition(self, found: Sequence[Finding], unsearched: str) -> tuple[tuple[str, ...], str]:
+        """The flags that are also raised in some execution that satisfies the condition."""
+        told = []
+        for name in dict.fromkeys(finding.flag for finding in found if finding.flag != HANG):
+            answer = self.door.check(
+                [*self.consistent, self.query.ends, self.query.condition, self.query.flags[name].raised]
+            )
+            if answer is Found.SAT:
+                told.append(name)
+            elif answer is Found.UNKNOWN:
+                unsearched = unsearched or self.door.reason
+        return tuple(told), unsearched
+
+
+def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
+    """All final states of a test under a model."""
+    terms: tuple[Term, ...] = outcome_terms(lowered)
+    asked = (*terms, *terms_of(lowered.test.condition))
+    query = encode(lowered, model, bound, asked, [check.name for check in model.flags if check.name == MIXED_SIZES])
+    door = Door(query.graph.logic, budget)
+    questions = _Questions(lowered, model, query, door, bound)
+    logic = query.graph.logic
+    values = [(spell(term), query.final.term(term)) for term in terms]
+    consistent = [*query.axioms.values(), query.ends]
+    reason = questions.stopped() or questions.mixed_sizes()
+    states: list[FinalValues] = []
+    while len(states) < MAX_STATES:
+        found = door.check(consistent)
+        if found is not Found.SAT:
+            states.sort(key=lambda state: tuple(value for _, value in state.values))
+            reason = reason if found is Found.UNSAT else door.reason
+            return Outcomes(tuple(states), "z3", not reason, reason)
+        picked = []
+        for name, value in values:
+            number = value.number(door.holds)
+            picked.append((name, number, value.is_number(logic, number)))
+        states.append(FinalValues(tuple((name, number) for name, number, _ in picked), door.holds(query.condition)))
+        logic.require(*(-formula for _, _, formula in picked))
+    return Outcomes(tuple(states), "z3", False, f"more than {MAX_STATES} final states")
