@@ -57,8 +57,13 @@ def _address(point: Point) -> Hashable:
     return (point.cell, point.name) if _memory(point) else None
 
 
-def _object(point: Point) -> Hashable:
-    return point.cell
+def _instance(point: Point) -> Hashable:
+    return None if point.cell is None else point.cell.instance
+
+
+def _overlap(a: Point, b: Point) -> bool:
+    assert a.cell is not None and b.cell is not None
+    return a.cell.first < b.cell.end and b.cell.first < a.cell.end
 
 
 def _before(a: Point, b: Point) -> bool:
@@ -180,7 +185,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
     BaseRelation("rf", "reads-from: each read has exactly one write, of the same location and value", "Communication Order"),
     BaseRelation(
         "co",
-        "an acyclic relation on write operations that meet, the same wherever they meet; the initial write is first",
+        "a strict partial order on write operations, the same wherever they meet; the initial write is first",
         "Coherence Order",
     ),
     BaseRelation(
@@ -221,7 +226,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
     BaseRelation("syncbar", "arrive half to wait half of one barrier generation, of any threads", "Memory synchronization"),
     BaseRelation("samegen", "arrive halves of one barrier generation", "bar, barrier"),
     BaseRelation(
-        "genbefore", "halves of an earlier generation of a barrier to arrive halves of a later one", "bar, barrier"
+        "genbefore", "arrive halves of a generation of a barrier to those of later ones", "bar, barrier"
     ),
     BaseRelation(
         "barmix",
@@ -256,8 +261,8 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "samebar",
         "operations on one mbarrier object, and accesses to its memory with them",
         "mbarrier",
-        key=_object,
-        holds=lambda a, b: a.event != b.event and (_on_object(a) or _on_object(b)),
+        key=_instance,
+        holds=lambda a, b: a.event != b.event and (_on_object(a) or _on_object(b)) and _overlap(a, b),
     ),
     BaseRelation(
         "covers",

@@ -44,13 +44,13 @@ Holds = Callable[[Label], bool]
 
 @dataclass(frozen=True, slots=True)
 class BaseSet:
-    """`holds` None: the execution decides. `space`: only events that access memory of that state space."""
+    """`holds` None: the execution decides. `spaces`: only events that access memory of these state spaces."""
 
     name: str
     meaning: str
     source: str
     holds: Holds | None
-    space: Space | None = None
+    spaces: tuple[Space, ...] = ()
 
 
 def _is(*kinds: type) -> Holds:
@@ -268,8 +268,15 @@ SETS: tuple[BaseSet, ...] = (
         "mbarrier",
         lambda label: isinstance(label, Mbarrier) and label.unscoped,
     ),
-    BaseSet("SMEM", "accesses to shared memory", "State Spaces", _is(Access, InitialWrite), Space.SHARED),
-    BaseSet("TMEM", "accesses to tensor memory", "Tensor Memory", _is(Access, InitialWrite), Space.TENSOR),
+    BaseSet("SMEM", "accesses to shared memory", "State Spaces", _is(Access, InitialWrite), (Space.SHARED,)),
+    BaseSet(
+        "GMEM",
+        "accesses to global memory",
+        "State Spaces",
+        _is(Access, InitialWrite),
+        (Space.GLOBAL, Space.GENERIC),
+    ),
+    BaseSet("TMEM", "accesses to tensor memory", "Tensor Memory", _is(Access, InitialWrite), (Space.TENSOR,)),
     BaseSet("TCGEN", "tcgen05 operations of any kind", "TensorCore 5th Generation", _is_tcgen),
     BaseSet("MMA", "accesses and issue of tcgen05.mma", "tcgen05.mma", _tensor_core(Family.MMA)),
     BaseSet("CP", "accesses and issue of tcgen05.cp", "tcgen05.cp", _tensor_core(Family.TCGEN_CP)),

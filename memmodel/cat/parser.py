@@ -15,6 +15,9 @@ from memmodel.errors import InputError, nearest
 from memmodel.source import Source
 
 
+OVERRIDE = "override"
+
+
 def parse(source: Source) -> Text:
     """The statements of a text. Raises InputError at the first mistake."""
     return _Parser(source).text()
@@ -36,7 +39,7 @@ class _Parser(ExpressionParser):
         word, second = self.next, self.after()
         if word.sort is Lexeme.STRING:
             return self.take().text
-        if word.sort is not Lexeme.NAME or not (second.first or second.sort in (Lexeme.STRING, Lexeme.WORD)):
+        if word.sort is not Lexeme.NAME or self.overrides() or not (second.first or second.sort in (Lexeme.STRING, Lexeme.WORD)):
             return ""
         self.take()
         return self.take().text if second.sort is Lexeme.STRING else word.text
@@ -45,6 +48,9 @@ class _Parser(ExpressionParser):
         token = self.next
         if token.sort is Lexeme.MARK and token.text == "~" and self.after().text in CHECK_WORDS:
             return [self.check()]
+        if self.overrides():
+            self.take()
+            return [self.let(override=True)]
         if token.sort is not Lexeme.WORD or token.text not in STATEMENT_WORDS:
             self.no_statement(token)
         if token.text == "let":
@@ -63,9 +69,17 @@ class _Parser(ExpressionParser):
             return [Unshow(name.text, self.span(name)) for name in names]
         return [self.check()]
 
-    def let(self) -> Let:
-        start = self.take().start
+    def overrides(self) -> bool:
+        """Does `override let` come next? The word is a name anywhere else."""
+        after = self.after()
+        return self.next.sort is Lexeme.NAME and self.next.text == OVERRIDE and after.text == "let"
+
+    def let(self, *, override: bool = False) -> Let:
+        start = self.tokens[self.index - 1].start if override else self.next.start
+        self.take()
         recursive = self.accept("rec")
+        if override and recursive:
+            self.fail("`override let` takes no `rec`: whether a definition is recursive is for the file that has it")
         bindings = self.bindings("let rec" if recursive else "let")
         for binding in bindings:
             if recursive and binding.parameters is not None:
@@ -75,7 +89,7 @@ class _Parser(ExpressionParser):
             self.no_statement(self.next)
         doc = self.doc(start)
         self.accept("in")  # herd allows it after a statement, where it changes nothing
-        return Let(bindings, recursive, doc)
+        return Let(bindings, recursive, doc, override)
 
     def show(self) -> list[Statement]:
         self.take()

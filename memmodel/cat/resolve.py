@@ -85,15 +85,25 @@ class Resolver:
     groups: int = 0
     work: int = 0
     depth: int = 0
+    overrides: dict[str, tuple[tree.Binding, str]] = field(default_factory=dict)
+    overridden: set[str] = field(default_factory=set)
 
     def model(self, name: str, title: str, sources: tuple[Source, ...]) -> Model:
-        """What has been gathered."""
+        """What has been gathered. Raises InputError if something was overridden that is defined nowhere."""
+        for binding, _ in self.overrides.values():
+            if binding.name not in self.overridden:
+                near = nearest(binding.name, [definition.name for definition in self.definitions])
+                hint = f"did you mean `{near}`?" if near else "it takes the place of a definition in an included file"
+                raise InputError(f"`{binding.name}` is overridden, and no included file defines it", binding.span, hint)
         return Model(name, title, tuple(self.definitions), tuple(self.checks.values()), tuple(self.shown), sources)
 
     def run(self, text: tree.Text) -> None:
         """Take in the statements of one file."""
+        self.collect_overrides(text)
         for statement in text.statements:
             match statement:
+                case tree.Let(override=True):
+                    pass
                 case tree.Let(recursive=True):
                     self.recursive(statement)
                 case tree.Let():
@@ -108,11 +118,42 @@ class Resolver:
                     self.lookup(tree.Ref(statement.name, statement.span), self.scope)
                     self.shown.pop(statement.name, None)
 
+    def collect_overrides(self, text: tree.Text) -> None:
+        """What a file overrides holds for all files that it includes, theirs included; the outermost file has the say."""
+        mine: dict[str, tuple[tree.Binding, str]] = {}
+        for statement in text.statements:
+            if isinstance(statement, tree.Let) and statement.override:
+                for binding in statement.bindings:
+                    if binding.name in mine:
+                        raise InputError(f"`{binding.name}` is overridden twice", binding.span)
+                    mine[binding.name] = (binding, statement.doc)
+        self.overrides = {**mine, **self.overrides}
+
+    def chosen(self, let: tree.Let) -> tree.Let:
+        """A `let` with the bindings that override its own. They see the names that are known where it stands."""
+        bindings, doc = [], let.doc
+        for binding in let.bindings:
+            other = self.overrides.get(binding.name)
+            if other is None:
+                bindings.append(binding)
+                continue
+            if (other[0].parameters is None) is not (binding.parameters is None) or len(
+                other[0].parameters or ()
+            ) != len(binding.parameters or ()):
+                raise InputError(
+                    f"`{binding.name}` is overridden with other parameters", other[0].span, f"it is {binding.span.text}"
+                )
+            self.overridden.add(binding.name)
+            bindings.append(other[0])
+            doc = other[1] or doc
+        return tree.Let(tuple(bindings), let.recursive, doc)
+
     # ---- statements ----------------------------------------------------------------------------------------------
 
     def plain(self, let: tree.Let) -> None:
         """`let … and …`: every right side sees the names as they were before."""
         self.once(let)
+        let = self.chosen(let)
         new: dict[str, Entry] = {}
         for binding in let.bindings:
             if binding.parameters is not None:
@@ -128,6 +169,7 @@ class Resolver:
     def recursive(self, let: tree.Let) -> None:
         """`let rec … and …`: first the kinds, by repeated guessing; then the bodies; then that they are monotone."""
         self.once(let)
+        let = self.chosen(let)
         first = len(self.definitions)
         kinds = [Kind.EITHER] * len(let.bindings)
         while True:

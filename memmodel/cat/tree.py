@@ -74,9 +74,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Let:
+    """`override`: its bindings take the place of those of the same names in the files that this one includes."""
+
     bindings: tuple[Binding, ...]
     recursive: bool
     doc: str
+    override: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,9 +220,7 @@ class Frame:
         mask = 0
         for number, event in enumerate(self.events):
             cell = event.point.cell
-            if row.holds(event.label) and (
-                row.space is None or (cell is not None and cell.instance.space is row.space)
-            ):
+            if row.holds(event.label) and (not row.spaces or (cell is not None and cell.instance.space in row.spaces)):
                 mask |= 1 << number
         return mask
 

@@ -49,10 +49,7 @@ class BaseFormulas:
                     e.uid: e.runs
                     for e in self.graph.events
                     if row.holds(e.label)
-                    and (
-                        row.space is None
-                        or (e.point.cell is not None and e.point.cell.instance.space is row.space)
-                    )
+                    and (not row.spaces or (e.point.cell is not None and e.point.cell.instance.space in row.spaces))
                 }
         return self._sets[name]
 

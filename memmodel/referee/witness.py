@@ -26,8 +26,8 @@ _SYNC = ("sync", "base-causality")
 _SILENT = re.compile(r"[usbf](8|16|32|64|128)|f16x2|bf16|pred|global|shared|generic|const|param|ld|st|atom|red")
 """Parts of a mnemonic that say nothing about order: the type, the state space, and what R and W say already."""
 
-SPACED = tuple(row for row in SETS if row.space is not None)
-_PLAIN = frozenset(row.name for row in SETS if row.space is None)
+SPACED = tuple(row for row in SETS if row.spaces)
+_PLAIN = frozenset(row.name for row in SETS if not row.spaces)
 
 _FEW_ELEMENTS = 4
 """More elements of a cell than this are not written out."""
@@ -63,7 +63,7 @@ def shown_event(execution: Execution, number: int) -> ShownEvent:
 def _tags(execution: Execution, event: ConcreteEvent, number: int) -> frozenset[str]:
     """The base sets that an event is in."""
     cell = event.point.cell
-    placed = [row.name for row in SPACED if row.space and cell is not None and cell.instance.space is row.space]
+    placed = [row.name for row in SPACED if cell is not None and cell.instance.space in row.spaces]
     tags = _tags_of(event.label) & {*placed, *_PLAIN}
     return tags | {name for name in DECIDED if execution.set(name) >> number & 1}
 
