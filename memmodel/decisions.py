@@ -19,8 +19,8 @@ from memmodel.source import Source
 DEFAULTS = "ptx-9.3/decisions.cat"
 READINGS = "readings"
 
-_DEFAULT = re.compile(r"(D\d+[a-z]?) (\S+)\. ([^?]+\?) (.+?) Left open by (.+)")
-_READING = re.compile(r"(D\d+[a-z]?) (\S+)\. (.+)")
+_DEFAULT = re.compile(r"(D\d+[a-z]*) (\S+)\. ([^?]+\?) (.+?) Left open by (.+)")
+_READING = re.compile(r"(D\d+[a-z]*) (\S+)\. (.+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,9 @@ def kinds(instruction: Instruction, reading: Reading) -> list[Kind]:
     head = reading.head.partition(".")[0]
     typed = _typed(reading, "type", loose=reading.head in ("ld", "st"))
     operands = instruction.operands
+    if head == "mov":
+        counts = [len(operand.items) if isinstance(operand, Group) else 1 for operand in operands]
+        return [typed if count == 1 else Kind(max(16, typed.width // count)) for count in counts]
     if head == "setp":
         return [PRED, typed, typed]
     if head == "selp":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from memmodel.isa.arith import double
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Apply, Assign, Expr, Op
+from memmodel.isa.ops import Apply, Assign, Const, Expr, Get, Op
 from memmodel.isa.row import (
     BITS,
     FLOATS,
@@ -25,7 +25,8 @@ from memmodel.isa.row import (
     flag,
     type_slot,
 )
-from memmodel.ptx import UNTYPED
+from memmodel.litmus.syntax import Group
+from memmodel.ptx import UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
 _LOGIC = "Logic and Shift Instructions: "
@@ -69,9 +70,49 @@ def select(call: Call) -> tuple[Op, ...]:
     return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), call.type))
 
 
-def move(call: Call) -> tuple[Op, ...]:
-    """mov and cvta: a register, a number, or the address of a variable, in the one address space of a test."""
+def point(call: Call) -> tuple[Op, ...]:
+    """cvta: an address as it is, in the one address space of a test."""
     return _assign(call, call.value(call.operands[1]))
+
+
+def move(call: Call) -> tuple[Op, ...]:
+    """mov: a register, a number, or the address of a variable; with a vector, packed or unpacked, lowest first."""
+    target, source = call.operands
+    if isinstance(source, Group):
+        return (Assign(call.register(target), _packed(call, source)),)
+    if isinstance(target, Group):
+        return _unpacked(call, target, call.value(source))
+    return _assign(call, call.value(source))
+
+
+def _element(call: Call, vector: Group) -> DataType:
+    """The type of an element: two or four share the bits of the instruction's type."""
+    count, width = len(vector.items), call.type.width
+    if vector.bracketed or count not in (2, 4) or width // count < 8 or call.type.kind != "b":
+        hint = "a vector of 2 or 4 elements fills a .b16, .b32, .b64 or .b128 register"
+        call.fail(f"{call.instruction.mnemonic} cannot move these {count} elements", vector, hint)
+    return DataType("b", width // count)
+
+
+def _packed(call: Call, vector: Group) -> Expr:
+    element, whole = _element(call, vector), call.type
+    packed: Expr = Const(0)
+    for number, item in enumerate(vector.items):
+        part = Apply("cvt", (call.value(item, element),), element)
+        moved = Apply("shl", (part, Const(number * element.width)), whole) if number else part
+        packed = Apply("or", (packed, moved), whole) if number else moved
+    return packed
+
+
+def _unpacked(call: Call, vector: Group, value: Expr) -> tuple[Op, ...]:
+    element, whole = _element(call, vector), "$whole"
+    steps: list[Op] = [Assign(whole, value)]
+    for number, item in enumerate(vector.items):
+        register = call.destination(item, sink=True)
+        if register is not None:
+            shifted = Apply("shr", (Get(whole), Const(number * element.width)), call.type)
+            steps.append(Assign(register, Apply("cvt", (shifted,), element)))
+    return tuple(steps)
 
 
 def convert(call: Call) -> tuple[Op, ...]:
@@ -132,7 +173,16 @@ ROWS = (
         _EQUALITY,
     ),
     _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
-    _row("mov", (*LOGICAL, *INTEGERS), ("d", "a"), _MOVE, move),
+    Row(
+        ("mov",),
+        (Slot("type", (*LOGICAL, "b128", *INTEGERS), "type", Need.BLOCKS, refused=_NO_FLOATS),),
+        ("d", "a"),
+        move,
+        "none",
+        _MOVE + "mov",
+        ordered=True,
+        needs={"b128": 70},
+    ),
     Row(
         ("cvt",),
         (type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
@@ -155,7 +205,7 @@ ROWS = (
             type_slot(("u64",), refused={"u32": ("PTX has no 32-bit code any more", "write .u64")}),
         ),
         ("d", "a"),
-        move,
+        point,
         "none",
         _MOVE + "cvta",
         ordered=True,
