@@ -122,7 +122,7 @@ class OneBarrier:
         for number in range(least, len(self.arrives)):
             chosen[one.event] = number
             yield from self._extend(at + 1, chosen)
-        del chosen[one.event]
+        chosen.pop(one.event, None)
 
     def _first_come(self, assignment: Generations) -> bool:
         """No generation has more arrivals than it asks for, and none begins before the one before it is complete."""
