@@ -101,9 +101,10 @@ def suite(directory: str | None, expected: str | None, model: str, without: str 
 
 def member(family: str, n: int, model: str) -> dict[str, float | str]:
     """One member of a family on Z3. Peak memory is the process's, so each member gets its own."""
+    from memmodel.solve.z3_engine import encode, solve_answer
+
     from memmodel import api, litmus
     from memmodel.answer import Budget
-    from memmodel.solve.z3_engine import encode, solve_answer
     from memmodel.source import Source
 
     loaded = api.load(model)

@@ -14,11 +14,11 @@ from time import perf_counter
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Outcomes
+from memmodel.cat.decisions import READINGS, decisions
 from memmodel.cat.syntax import Model
-from memmodel.decisions import READINGS, decisions
 from memmodel.engine import Options
 from memmodel.isa.lower import lower_test
-from memmodel.isa.program import LoweredTest
+from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report

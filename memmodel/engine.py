@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, TooLarge
-from memmodel.isa.program import LoweredTest
+from memmodel.program.lowered import LoweredTest
 
 ENGINES = ("auto", "z3", "enumerate")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from memmodel.source import Span
+if TYPE_CHECKING:
+    from memmodel.source import Span
 
 MAX_SHOWN = 160
 """A source line longer than this is cut around the caret, so that a 2 MB line does not fill a terminal."""

@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memmodel.errors import InputError
+
 MAX_BYTES = 1_000_000
 """A litmus test or a model is a page of text; anything near a megabyte is a mistake."""
 
@@ -23,8 +25,6 @@ class Source:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Source:
         """Read a file. Raises InputError if it is missing, not text, empty or larger than MAX_BYTES."""
-        from memmodel.errors import InputError
-
         name = os.fspath(path)
         try:
             if Path(path).is_dir():
@@ -42,8 +42,6 @@ class Source:
     @staticmethod
     def decode(name: str, data: bytes) -> Source:
         """Bytes to Source. Raises InputError on NUL bytes or bytes that are not UTF-8."""
-        from memmodel.errors import InputError
-
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:

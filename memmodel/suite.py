@@ -74,7 +74,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Worklist:
     """The files to run, rows of the CSV whose file is missing, and files that the CSV does not list."""
 
     jobs: tuple[Job, ...]
@@ -85,20 +85,20 @@ class Plan:
 # ---- which tests ---------------------------------------------------------------------------------------------
 
 
-def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) -> Plan:
+def plan(paths: Sequence[str], models: Sequence[str], csv: str | None = None) -> Worklist:
     """Decide what runs; no paths: the shipped suite. Raises InputError for a path that is missing or has no tests."""
     given = list(paths) or [_near(suite_dir())]
     files = collect(given)
     chosen = tuple(models) or None
     preload(models)
     if csv is None:
-        return Plan(tuple(Job(path, chosen) for path in files))
+        return Worklist(tuple(Job(path, chosen) for path in files))
     base = given[0] if len(given) == 1 and Path(given[0]).is_dir() else os.path.dirname(csv) or "."
     rows = {os.path.normpath(os.path.join(base, row)): (row, word) for row, word in read_csv(Source.read(csv)).items()}
     found = {os.path.normpath(path): path for path in files}
     wanted = chosen or (api.DEFAULT_MODEL,)
     whole = all(Path(path).is_dir() for path in given)  # files named one by one are a selection: no row is missing
-    return Plan(
+    return Worklist(
         tuple(Job(path, wanted, rows[key][1]) for key, path in found.items() if key in rows),
         tuple(
             Entry(key, None, Outcome.BAD, message=f"{csv}: lists {row}, which does not exist under {base}")
@@ -163,7 +163,7 @@ def preload(models: Iterable[str]) -> None:
 # ---- running them --------------------------------------------------------------------------------------------
 
 
-def run(work: Plan, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
+def run(work: Worklist, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
     """Entries file by file, in the order of the plan; rows without a file come first."""
     yield from ([entry] for entry in work.missing)
     if jobs <= 1 or len(work.jobs) <= 1:
@@ -187,9 +187,7 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
 
     def under(name: str) -> list[Entry]:
         model = _model(name)
-        report = api.report_on(
-            steps, model, options, expected=job.expected, against=settings.against, reading=reading
-        )
+        report = api.report_on(steps, model, options, expected=job.expected, against=settings.against, reading=reading)
         return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]
 
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memmodel.isa import programs
-from memmodel.isa.ops import Op
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import LitmusTest
+from memmodel.program.ops import Op
 from memmodel.source import Source
 
 BLOCKS = """PTX sample

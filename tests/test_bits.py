@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.events import bits
 from memmodel.isa import arith
-from memmodel.logic import FALSE, TRUE, Logic
 from memmodel.ptx import DataType
 
 TYPES = st.sampled_from([DataType("u", 8), DataType("s", 8), DataType("u", 32), DataType("s", 32), DataType("u", 64)])

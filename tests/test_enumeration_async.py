@@ -7,13 +7,13 @@ decide what can be seen.
 from __future__ import annotations
 
 import pytest
+from memmodel.enumeration.meter import Meter
 
 from memmodel.answer import Answer, Budget, Observation
 from memmodel.cat import load_model
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
 from memmodel.enumeration import enumerate_answer, enumerate_outcomes, estimate
-from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.problem import prepare
 from memmodel.errors import InputError
 from memmodel.litmus import parse_litmus

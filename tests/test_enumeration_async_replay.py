@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from memmodel.enumeration.choice import EventId, ThreadEventId
+from memmodel.enumeration.execution import Execution, pairs_of
+from memmodel.enumeration.finals import outcome_question, outcome_terms
+from memmodel.enumeration.meter import Meter
+from memmodel.enumeration.traces import answers
+from memmodel.isa.memory import Location
 from test_enumeration_async import ANYTHING, PTX, async_test
 
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.enumeration import Choice, replay
 from memmodel.enumeration.answers import execution_of
-from memmodel.enumeration.choice import EventId, ThreadEventId
-from memmodel.enumeration.execution import Execution, pairs_of
-from memmodel.enumeration.finals import outcome_question, outcome_terms
-from memmodel.enumeration.meter import Meter
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.search import Candidate, Search
-from memmodel.enumeration.traces import answers
 from memmodel.errors import InternalError
-from memmodel.isa.memory import Location
 from memmodel.litmus.syntax import LitmusTest
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from memmodel.enumeration.barriers import BarrierEvent, Company, combine, meetings, reductions_agree
 from memmodel.enumeration.traces import Half, Reduction, Resource
 

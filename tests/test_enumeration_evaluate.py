@@ -6,11 +6,11 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memmodel.enumeration.evaluate import evaluate
+from memmodel.enumeration.execution import Execution, ExecutionEvent, bits, pairs_of, rows_of
 
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
-from memmodel.enumeration.evaluate import evaluate
-from memmodel.enumeration.execution import Execution, ExecutionEvent, bits, pairs_of, rows_of
 from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.plan import Plan
 from memmodel.source import Source

@@ -9,12 +9,6 @@ from itertools import islice, product
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-
-from memmodel.answer import Budget, Observation
-from memmodel.cat import load_model
-from memmodel.cat.load import parse_model
-from memmodel.enumeration import Choice, enumerate_answer, enumerate_outcomes, evaluate, replay
-from memmodel.enumeration.answers import execution_of, final_memory
 from memmodel.enumeration.barriers import reductions_agree
 from memmodel.enumeration.choice import EventId, ThreadEventId
 from memmodel.enumeration.execution import (
@@ -28,6 +22,12 @@ from memmodel.enumeration.execution import (
 )
 from memmodel.enumeration.finals import condition_question, outcome_question, outcome_terms
 from memmodel.enumeration.meter import Meter
+
+from memmodel.answer import Budget, Observation
+from memmodel.cat import load_model
+from memmodel.cat.load import parse_model
+from memmodel.enumeration import Choice, enumerate_answer, enumerate_outcomes, evaluate, replay
+from memmodel.enumeration.answers import execution_of, final_memory
 from memmodel.enumeration.orders import acyclic_relations, partial_orders
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare

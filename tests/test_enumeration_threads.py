@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
-from memmodel.answer import Budget
 from memmodel.enumeration.loops import find_loops
 from memmodel.enumeration.meter import BudgetSpent, Meter
-from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.traces import Trace
+
+from memmodel.answer import Budget
+from memmodel.enumeration.problem import Problem, prepare
 from memmodel.isa import programs
 from memmodel.litmus import parse_litmus
 from memmodel.litmus.syntax import LitmusTest

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 from isa_samples import blocks, ops
-
-from memmodel.isa import legality_warnings, programs, target
 from memmodel.isa.facts import constants, interest
 from memmodel.isa.memory import STRIDE, MemoryMap
-from memmodel.isa.ops import (
-    AddressOf,
-    Apply,
+
+from memmodel.isa import legality_warnings, programs, target
+from memmodel.litmus.parse import parse_litmus
+from memmodel.litmus.syntax import LitmusTest
+from memmodel.program.expressions import AddressOf, Apply, Const, Get
+from memmodel.program.ops import (
     Assign,
     Commit,
-    Const,
     Cover,
     Event,
     Fence,
-    Get,
     Issue,
     Mbarrier,
     Op,
@@ -27,8 +26,6 @@ from memmodel.isa.ops import (
     Wait,
     Write,
 )
-from memmodel.litmus.parse import parse_litmus
-from memmodel.litmus.syntax import LitmusTest
 from memmodel.ptx import Proxy, Scope
 from memmodel.source import Source
 

@@ -7,9 +7,10 @@ from isa_samples import blocks, columns, ops
 
 from memmodel.errors import InputError
 from memmodel.isa import legality_warnings, programs
-from memmodel.isa.ops import AddressOf, Apply, Assign, Barrier, Const, Event, Fence, Get, Jump, Read, Reduce, Write
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import LitmusTest
+from memmodel.program.expressions import AddressOf, Apply, Const, Get
+from memmodel.program.ops import Assign, Barrier, Event, Fence, Jump, Read, Reduce, Write
 from memmodel.ptx import UNTYPED, DataType, Proxy, Scope
 from memmodel.source import Source
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies_programs import quick
 
 from memmodel.answer import Budget
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.solve.door import Door, Found
 
 NAMES = 4

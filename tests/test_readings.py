@@ -11,8 +11,8 @@ import memmodel
 from memmodel import api
 from memmodel.answer import Answer, Observation
 from memmodel.cat import load_model
+from memmodel.cat.decisions import decisions
 from memmodel.cli import main
-from memmodel.decisions import decisions
 from memmodel.report.readings import ReadingsReport, Verdict
 
 LITMUS = Path(__file__).parent.parent / "litmus"

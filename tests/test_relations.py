@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies_programs import quick
 
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.relations import Algebra, Rel, Row
 from memmodel.enumeration.matrix import Shape
-from memmodel.logic import FALSE, TRUE, Logic
 
 SIZE = 5
 VARIABLES = 4

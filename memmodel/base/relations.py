@@ -158,7 +158,9 @@ def _on_object(point: Point) -> bool:
 RELATIONS: tuple[BaseRelation, ...] = (
     BaseRelation("id", "each event with itself", "herd", key=lambda p: p.event),
     BaseRelation("int", "events of one thread, an event with itself included", "herd", key=lambda p: p.thread),
-    BaseRelation("ext", "events of different threads", "herd", holds=lambda a, b: a.thread is None or a.thread != b.thread),
+    BaseRelation(
+        "ext", "events of different threads", "herd", holds=lambda a, b: a.thread is None or a.thread != b.thread
+    ),
     BaseRelation(
         "po",
         "program order: earlier to later event of one thread; the parts of one instruction are unordered",
@@ -180,9 +182,13 @@ RELATIONS: tuple[BaseRelation, ...] = (
         key=_location,
         holds=_same_size,
     ),
-    BaseRelation("si", "parts of one instruction", "Memory Operations on Vector Data Types", key=lambda p: p.instruction),
+    BaseRelation(
+        "si", "parts of one instruction", "Memory Operations on Vector Data Types", key=lambda p: p.instruction
+    ),
     BaseRelation("so", "parts of one scalar operation", "Memory Operations", key=lambda p: p.operation),
-    BaseRelation("rf", "reads-from: each read has exactly one write, of the same location and value", "Communication Order"),
+    BaseRelation(
+        "rf", "reads-from: each read has exactly one write, of the same location and value", "Communication Order"
+    ),
     BaseRelation(
         "co",
         "a strict partial order on write operations, the same wherever they meet; the initial write is first",
@@ -222,12 +228,14 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Warpgroup",
         key=lambda p: None if p.place is None or p.place.warp is None else (p.place.cta_id, p.place.warp // 4),
     ),
-    BaseRelation("sgpu", "events of threads on one GPU", "Scope", key=lambda p: None if p.place is None else p.place.gpu),
-    BaseRelation("syncbar", "arrive half to wait half of one barrier generation, of any threads", "Memory synchronization"),
-    BaseRelation("samegen", "arrive halves of one barrier generation", "bar, barrier"),
     BaseRelation(
-        "genbefore", "arrive halves of a generation of a barrier to those of later ones", "bar, barrier"
+        "sgpu", "events of threads on one GPU", "Scope", key=lambda p: None if p.place is None else p.place.gpu
     ),
+    BaseRelation(
+        "syncbar", "arrive half to wait half of one barrier generation, of any threads", "Memory synchronization"
+    ),
+    BaseRelation("samegen", "arrive halves of one barrier generation", "bar, barrier"),
+    BaseRelation("genbefore", "arrive halves of a generation of a barrier to those of later ones", "bar, barrier"),
     BaseRelation(
         "barmix",
         "arrive halves on one barrier that ask for different counts, or of which only one belongs to a .red",
@@ -245,7 +253,9 @@ RELATIONS: tuple[BaseRelation, ...] = (
         key=lambda p: p.issue if p.issue is not None else p.event,
         holds=lambda a, b: a.issue is None and b.issue is not None,
     ),
-    BaseRelation("compl", "an asynchronous event to the signal or wait that tells of its end", "Asynchronous Operations"),
+    BaseRelation(
+        "compl", "an asynchronous event to the signal or wait that tells of its end", "Asynchronous Operations"
+    ),
     BaseRelation(
         "complwg",
         "reads of wgmma by the other warps of a warpgroup to a wgmma.wait_group that covers the same instruction",
@@ -255,7 +265,9 @@ RELATIONS: tuple[BaseRelation, ...] = (
     BaseRelation("mbarobs", "an update of an mbarrier object to a test that saw its phase end", "mbarrier"),
     BaseRelation("mbarfr", "a test of an mbarrier object to an update made after it", "mbarrier"),
     BaseRelation(
-        "mbarnext", "a test that returned true to the updates made in the phase that it saw as the current one", "Primary phase"
+        "mbarnext",
+        "a test that returned true to the updates made in the phase that it saw as the current one",
+        "Primary phase",
     ),
     BaseRelation(
         "samebar",
@@ -280,7 +292,10 @@ RELATIONS: tuple[BaseRelation, ...] = (
     ),
     BaseRelation("scg", "tcgen05 operations of one cta_group", "tcgen05", key=lambda p: group_of(p.label)),
     BaseRelation(
-        "smma", "tcgen05.mma with the same accumulator, shape and kind", "Pipelined tcgen05 Instructions", key=_accumulator
+        "smma",
+        "tcgen05.mma with the same accumulator, shape and kind",
+        "Pipelined tcgen05 Instructions",
+        key=_accumulator,
     ),
     BaseRelation(
         "samealloc", "tcgen05.alloc and dealloc of one allocation", "tcgen05.alloc, tcgen05.dealloc", key=_allocation
@@ -291,7 +306,9 @@ RELATIONS: tuple[BaseRelation, ...] = (
         "Distributed shared memory",
     ),
     BaseRelation(
-        "ctaends", "events to the ends of all threads of their CTA, where all of them end", "tcgen05.alloc, tcgen05.dealloc"
+        "ctaends",
+        "events to the ends of all threads of their CTA, where all of them end",
+        "tcgen05.alloc, tcgen05.dealloc",
     ),
 )
 

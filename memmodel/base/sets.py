@@ -122,7 +122,9 @@ def _is_red(label: Label) -> bool:
 
 
 def _is_restricted(label: Label) -> bool:
-    return (isinstance(label, Fence) and label.covers is not None) or (isinstance(label, ProxyFence) and label.restricted)
+    return (isinstance(label, Fence) and label.covers is not None) or (
+        isinstance(label, ProxyFence) and label.restricted
+    )
 
 
 def _is_tcgen(label: Label) -> bool:
@@ -166,11 +168,15 @@ SETS: tuple[BaseSet, ...] = (
     BaseSet("CLUSTER", "events that specify scope .cluster", "Scope", _scope(Scope.CLUSTER)),
     BaseSet("GPU", "events that specify scope .gpu", "Scope", _scope(Scope.GPU)),
     BaseSet("SYS", "events that specify scope .sys", "Scope", _scope(Scope.SYS)),
-    BaseSet("GEN", "events of the generic proxy: plain accesses, memory fences, initial writes", "Proxies", _is_generic),
+    BaseSet(
+        "GEN", "events of the generic proxy: plain accesses, memory fences, initial writes", "Proxies", _is_generic
+    ),
     BaseSet("SUR", "surface accesses and fence.proxy.surface", "Proxies", _through(Proxy.SURFACE)),
     BaseSet("TEX", "texture accesses and fence.proxy.texture", "Proxies", _through(Proxy.TEXTURE)),
     BaseSet("CON", "constant accesses and fence.proxy.constant", "Proxies", _through(Proxy.CONSTANT)),
-    BaseSet("NC", "ld.global.nc: the read-only path, which no fence bridges", "ld.global.nc", _through(Proxy.READ_ONLY)),
+    BaseSet(
+        "NC", "ld.global.nc: the read-only path, which no fence bridges", "ld.global.nc", _through(Proxy.READ_ONLY)
+    ),
     BaseSet(
         "ALIAS", "fence.proxy.alias", "Proxies", lambda label: isinstance(label, ProxyFence) and label.proxy is None
     ),
@@ -259,7 +265,12 @@ SETS: tuple[BaseSet, ...] = (
         _action(Action.TEST),
     ),
     BaseSet("MBDONE", "those of them that returned true", "mbarrier.test_wait, mbarrier.try_wait", None),
-    BaseSet("MBBAD", "operations that break an mbarrier object's counts, or work on memory that holds none", "mbarrier", None),
+    BaseSet(
+        "MBBAD",
+        "operations that break an mbarrier object's counts, or work on memory that holds none",
+        "mbarrier",
+        None,
+    ),
     BaseSet("MBSTALE", "tests of a state older than the phase before the current one", "mbarrier.test_wait", None),
     BaseSet("MBLATER", "operations on an mbarrier object in a phase after its first", "Primary phase", None),
     BaseSet(
@@ -295,9 +306,7 @@ SETS: tuple[BaseSet, ...] = (
         "tcgen05.commit",
         lambda label: isinstance(label, Issue | Signal) and label.family is Family.COMMIT,
     ),
-    BaseSet(
-        "TWAIT", "tcgen05.wait::ld and wait::st", "tcgen05.wait", _waits_for(Family.TCGEN_LD, Family.TCGEN_ST)
-    ),
+    BaseSet("TWAIT", "tcgen05.wait::ld and wait::st", "tcgen05.wait", _waits_for(Family.TCGEN_LD, Family.TCGEN_ST)),
     BaseSet("BEFORE", "tcgen05.fence::before_thread_sync", "tcgen05.fence", _marker(Marker.BEFORE)),
     BaseSet("AFTER", "tcgen05.fence::after_thread_sync", "tcgen05.fence", _marker(Marker.AFTER)),
     BaseSet("TALLOC", "tcgen05.alloc", "tcgen05.alloc", _allocation(Allocation.ALLOC)),
@@ -310,7 +319,9 @@ SETS: tuple[BaseSet, ...] = (
     ),
     BaseSet("EXIT", "explicit ends of threads: ret and exit", "exit", _marker(Marker.EXIT)),
     BaseSet("FAULT", "instructions whose address is bad; their thread ends there", "Addresses as Operands", _is(Fault)),
-    BaseSet("UNDEFINED", "instructions that are undefined by what their own thread did", "instruction pages", _is(Undefined)),
+    BaseSet(
+        "UNDEFINED", "instructions that are undefined by what their own thread did", "instruction pages", _is(Undefined)
+    ),
 )
 
 DECIDED = tuple(row.name for row in SETS if row.holds is None)

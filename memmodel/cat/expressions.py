@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from memmodel.cat.lexer import CHECK_WORDS, STATEMENT_WORDS, UNSUPPORTED, Lexeme, Token, tokenize
-from memmodel.cat.tree import Affix, Binding, Call, Infix, Local, Nothing, Ref, Term
+from memmodel.cat.lexer import CHECK_WORDS, STATEMENT_WORDS, UNSUPPORTED, CatToken, Lexeme, tokenize
+from memmodel.cat.tree import Affix, Application, Binding, Infix, Local, Nothing, Ref, Term
 from memmodel.errors import InputError, nearest
 from memmodel.source import Source, Span
 
@@ -39,13 +39,13 @@ class ExpressionParser:
     # ---- tokens --------------------------------------------------------------------------------------------------
 
     @property
-    def next(self) -> Token:
+    def next(self) -> CatToken:
         return self.tokens[self.index]
 
-    def after(self) -> Token:
+    def after(self) -> CatToken:
         return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
 
-    def take(self) -> Token:
+    def take(self) -> CatToken:
         token = self.tokens[self.index]
         if token.sort is not Lexeme.END:
             self.index += 1
@@ -60,17 +60,17 @@ class ExpressionParser:
             return True
         return False
 
-    def span(self, token: Token) -> Span:
+    def span(self, token: CatToken) -> Span:
         return Span(self.source, token.start, token.end)
 
     def since(self, start: int) -> Span:
         """From an offset to the end of the last token taken."""
         return Span(self.source, start, max(start, self.tokens[self.index - 1].end))
 
-    def fail(self, message: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
+    def fail(self, message: str, token: CatToken | None = None, hint: str | None = None) -> NoReturn:
         raise InputError(message, self.span(token or self.next), hint)
 
-    def name(self, what: str) -> Token:
+    def name(self, what: str) -> CatToken:
         token = self.next
         if token.sort is Lexeme.WORD:
             self.fail(f"expected {what}, found the keyword `{token.text}`")
@@ -78,7 +78,7 @@ class ExpressionParser:
             self.fail(f"expected {what}, found {describe(token)}")
         return self.take()
 
-    def no_statement(self, token: Token) -> NoReturn:
+    def no_statement(self, token: CatToken) -> NoReturn:
         """Explain a token at which no statement begins."""
         if token.text in UNSUPPORTED and token.sort is Lexeme.WORD:
             self.fail(f"`{token.text}` is not supported", token, UNSUPPORTED[token.text])
@@ -108,7 +108,7 @@ class ExpressionParser:
         if self.next.sort is not Lexeme.NAME:
             self.fail(f"`{word}` needs a name, found {describe(self.next)}", hint=f"{word} name = …")
         name = self.take()
-        parameters: list[Token] | None = None
+        parameters: list[CatToken] | None = None
         if self.at("("):
             opening = self.take()
             parameters = [] if self.at(")") else self.separated("a parameter")
@@ -124,7 +124,7 @@ class ExpressionParser:
                 self.fail(f"parameter `{token.text}` appears twice", token)
         return Binding(name.text, None if parameters is None else tuple(seen), self.expression(), self.span(name))
 
-    def separated(self, what: str) -> list[Token]:
+    def separated(self, what: str) -> list[CatToken]:
         names = [self.name(what)]
         while self.accept(","):
             names.append(self.name(what))
@@ -173,7 +173,7 @@ class ExpressionParser:
         self.depth -= levels
         return term
 
-    def deeper(self, token: Token) -> None:
+    def deeper(self, token: CatToken) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail(f"expression nested deeper than {MAX_DEPTH} operators", token, "name a part of it with `let`")
@@ -226,7 +226,7 @@ class ExpressionParser:
             self.no_statement(token)
         self.fail(f"expected a set or a relation, found {describe(token)}", token)
 
-    def local(self, token: Token) -> Term:
+    def local(self, token: CatToken) -> Term:
         """`let … in body`, its `let` already taken."""
         if self.at("rec"):
             self.fail("`let rec` inside an expression is not supported", hint="move it before the statement")
@@ -254,9 +254,9 @@ class ExpressionParser:
                 arguments = [self.primary()]
         else:
             return head
-        return Call(head, tuple(arguments), self.since(head.span.start))
+        return Application(head, tuple(arguments), self.since(head.span.start))
 
-    def close(self, opening: Token) -> None:
+    def close(self, opening: CatToken) -> None:
         """Take the bracket that closes `opening`."""
         wanted, token = _CLOSER[opening.text], self.next
         if self.accept(wanted):
@@ -269,7 +269,7 @@ class ExpressionParser:
         self.no_statement(token)
 
 
-def describe(token: Token) -> str:
+def describe(token: CatToken) -> str:
     """A token in the words of a message."""
     if token.sort is Lexeme.END:
         return "the end of the file"

@@ -23,7 +23,7 @@ class Lexeme(Enum):
     END = "end of text"
 
 
-class Token(NamedTuple):
+class CatToken(NamedTuple):
     """One token; `text` of a string is without its quotes. `first`: nothing but comments precede it on its line."""
 
     sort: Lexeme
@@ -70,10 +70,10 @@ _TOKEN = re.compile(
 _NESTING = re.compile(r"\(\*|\*\)")
 
 
-def tokenize(source: Source) -> tuple[list[Token], list[Comment]]:
+def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:
     """Tokens in order, an END last, and comments in order. Raises InputError at a character that begins nothing."""
     text, position, first = source.text, 0, True
-    tokens: list[Token] = []
+    tokens: list[CatToken] = []
     comments: list[Comment] = []
     while position < len(text):
         found = _TOKEN.match(text, position)
@@ -89,10 +89,10 @@ def tokenize(source: Source) -> tuple[list[Token], list[Comment]]:
             comments.append(Comment(_flat(text[position + 2 : end - 2]), position, end, first))
             first = first and "\n" not in text[position:end]
         elif sort != "space":
-            tokens.append(Token(*_classify(sort, found.group()), position, end, first))
+            tokens.append(CatToken(*_classify(sort, found.group()), position, end, first))
             first = False
         position = end
-    tokens.append(Token(Lexeme.END, "", len(text), len(text), True))
+    tokens.append(CatToken(Lexeme.END, "", len(text), len(text), True))
     return tokens, comments
 
 

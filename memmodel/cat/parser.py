@@ -14,7 +14,6 @@ from memmodel.cat.tree import Include, Let, Ref, Show, Statement, Test, Text, Un
 from memmodel.errors import InputError, nearest
 from memmodel.source import Source
 
-
 OVERRIDE = "override"
 
 
@@ -39,7 +38,11 @@ class _Parser(ExpressionParser):
         word, second = self.next, self.after()
         if word.sort is Lexeme.STRING:
             return self.take().text
-        if word.sort is not Lexeme.NAME or self.overrides() or not (second.first or second.sort in (Lexeme.STRING, Lexeme.WORD)):
+        if (
+            word.sort is not Lexeme.NAME
+            or self.overrides()
+            or not (second.first or second.sort in (Lexeme.STRING, Lexeme.WORD))
+        ):
             return ""
         self.take()
         return self.take().text if second.sort is Lexeme.STRING else word.text

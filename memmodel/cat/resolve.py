@@ -44,7 +44,7 @@ class Typed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NamedValue:
     """What a name stands for: a base name (`ref` None) or a definition."""
 
     kind: Kind
@@ -69,7 +69,7 @@ class Function:
     scope: Scope
 
 
-Entry = Value | Macro | Function
+Entry = NamedValue | Macro | Function
 Scope = Mapping[str, Entry]
 
 
@@ -78,7 +78,7 @@ class Resolver:
     """Gathers one model. `include` reads the file that an `include` names and feeds it back through `run`."""
 
     include: Callable[[tree.Include], None]
-    scope: Scope = field(default_factory=lambda: {base.name: Value(base.kind) for base in BASE_NAMES})
+    scope: Scope = field(default_factory=lambda: {base.name: NamedValue(base.kind) for base in BASE_NAMES})
     definitions: list[Definition] = field(default_factory=list)
     checks: dict[str, Check] = field(default_factory=dict)
     shown: dict[str, None] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Resolver:
         kinds = [Kind.EITHER] * len(let.bindings)
         while True:
             own: dict[str, Entry] = {
-                binding.name: Value(kind, first + number, 1, binding.span)
+                binding.name: NamedValue(kind, first + number, 1, binding.span)
                 for number, (binding, kind) in enumerate(zip(let.bindings, kinds, strict=True))
             }
             scope = {**self.scope, **own}
@@ -201,10 +201,10 @@ class Resolver:
             own[binding.name] = self.define(binding, typed._replace(height=height), self.groups, let.doc)
         self.scope = {**self.scope, **own}
 
-    def define(self, binding: tree.Binding, typed: Typed, group: int | None, doc: str) -> Value:
+    def define(self, binding: tree.Binding, typed: Typed, group: int | None, doc: str) -> NamedValue:
         kind = typed.expr.kind
         self.definitions.append(Definition(binding.name, kind, typed.expr, group, doc, binding.span))
-        return Value(kind, len(self.definitions) - 1, typed.height, binding.span)
+        return NamedValue(kind, len(self.definitions) - 1, typed.height, binding.span)
 
     def once(self, let: tree.Let) -> None:
         """No name twice in one `let`, and not too many in all."""
@@ -265,7 +265,7 @@ class Resolver:
                 return self.affix(term, self.term(term.operand, scope))
             case tree.Infix():
                 return self.infix(term, self.term(term.left, scope), self.term(term.right, scope))
-            case tree.Call():
+            case tree.Application():
                 return self.call(term, scope)
             case tree.Local():
                 return self.local(term, scope)
@@ -338,7 +338,7 @@ class Resolver:
         text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
         return f"`{text}` is a {typed.expr.kind.value}"
 
-    def call(self, call: tree.Call, scope: Scope) -> Typed:
+    def call(self, call: tree.Application, scope: Scope) -> Typed:
         head, given = call.head, len(call.arguments)
         builtin = head.name in _BUILTIN and head.name not in scope
         entry = None if builtin else self.lookup(head, scope)

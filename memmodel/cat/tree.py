@@ -44,7 +44,7 @@ class Affix:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Application:
     head: Ref
     arguments: tuple[Term, ...]
     span: Span
@@ -59,7 +59,7 @@ class Local:
     span: Span
 
 
-Term = Ref | Nothing | Infix | Affix | Call | Local
+Term = Ref | Nothing | Infix | Affix | Application | Local
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from memmodel import api
+from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.terminal import style_for, ticker
-from memmodel.decisions import decisions
 from memmodel.errors import InputError, TooLarge, nearest
 from memmodel.report.record import Record, failure
-from memmodel.suite import Entry, Outcome, Plan, Settings, run, summary
+from memmodel.suite import Entry, Outcome, Settings, Worklist, run, summary
 
 _CODES = {
     Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
@@ -43,7 +43,7 @@ def entry_record(entry: Entry) -> Record:
 
 
 def run_suite(
-    plan: Plan,
+    plan: Worklist,
     settings: Settings,
     jobs: int,
     *,

@@ -12,9 +12,10 @@ from memmodel.base.points import Range
 from memmodel.concrete.meter import STEP
 from memmodel.concrete.records import AccessRecord, PlainRecord
 from memmodel.concrete.state import Run, RunState
-from memmodel.isa.ops import Emit, Read, Region, TensorMapAt, Write, region_exprs
-from memmodel.isa.regions import resolve, start_of
 from memmodel.memory.bytes import BadFootprint, Extent, Footprint
+from memmodel.program.ops import Emit, Read, Write
+from memmodel.program.regions import Region, TensorMapAt, region_exprs
+from memmodel.program.resolve import resolve, start_of
 from memmodel.ptx import DataType, Window
 
 if TYPE_CHECKING:

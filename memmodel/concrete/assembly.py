@@ -11,7 +11,7 @@ from functools import cached_property
 from memmodel.base.labels import Access, Domain, Side
 from memmodel.base.points import BarrierId
 from memmodel.concrete.barriers import HalfEvent, Meeting, OneBarrier, WaitsFor, barriers_of, mixed
-from memmodel.concrete.execution import Frame, Rows, rows_of
+from memmodel.concrete.execution import FixedPart, Rows, rows_of
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
 from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
 from memmodel.concrete.waiting import barrier_at
@@ -21,7 +21,7 @@ from memmodel.memory.bytes import Cell, spell_bytes
 class Assembly:
     """What an execution of these traces decides about barriers and objects."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: FixedPart) -> None:
         self.frame = frame
         self.traces: Sequence[Trace] = frame.traces
         self.halves = [
@@ -128,8 +128,6 @@ class Assembly:
         return ""
 
 
-def _reads(frame: Frame, event: int) -> bool:
+def _reads(frame: FixedPart, event: int) -> bool:
     label = frame.events[event].label
     return isinstance(label, Access) and label.side is Side.READ
-
-

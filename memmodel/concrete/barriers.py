@@ -15,7 +15,7 @@ from memmodel.base.points import BarrierId
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.concrete.waiting import barrier_at
 from memmodel.errors import InternalError
-from memmodel.isa.program import LoweredTest
+from memmodel.program.lowered import LoweredTest
 
 Generations = dict[int, int]
 """Event number of an arrive half -> number of its generation."""
@@ -204,7 +204,10 @@ class OneBarrier:
 
 
 def barriers_of(
-    lowered: LoweredTest, traces: Sequence[Trace], halves: Sequence[HalfEvent], waiting: Sequence[tuple[BarrierId, WaitsFor]]
+    lowered: LoweredTest,
+    traces: Sequence[Trace],
+    halves: Sequence[HalfEvent],
+    waiting: Sequence[tuple[BarrierId, WaitsFor]],
 ) -> dict[BarrierId, OneBarrier]:
     """The barriers that an execution uses."""
     found: dict[BarrierId, list[HalfEvent]] = {barrier: [] for barrier, _ in waiting}

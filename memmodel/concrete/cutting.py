@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
+import itertools
 
 Copy = tuple[Footprint, Footprint]
 """Bytes of the first are copied to the second, position by position."""
@@ -58,7 +59,7 @@ class Cutting:
         """The cells of an extent, in order."""
         cuts = [cut for cut in self._sorted.get(extent.instance, ()) if extent.first < cut < extent.end]
         ends = [extent.first, *cuts, extent.end]
-        return [Cell(extent.instance, a, b - a) for a, b in zip(ends, ends[1:], strict=False)]
+        return [Cell(extent.instance, a, b - a) for a, b in itertools.pairwise(ends)]
 
     def pieces(self, footprint: Footprint) -> Iterator[tuple[int, Cell, str]]:
         """The cells of a footprint: (position in its data, cell, name of the variable)."""

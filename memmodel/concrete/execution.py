@@ -29,17 +29,17 @@ from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.records import (
     AccessRecord,
     BarrierRecord,
+    BytesRead,
     End,
     ObjectRecord,
     PlainRecord,
     Record,
-    Token,
     Trace,
     WaitRecord,
 )
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Instruction
 from memmodel.memory.bytes import Extent, Instance
+from memmodel.program.lowered import LoweredTest
 
 Rows = list[int]
 """A relation on events 0..n-1: bit b of row a says that a is related to b."""
@@ -68,7 +68,7 @@ class Execution:
     `values`: of memory events, their bytes as a number.
     """
 
-    frame: Frame
+    frame: FixedPart
     values: tuple[int | None, ...]
     chosen_sets: dict[str, int]
     chosen_relations: dict[str, Rows]
@@ -86,7 +86,7 @@ class Execution:
         return self.chosen_relations[name] if name in self.chosen_relations else self.frame.relation(name)
 
 
-class Frame:
+class FixedPart:
     """The events of an execution, and all of it that values, rf and other choices do not change.
 
     `first[t]`: for each record of thread t, the number of its first event. `asked`: elements that a question reads.
@@ -281,7 +281,7 @@ class Frame:
                 rows[source] |= 1 << number
             if kind == "data" and isinstance(record, AccessRecord) and record.copies is not None:
                 assert event.point.cell is not None
-                for source in self._bytes(thread, Token(record.copies, event.at, event.point.cell.size)):
+                for source in self._bytes(thread, BytesRead(record.copies, event.at, event.point.cell.size)):
                     rows[source] |= 1 << number
         return rows
 
@@ -301,7 +301,7 @@ class Frame:
             if mask >> number & 1:
                 yield from self._bytes(thread, token)
 
-    def _bytes(self, thread: int, token: Token) -> Iterable[int]:
+    def _bytes(self, thread: int, token: BytesRead) -> Iterable[int]:
         """The events that read some bytes of a record, or its only event."""
         for number in self.of_record[thread, token.record]:
             event = self.events[number]
@@ -380,17 +380,17 @@ class Frame:
         )
 
 
-DECIDED_SETS: dict[str, Callable[[Frame], int]] = {"MBDONE": Frame._done, "REFUSED": Frame._refused}
+DECIDED_SETS: dict[str, Callable[[FixedPart], int]] = {"MBDONE": FixedPart._done, "REFUSED": FixedPart._refused}
 """Sets that the records of threads decide."""
 
-DECIDED_RELATIONS: dict[str, Callable[[Frame], Rows]] = {
+DECIDED_RELATIONS: dict[str, Callable[[FixedPart], Rows]] = {
     "addr": lambda frame: frame._dependencies("addr"),
     "data": lambda frame: frame._dependencies("data"),
     "ctrl": lambda frame: frame._dependencies("ctrl"),
-    "compl": Frame._completions,
-    "complwg": Frame._warpgroup_completions,
-    "exits": Frame._exits,
-    "ctaends": Frame._cta_ends,
+    "compl": FixedPart._completions,
+    "complwg": FixedPart._warpgroup_completions,
+    "exits": FixedPart._exits,
+    "ctaends": FixedPart._cta_ends,
 }
 """Relations that the records of threads decide; the others that are not settled by the table are choices."""
 
@@ -405,7 +405,7 @@ Position = tuple[object, ...]
 """Where an event comes from: (thread, step, part, read or write), or ("initial", instance)."""
 
 
-def position(frame: Frame, event: ConcreteEvent) -> Position:
+def position(frame: FixedPart, event: ConcreteEvent) -> Position:
     """Where an event comes from, the same in all executions."""
     record = frame.record_of(event)
     if record is None:

@@ -14,24 +14,23 @@ from memmodel.concrete.meter import STEP
 from memmodel.concrete.records import AccessRecord, ObjectRecord
 from memmodel.concrete.state import Issuing, Run, RunState
 from memmodel.concrete.waiting import tracked
-from memmodel.isa.arith import apply
-from memmodel.isa.ops import (
+from memmodel.memory.bytes import BadFootprint, Cell, Footprint
+from memmodel.program.arith import apply
+from memmodel.program.expressions import registers_of
+from memmodel.program.ops import (
     AsyncRead,
     AsyncWrite,
     Gather,
     IssueAsync,
     Part,
-    Region,
     Respond,
     Scatter,
     SignalPart,
     Track,
     Update,
-    region_exprs,
-    registers_of,
 )
-from memmodel.isa.uses import part_expressions
-from memmodel.memory.bytes import BadFootprint, Cell, Footprint
+from memmodel.program.regions import Region, region_exprs
+from memmodel.program.uses import part_expressions
 from memmodel.ptx import UNTYPED
 
 if TYPE_CHECKING:
@@ -208,9 +207,7 @@ def _update(runner: Runner, state: RunState, part: Update, read: AccessRecord, n
         old, new = data >> first * 8 & mask, given >> first * 8 & mask
         values.append(apply(part.op, (old, new), part.type))
         depends.append(state.token(number, first, size) | state.token(source, first, size))
-    made = _record(
-        runner, state, part.write, read.footprint, read.addr, tuple(depends), part.tracks, half_of=number
-    )
+    made = _record(runner, state, part.write, read.footprint, read.addr, tuple(depends), part.tracks, half_of=number)
     state.add(made, packed(values, size))
 
 
@@ -248,9 +245,7 @@ def _write(runner: Runner, state: RunState, part: Scatter | AsyncWrite) -> None:
     state.issuing.records.append(state.add(record, value))
 
 
-def _values(
-    runner: Runner, state: RunState, part: AsyncWrite, where: Footprint, addr: int
-) -> tuple[AccessRecord, int]:
+def _values(runner: Runner, state: RunState, part: AsyncWrite, where: Footprint, addr: int) -> tuple[AccessRecord, int]:
     """Values to scalars; one value to all columns; a value added to what was in each column."""
     assert state.issuing is not None
     size = scalar_size(where)

@@ -10,20 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Action, Allocates
-from memmodel.isa.ops import (
-    AtBarrier,
-    Combine,
-    CommitGroup,
-    Emit,
-    IssueAsync,
-    Jump,
-    OnObject,
-    Op,
-    Read,
-    Write,
-)
-from memmodel.isa.program import Program
-from memmodel.isa.uses import assigned, is_hidden, used
+from memmodel.program.lowered import Program
+from memmodel.program.ops import AtBarrier, Combine, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Read, Write
+from memmodel.program.uses import assigned, is_hidden, used
 
 
 @dataclass(frozen=True, slots=True)

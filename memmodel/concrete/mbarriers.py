@@ -79,7 +79,9 @@ class Counts:
         bad = pending < 0 or pending > MAX_ARRIVALS or abs(tx) > MAX_ARRIVALS
         pending = max(0, pending)
         if pending == 0 and tx == 0:
-            return replace(self, over=self.over + 1, pending=expected, expected=expected, tx=0), bad or update.no_complete
+            return replace(
+                self, over=self.over + 1, pending=expected, expected=expected, tx=0
+            ), bad or update.no_complete
         return replace(self, pending=pending, expected=expected, tx=tx), bad
 
 
@@ -223,7 +225,9 @@ class MbarrierUses:
             for number in range(len(walk.order))
             if walk.counted(number) and (walk.counts[number].life, walk.counts[number].over) == (last.life, last.over)
         ]
-        begun = next(n for n, one in enumerate(walk.counts) if (one.life, one.over) == (last.life, last.over) and one.live)
+        begun = next(
+            n for n, one in enumerate(walk.counts) if (one.life, one.over) == (last.life, last.over) and one.live
+        )
         updates = [walk.order[number].record for number in inside]
         raised = sum(one.count for one in updates if one.action is Action.PENDING)
         came = sum(one.bytes for one in updates if one.action is Action.COMPLETE_TX)

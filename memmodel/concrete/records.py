@@ -12,8 +12,8 @@ from enum import Enum
 
 from memmodel.base.labels import Access, Action, Half, Label
 from memmodel.base.points import BarrierId, Range
-from memmodel.isa.ops import Track
 from memmodel.memory.bytes import Cell, Footprint
+from memmodel.program.ops import Track
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RecordName:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class BytesRead:
     """Some bytes that a thread has read: bytes first … first+size of the data of a record. Values depend on them."""
 
     record: int
@@ -184,7 +184,7 @@ class Trace:
 
     records: tuple[Record, ...]
     values: tuple[int | None, ...]
-    tokens: tuple[Token, ...]
+    tokens: tuple[BytesRead, ...]
     registers: Mapping[str, int]
     contributions: tuple[Contribution, ...]
     ending: Ending

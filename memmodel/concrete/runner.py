@@ -13,29 +13,26 @@ from memmodel.concrete.loops import BackwardJump, find_loops
 from memmodel.concrete.meter import CANDIDATE, STEP, Meter
 from memmodel.concrete.records import AccessRecord, End, Ending, PlainRecord, RecordName, Trace
 from memmodel.concrete.state import Oracle, Run, Runs, RunState
-from memmodel.isa.arith import apply
-from memmodel.isa.ops import (
-    AddressOf,
+from memmodel.memory.cells import Starts
+from memmodel.program.arith import apply
+from memmodel.program.expressions import AddressOf, Const, Expr, Get
+from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import (
     Assign,
     AtBarrier,
-    Check,
     Combine,
     CommitGroup,
-    Const,
     Emit,
-    Expr,
-    Get,
     IssueAsync,
     Jump,
     OnObject,
     Read,
+    UndefinedIf,
     Unmodelled,
     WaitForGroups,
     Write,
 )
-from memmodel.isa.program import LoweredTest, Step
-from memmodel.isa.uses import assigned, is_hidden
-from memmodel.memory.cells import Starts
+from memmodel.program.uses import assigned, is_hidden
 
 MAX_STEPS = 100_000
 """A run with more steps than this is taken to go on for ever."""
@@ -126,7 +123,7 @@ class Runner:
         match op:
             case Assign(register, value):
                 state.set(register, self.value(value, state), state.depend(value))
-            case Check(rule, when):
+            case UndefinedIf(rule, when):
                 if self.value(when, state):
                     state.add(self.plain(state, Undefined(rule)))
             case Unmodelled(reason, when):

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from memmodel.concrete.meter import Meter
-from memmodel.concrete.records import Contribution, Ending, Record, RecordName, Token, Trace
-from memmodel.isa.ops import Const, Expr, IssueAsync, Track, registers_of
+from memmodel.concrete.records import BytesRead, Contribution, Ending, Record, RecordName, Trace
 from memmodel.memory.bytes import Cell, Footprint
+from memmodel.program.expressions import Const, Expr, registers_of
+from memmodel.program.ops import IssueAsync, Track
 
 
 class Oracle(Protocol):
@@ -63,7 +64,7 @@ class RunState:
     depends: dict[str, int] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     values: list[int | None] = field(default_factory=list)
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[BytesRead] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
     groups: list[tuple[Track, int]] = field(default_factory=list)
     times: dict[int, int] = field(default_factory=dict)
@@ -114,7 +115,7 @@ class RunState:
 
     def token(self, record: int, first: int, size: int) -> int:
         """The mask of some bytes that were read."""
-        token = Token(record, first, size)
+        token = BytesRead(record, first, size)
         if token in self.tokens:
             return 1 << self.tokens.index(token)
         self.tokens.append(token)

@@ -13,8 +13,8 @@ from memmodel.concrete.accessing import locate
 from memmodel.concrete.meter import STEP
 from memmodel.concrete.records import AccessRecord, BarrierRecord, Contribution, End, Ending, ObjectRecord, WaitRecord
 from memmodel.concrete.state import Run, RunState
-from memmodel.isa.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
 from memmodel.memory.bytes import BadFootprint, Cell
+from memmodel.program.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
 from memmodel.ptx import Place
 
 if TYPE_CHECKING:

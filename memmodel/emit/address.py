@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memmodel.isa.constants import instructions
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable
 from memmodel.ptx import Proxy, Space
 

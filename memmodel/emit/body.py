@@ -13,8 +13,8 @@ from memmodel.emit.address import OURS, Addresses, Memory, clean, number, plus
 from memmodel.emit.grid import Seat
 from memmodel.emit.registers import Registers, targets
 from memmodel.errors import InputError
-from memmodel.isa import compute, control
-from memmodel.isa.row import Reading
+from memmodel.isa.row import Spelling
+from memmodel.isa.scalar import compute, control
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.syntax import (
@@ -64,7 +64,7 @@ class Body:
     """One thread, written line by line. `code`: its instructions with their readings, in order."""
 
     def __init__(
-        self, seat: Seat, code: Sequence[tuple[Instruction, Reading]], registers: Registers, memory: Memory
+        self, seat: Seat, code: Sequence[tuple[Instruction, Spelling]], registers: Registers, memory: Memory
     ) -> None:
         self.seat = seat
         self.code = code
@@ -166,7 +166,7 @@ class Body:
 
     # ---- one instruction -------------------------------------------------------------------------------------
 
-    def _instruction(self, item: Instruction, reading: Reading) -> None:
+    def _instruction(self, item: Instruction, reading: Spelling) -> None:
         guard = "" if item.guard is None else f"@{'!' if item.guard.negated else ''}{_register(item.guard.register)} "
         if reading.head in ("ret", "exit"):
             self._put(f"{guard}bra {self.end};", item)
@@ -179,7 +179,7 @@ class Body:
         else:
             self._alone(item, reading, text)
 
-    def _together(self, item: Instruction, reading: Reading, guard: str, text: str) -> None:
+    def _together(self, item: Instruction, reading: Spelling, guard: str, text: str) -> None:
         barrier = item.parts[0] in ("bar", "barrier")
         if not barrier:
             self._meet()
@@ -201,7 +201,7 @@ class Body:
         else:
             self.lines.append((f"bar.warp.sync {FULL};", None))
 
-    def _alone(self, item: Instruction, reading: Reading, text: str) -> None:
+    def _alone(self, item: Instruction, reading: Spelling, text: str) -> None:
         """One lane executes it; a result goes to all lanes."""
         lead = f"%{OURS}lead" if item.mnemonic.startswith(_READS) else f"%{OURS}first"
         guard = f"@{lead} "
@@ -239,7 +239,7 @@ class Body:
 
     # ---- operands --------------------------------------------------------------------------------------------
 
-    def _spell(self, item: Instruction, reading: Reading) -> str:
+    def _spell(self, item: Instruction, reading: Spelling) -> str:
         operands = item.operands
         if is_cta_barrier(item.mnemonic):
             operands = _barrier(item, operands)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.errors import InputError
-from memmodel.isa.constants import instructions
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Thread
 
 MAX_WARPS = 32

@@ -16,11 +16,11 @@ from memmodel.emit.registers import collect
 from memmodel.emit.target import Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
-from memmodel.isa import programs, read_instruction
-from memmodel.isa.constants import instructions
-from memmodel.isa.memory import MemoryMap
+from memmodel.isa.lower import lower_test, read_instruction
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, RegValue, Term, root_of, terms_of
+from memmodel.program.addresses import AddressSpace
 from memmodel.ptx import Space
 from memmodel.source import Span
 
@@ -49,12 +49,12 @@ def emit(test: LitmusTest, target: Target | None = None) -> Module:
 
     A test whose instructions lack types (column layout) or that needs a newer target cannot be emitted.
     """
-    programs(test)
+    space = lower_test(test).space
     test = _with_types(test)
     oldest = oldest_target(test)
     if target is not None and target.number < oldest.number:
         raise InputError(f"{test.name} needs {oldest}, not {target}", hint=f"--target {oldest} or newer")
-    return _Writer(test, target or oldest).module()
+    return _Writer(test, space, target or oldest).module()
 
 
 def _with_types(test: LitmusTest) -> LitmusTest:
@@ -75,8 +75,9 @@ def _with_types(test: LitmusTest) -> LitmusTest:
 class _Writer:
     """Writes one module from top to bottom."""
 
-    def __init__(self, test: LitmusTest, target: Target) -> None:
+    def __init__(self, test: LitmusTest, space: AddressSpace, target: Target) -> None:
         self.test = test
+        self.space = space
         self.target = target
         grid = arrange(test)
         if target.number < CLUSTERS:
@@ -280,18 +281,16 @@ class _Writer:
         add("membar.cta;")
         if self.grid.cluster > 1:
             self._meet_cluster()
-        found = MemoryMap(self.test)
         for slot, term in self._shared_results:
-            location = found.find(term.name, term.index, term.cta)
-            if location is None or location.owner is None:
+            extent, kind = self.space.term(term)
+            if extent.instance.owner is None:
                 continue
-            seat = self.grid.seat_of_cta(location.owner)
-            variable = self.memory.root(term.name)
-            width = variable.type.width if variable.type else 64
+            seat = self.grid.seat_of_cta(extent.instance.owner)
+            name = clean(extent.instance.name)
             add(f"setp.eq.u32 {p}, %{OURS}cta, {seat.ctaid};")
-            at = f"{clean(variable.name)}+{term.index * width // 8}" if term.index else clean(variable.name)
-            sign = variable.type.kind if variable.type and variable.type.kind == "s" else "u"
-            add(f"ld.shared.{sign}{width} %{OURS}x, [{at}];")
+            at = f"{name}+{extent.first}" if extent.first else name
+            sign = "s" if kind.kind == "s" else "u"
+            add(f"ld.shared.{sign}{extent.size * 8} %{OURS}x, [{at}];")
             add(f"@{p} st.global.u64 [%{OURS}out+{8 * slot}], %{OURS}x;")
         if self._allocates:
             add(f"tcgen05.dealloc.{self._group}.sync.aligned.b32 %{OURS}tmem, {self.memory.columns()};")

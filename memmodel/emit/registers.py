@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from memmodel.errors import InputError
-from memmodel.isa.row import Reading, data_type
+from memmodel.isa.row import Spelling, data_type
 from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
 from memmodel.source import Span
 
@@ -18,7 +18,7 @@ POINTER = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RegisterClass:
     """A register operand: its width in bits (1: a predicate). `least`: a wider register is accepted as well."""
 
     width: int
@@ -26,8 +26,14 @@ class Kind:
     signed: bool = False
 
 
-PRED, B16, B32, B64, B128 = Kind(1), Kind(16), Kind(32), Kind(64), Kind(128)
-ANY = Kind(0)
+PRED, B16, B32, B64, B128 = (
+    RegisterClass(1),
+    RegisterClass(16),
+    RegisterClass(32),
+    RegisterClass(64),
+    RegisterClass(128),
+)
+ANY = RegisterClass(0)
 """A predicate or a number: other uses of the register tell."""
 
 
@@ -42,7 +48,7 @@ class Registers:
     unsigned: set[str] = field(default_factory=set)
     signed: set[str] = field(default_factory=set)
 
-    def note(self, register: str, kind: Kind, span: Span) -> None:
+    def note(self, register: str, kind: RegisterClass, span: Span) -> None:
         """One use of a register. Raises InputError where it contradicts an earlier one."""
         self.least.setdefault(register, 16)
         if kind is ANY:
@@ -80,7 +86,7 @@ def _words(width: int) -> str:
     return "a predicate" if width == 1 else f"{width} bits"
 
 
-def collect(body: Sequence[tuple[Instruction, Reading]]) -> Registers:
+def collect(body: Sequence[tuple[Instruction, Spelling]]) -> Registers:
     """The registers of a thread. Raises InputError where one is used with two sizes."""
     found = Registers()
     for instruction, reading in body:
@@ -96,7 +102,7 @@ def collect(body: Sequence[tuple[Instruction, Reading]]) -> Registers:
     return found
 
 
-def _registers(operand: Operand, kind: Kind) -> Iterator[tuple[Reg, Kind | None]]:
+def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, RegisterClass | None]]:
     """The registers in an operand; no kind for one that holds an address."""
     if isinstance(operand, Reg):
         yield operand, kind
@@ -149,14 +155,14 @@ RESULTS = frozenset({"d", "p", "d|p", "pred", "state", "waitComplete", "reportVa
 """Names of operands that receive a result."""
 
 
-def kinds(instruction: Instruction, reading: Reading) -> list[Kind]:
+def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
     """What each operand is, if it is a register."""
     head = reading.head.partition(".")[0]
     typed = _typed(reading, "type", loose=reading.head in ("ld", "st"))
     operands = instruction.operands
     if head == "mov":
         counts = [len(operand.items) if isinstance(operand, Group) else 1 for operand in operands]
-        return [typed if count == 1 else Kind(max(16, typed.width // count)) for count in counts]
+        return [typed if count == 1 else RegisterClass(max(16, typed.width // count)) for count in counts]
     if head == "setp":
         return [PRED, typed, typed]
     if head == "selp":
@@ -164,7 +170,7 @@ def kinds(instruction: Instruction, reading: Reading) -> list[Kind]:
     if head in ("shl", "shr", "mapa"):
         return [typed, typed, B32]
     if head in ("mul", "mad") and reading.words.get("mode") == "wide":
-        double = Kind(2 * typed.width, signed=typed.signed)
+        double = RegisterClass(2 * typed.width, signed=typed.signed)
         return [double, typed, typed, double][: len(operands)]
     if head == "cvt":
         return [_typed(reading, "type", loose=True), _typed(reading, "source", loose=True)]
@@ -181,7 +187,7 @@ def kinds(instruction: Instruction, reading: Reading) -> list[Kind]:
     return [_named(name, reading, typed) for name in names(instruction, reading)]
 
 
-def _copy(operands: Sequence[Operand], reading: Reading) -> list[Kind]:
+def _copy(operands: Sequence[Operand], reading: Spelling) -> list[RegisterClass]:
     """A size; then a CTA mask, a cache policy and a byte mask, as the qualifiers say."""
     found = [B32] * len(operands)
     tail = [("multicast", B16), ("hint", B64), ("cp_mask", B16)]
@@ -191,7 +197,7 @@ def _copy(operands: Sequence[Operand], reading: Reading) -> list[Kind]:
     return found[: len(operands) - len(last)] + last
 
 
-def _mma(operands: Sequence[Operand]) -> list[Kind]:
+def _mma(operands: Sequence[Operand]) -> list[RegisterClass]:
     """Descriptors of A and B, the instruction descriptor, the lanes to leave out, enable-input-d, the rest."""
     found = [B32, B64, B64]
     scalars = [B32, PRED, B64, B64]
@@ -200,7 +206,7 @@ def _mma(operands: Sequence[Operand]) -> list[Kind]:
     return found
 
 
-def names(instruction: Instruction, reading: Reading) -> list[str]:
+def names(instruction: Instruction, reading: Spelling) -> list[str]:
     """The table's name for each operand that is given, without brackets and question marks."""
     known = [name.removesuffix("?").strip("[]") for name in reading.row.operands]
     operands = instruction.operands
@@ -212,20 +218,20 @@ def names(instruction: Instruction, reading: Reading) -> list[str]:
     return (known + ["?"] * len(operands))[: len(operands)]
 
 
-def _named(name: str, reading: Reading, typed: Kind) -> Kind:
+def _named(name: str, reading: Spelling, typed: RegisterClass) -> RegisterClass:
     if name == "phase":
         return B32 if "parity" in reading.words else B64
     return _BY_NAME.get(name, typed)
 
 
-def _typed(reading: Reading, slot: str, *, loose: bool) -> Kind:
+def _typed(reading: Spelling, slot: str, *, loose: bool) -> RegisterClass:
     kind = data_type(reading.words.get(slot, ""))
     if kind is None:
         return B32
-    return Kind(max(16, kind.width) if kind.width > 1 else 1, loose, kind.kind == "s")
+    return RegisterClass(max(16, kind.width) if kind.width > 1 else 1, loose, kind.kind == "s")
 
 
-def targets(instruction: Instruction, reading: Reading) -> list[str]:
+def targets(instruction: Instruction, reading: Spelling) -> list[str]:
     """The registers that the instruction assigns."""
     if reading.head == "mbarrier.pending_count":
         return [register.name for register, _ in _registers(instruction.operands[0], B32)]

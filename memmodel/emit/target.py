@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 
 from memmodel.errors import InputError
-from memmodel.isa import minimum_target, read_instruction
-from memmodel.isa.constants import instructions
+from memmodel.isa.lower import minimum_target, read_instruction
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest
 
 OLDEST = 30

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from memmodel.emit.address import OURS, Memory, clean, number
 from memmodel.emit.body import Line
-from memmodel.isa.constants import instructions
-from memmodel.litmus.objects import TENSORMAP_BYTES
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Mem, Sym, Variable
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import DataType, Space
 
 TILE = 128

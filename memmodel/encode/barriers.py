@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
 from memmodel.encode.relations import Algebra, Rel
 from memmodel.events.graph import BarrierEvent, EventGraph
 from memmodel.events.objects import barrier_of
-from memmodel.logic import FALSE, TRUE
 
 
 class Barriers:
@@ -53,7 +53,8 @@ class Barriers:
             for second in one.arrives:
                 if first is second or logic.both(first.runs, second.runs) == FALSE:
                     continue
-                same, before = [], []
+                same: list[int] = []
+                before: list[int] = []
                 for number, here in one.generation[first.uid].items():
                     for later, there in one.generation[second.uid].items():
                         if number <= later:
@@ -214,9 +215,7 @@ class _OneBarrier:
     def _in_order(self, a: BarrierEvent, b: BarrierEvent) -> None:
         """A thread's later arrival is in no earlier generation, and behind a wait in a later one."""
         between = self.logic.disj(
-            wait.runs
-            for wait in self.waits
-            if wait.thread == a.thread and _order(a) < _order(wait) < _order(b)
+            wait.runs for wait in self.waits if wait.thread == a.thread and _order(a) < _order(wait) < _order(b)
         )
         for k, first in self.generation[a.uid].items():
             for later, second in self.generation[b.uid].items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from memmodel.base.labels import Access, Family
+from memmodel.base.logic import FALSE
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
 from memmodel.base.sets import SET_ROWS
@@ -19,7 +20,6 @@ from memmodel.encode.completion import completion, cta_ends, dependencies, exits
 from memmodel.encode.mbarriers import Mbarriers, mbarriers
 from memmodel.encode.relations import Algebra, Rel, Row
 from memmodel.events.graph import Event, EventGraph
-from memmodel.logic import FALSE
 
 
 class BaseFormulas:

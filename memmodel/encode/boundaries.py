@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel.base.labels import InitialWrite
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.communication import Communication
 from memmodel.events.graph import Copied, EventGraph, MemoryEvent
-from memmodel.logic import FALSE, TRUE
 from memmodel.memory.bytes import Cell, Instance
 
 Place = tuple[Instance, int]

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
 from memmodel.encode.relations import Algebra
 from memmodel.errors import InternalError
 from memmodel.events.graph import Event, EventGraph, MemoryEvent
 from memmodel.events.values import Cases
-from memmodel.logic import FALSE, TRUE
 from memmodel.memory.bytes import Cell
 from memmodel.ptx import Sem
 
@@ -56,7 +56,8 @@ class Communication:
         sources = [
             write
             for write in self.writes[read.cell]
-            if logic.both(write.runs, read.runs) != FALSE and (known is None or _may_be_equal(write.value.cases(), known))
+            if logic.both(write.runs, read.runs) != FALSE
+            and (known is None or _may_be_equal(write.value.cases(), known))
         ]
         if len(sources) == 1:
             chosen = [read.runs]
@@ -229,4 +230,3 @@ def _overlapping(
             done.add(id(members))
             if any(len(pieces[one]) > 1 for one in members):
                 yield sorted(members)
-

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import Access, Family, GroupWait, Issue, Mark, Marker, Mbarrier, Signal
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.counting import count
 from memmodel.encode.relations import Algebra, Rel
 from memmodel.events.graph import Event, EventGraph, GroupWaitEvent, MemoryEvent, ObjectEvent
 from memmodel.events.values import Deps
-from memmodel.logic import FALSE, TRUE, Logic
 
 
 def dependencies(graph: EventGraph, algebra: Algebra, part: Callable[[Event], Deps]) -> Rel:
@@ -93,8 +93,7 @@ def warpgroup_completion(graph: EventGraph, algebra: Algebra, compl: Rel) -> Rel
             if mine.thread == other.thread or _warpgroup(mine) is None or _warpgroup(mine) != _warpgroup(other):
                 continue
             same = logic.disj(
-                logic.both(here, there)
-                for here, there in zip(numbers[mine.uid], numbers[other.uid], strict=False)
+                logic.both(here, there) for here, there in zip(numbers[mine.uid], numbers[other.uid], strict=False)
             )
             for uid in parts.get(mine.uid, ()):
                 for wait, told in compl[uid].items():

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import operator
 
+from memmodel.base.logic import TRUE
 from memmodel.encode.communication import Communication
 from memmodel.errors import InternalError
 from memmodel.events import bits
 from memmodel.events.graph import EventGraph
 from memmodel.events.values import ZERO, Cases, Value, constant, joined, select, typed
 from memmodel.litmus.syntax import Always, And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
-from memmodel.logic import TRUE
 from memmodel.memory.bytes import Cell
 
 

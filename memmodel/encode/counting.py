@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 
 ByNumber = dict[int, int]
 """Integer -> formula; exactly one holds, or none."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Action
+from memmodel.base.logic import FALSE
 from memmodel.encode.object_order import ObjectOrder
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.encode.object_tests import observe
 from memmodel.encode.relations import Algebra, Rel, Row
 from memmodel.events.graph import EventGraph, ObjectEvent
-from memmodel.logic import FALSE
 from memmodel.memory.bytes import Cell
 
 
@@ -38,7 +38,7 @@ class Mbarriers:
 
 def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
     """The objects of a test; constraints go to its logic. Raises TooLarge."""
-    made = Mbarriers(*(algebra.empty() for _ in range(4)))
+    made = Mbarriers(algebra.empty(), algebra.empty(), algebra.empty(), algebra.empty())
     objects: dict[Cell, list[ObjectEvent]] = {}
     for event in graph.of_kind(ObjectEvent):
         objects.setdefault(event.object, []).append(event)

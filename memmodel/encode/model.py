@@ -8,11 +8,11 @@ inside each cyclic group of cells as often as that group has cells, which is as 
 from __future__ import annotations
 
 from memmodel.base.kinds import Kind
+from memmodel.base.logic import FALSE
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
 from memmodel.errors import InternalError
-from memmodel.logic import FALSE
 
 Value = Row | Rel
 

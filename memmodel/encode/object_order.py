@@ -7,9 +7,9 @@ for each update the life that it is in and whether the object is valid then.
 from __future__ import annotations
 
 from memmodel.base.labels import Action
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.errors import TooLarge
 from memmodel.events.graph import Event, EventGraph, ObjectEvent
-from memmodel.logic import FALSE, TRUE
 from memmodel.memory.bytes import Cell
 
 MAX_UPDATES = 48

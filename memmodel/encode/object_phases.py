@@ -7,11 +7,11 @@ zero ("Phase of the mbarrier object"). Sums are taken along the order of updates
 from __future__ import annotations
 
 from memmodel.base.labels import Action
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.counting import ByNumber, add
 from memmodel.encode.object_order import START, ObjectOrder
 from memmodel.events.graph import ObjectEvent
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.logic import FALSE, TRUE, Logic
 
 Phase = tuple[int, int]
 """The life and the number of a phase in it."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Action
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.object_order import START, ObjectOrder, must_precede
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.events.graph import EventGraph, ObjectEvent
-from memmodel.logic import FALSE, TRUE
 
 if TYPE_CHECKING:
     from memmodel.encode.mbarriers import Mbarriers

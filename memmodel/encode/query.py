@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memmodel.base.logic import TRUE
 from memmodel.cat.syntax import Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.condition import FinalState
@@ -16,9 +17,8 @@ from memmodel.encode.model import ModelFormulas
 from memmodel.encode.relations import Algebra
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph, MemoryEvent, ObjectEvent
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Term
-from memmodel.logic import TRUE
+from memmodel.program.lowered import LoweredTest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ missing cell is FALSE. Shape of every relation: events × events. Closures are l
 
 from __future__ import annotations
 
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 
 Row = dict[int, int]
 Rel = list[Row]

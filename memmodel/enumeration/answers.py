@@ -19,11 +19,11 @@ from memmodel.concrete.meter import BudgetSpent, Meter
 from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
-from memmodel.enumeration.question import WAITS, Key, Question, Stopped
+from memmodel.enumeration.question import WAITS, AskedKey, Key, Stopped
 from memmodel.enumeration.search import Candidate, Search, SearchResult, smallest_blame
 from memmodel.errors import InternalError, TooLarge
-from memmodel.isa.program import LoweredTest
 from memmodel.memory.bytes import Cell
+from memmodel.program.lowered import LoweredTest
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
@@ -37,9 +37,7 @@ _WIDER = 20
 _LITTLE = Budget(effort=5_000_000, seconds=5.0)
 
 
-def enumerate_answer(
-    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool
-) -> Answer:
+def enumerate_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool) -> Answer:
     """What happens to the test's condition under the model; with `findings`, what its flags report as well.
 
     When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
@@ -55,7 +53,7 @@ def enumerate_answer(
     ready = perf_counter()
     undefined = [name for name in flags if kind_of(name) is FindingKind.UNDEFINED]
     wanted: list[Key] = [True, False, *([WAITS] if findings else []), *_stops(problem)]
-    search = Search(problem, _plan(model, flags), Question(lowered), wanted, undefined, meter)
+    search = Search(problem, _plan(model, flags), AskedKey(lowered), wanted, undefined, meter)
     spent_for = ""
     try:
         search.run()
@@ -88,7 +86,7 @@ def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bo
     except BudgetSpent as spent:
         return Outcomes((), ENGINE, complete=False, reason=str(spent))
     terms = outcome_terms(lowered)
-    question = Question(lowered, terms)
+    question = AskedKey(lowered, terms)
     flags = tuple(check.name for check in model.flags if kind_of(check.name) is FindingKind.MIXED)
     search = Search(problem, _plan(model, flags), question, None, (), meter)
     reason = ""
@@ -239,7 +237,7 @@ class _Judged:
         evaluation = self.judge(candidate)
         memory = _final_memory(evaluation.execution, candidate.memory)
         registers = [trace.registers for trace in candidate.traces]
-        if Question(self.lowered).key(registers, memory) is not satisfies:
+        if AskedKey(self.lowered).key(registers, memory) is not satisfies:
             raise InternalError("the search found an execution whose final state is not the one it was found for")
         return self.shown(candidate, evaluation)
 

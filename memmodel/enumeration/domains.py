@@ -6,13 +6,13 @@ In: the writes and object operations of traces. Out: `Domains`, an oracle that g
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import product, pairwise
 
 from memmodel.base.labels import Action, Side
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
 from memmodel.errors import TooLarge
-from memmodel.isa.addresses import AddressSpace
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
+from memmodel.program.addresses import AddressSpace
 
 MAX_VALUES = 2_000
 """A read that may return more values than this is too much to try."""
@@ -113,7 +113,7 @@ class Domains:
             | {cut for first, size, _ in writes for cut in (first, first + size) if extent.first < cut < extent.end}
         )
         pieces: list[dict[int, None]] = []
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        for low, high in pairwise(cuts):
             mask = (1 << (high - low) * 8) - 1
             found = {self._space.initial(extent.instance, low, high - low): None}
             for first, size, value in writes:

@@ -13,23 +13,22 @@ from math import factorial, prod
 
 from memmodel.base.labels import Action, Fence
 from memmodel.concrete.loops import find_loops
-from memmodel.isa.ops import (
-    AddressOf,
+from memmodel.program.expressions import AddressOf
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import (
     AsyncRead,
-    Box,
     Emit,
     Gather,
     IssueAsync,
     OnObject,
     Op,
     Read,
-    Region,
     Respond,
     SignalPart,
     Update,
     Write,
 )
-from memmodel.isa.program import LoweredTest
+from memmodel.program.regions import Box, Region
 from memmodel.ptx import Sem
 
 _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)

@@ -224,7 +224,9 @@ class Plan:
         return self._known[key]
 
 
-def _fixpoint(names: Sequence[int], results: Sequence[int], runs: Sequence[Compute], values: Values, shape: Shape) -> None:
+def _fixpoint(
+    names: Sequence[int], results: Sequence[int], runs: Sequence[Compute], values: Values, shape: Shape
+) -> None:
     for name in names:
         values[name] = 0
     for _ in range(len(names) * (shape.count * shape.count + 1) + 1):

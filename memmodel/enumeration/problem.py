@@ -15,12 +15,12 @@ from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
 from memmodel.enumeration.domains import Domains
-from memmodel.isa.ops import AddressOf, Apply, Const, Expr
-from memmodel.isa.program import LoweredTest
-from memmodel.isa.uses import expressions
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Extent, Footprint
 from memmodel.memory.cells import Starts
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.uses import expressions
 from memmodel.ptx import Proxy, Sem
 
 
@@ -148,7 +148,7 @@ def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> N
 
 
 def _accesses(traces: Sequence[Trace], side: Side, steps: range | None = None) -> list[AccessRecord]:
-    found: dict[tuple[object, Footprint], AccessRecord] = {}
+    found: dict[tuple[int, int, Footprint], AccessRecord] = {}
     for trace in traces:
         for record in trace.records:
             if isinstance(record, AccessRecord) and record.access.side is side:
@@ -176,5 +176,3 @@ def _may_race(mine: Runner, other: Runner, read: AccessRecord, write: AccessReco
 
 def _overlap(a: Extent, b: Extent) -> bool:
     return a.instance == b.instance and a.first < b.end and b.first < a.end
-
-

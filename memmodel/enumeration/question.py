@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.concrete.records import End, Trace
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Term, terms_of
 from memmodel.memory.bytes import Extent
+from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import Finals, Memory, Registers
 
 
@@ -31,7 +31,7 @@ WAITS = "waits"
 Key = bool | tuple[int, ...] | Stopped | str
 
 
-class Question:
+class AskedKey:
     """`terms` None: does the condition hold (keys True and False)? Otherwise: which values do the terms have?"""
 
     def __init__(self, lowered: LoweredTest, terms: Sequence[Term] | None = None) -> None:

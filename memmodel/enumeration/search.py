@@ -1,6 +1,6 @@
 """Try candidate executions one by one, refusing whole families as early as the model allows.
 
-In: Problem, Plan, Question. Out: SearchResult: for each key of the question one consistent candidate, what flags reported,
+In: Problem, Plan, AskedKey. Out: SearchResult: for each key of the question one consistent candidate, what flags reported,
 and which axioms stood in the way. Order of choice: paths and values of the threads, barriers and objects, rf, sync_fence,
 co. A family is skipped only if nothing in it could add to the result.
 """
@@ -19,7 +19,7 @@ from memmodel.concrete.records import AccessRecord, Trace
 from memmodel.enumeration.monotonicity import LESS, MORE
 from memmodel.enumeration.plan import Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
-from memmodel.enumeration.question import WAITS, Key, Question, stopped_key
+from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.memory.bytes import Cell, Extent, Instance
 
@@ -65,7 +65,7 @@ class Search:
         self,
         problem: Problem,
         plan: Plan,
-        question: Question,
+        question: AskedKey,
         wanted: Collection[Key] | None,
         undefined: Collection[str],
         meter: Meter,

@@ -13,7 +13,7 @@ from functools import cached_property
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
-from memmodel.concrete.execution import Frame, Rows, bits
+from memmodel.concrete.execution import FixedPart, Rows, bits
 from memmodel.concrete.mbarriers import Observed, observations
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import Trace
@@ -22,8 +22,8 @@ from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.orders import least_orders, partial_orders
 from memmodel.enumeration.plan import CHOSEN, Plan, PlannedCheck, Values
 from memmodel.errors import TooLarge
-from memmodel.isa.program import LoweredTest
 from memmodel.memory.bytes import Cell, Extent
+from memmodel.program.lowered import LoweredTest
 from memmodel.ptx import Sem
 
 MAX_FENCES = 10
@@ -53,7 +53,7 @@ class Skeleton:
     """Events of one combination of paths. `reads`, `writes` (by cell, initial first), `fences`: their numbers."""
 
     def __init__(self, lowered: LoweredTest, plan: Plan, traces: Sequence[Trace], asked: Iterable[Extent]) -> None:
-        self.frame = Frame(lowered, traces, asked)
+        self.frame = FixedPart(lowered, traces, asked)
         self.assembly = Assembly(self.frame)
         self.shape = Shape(self.frame.count)
         self._plan = plan

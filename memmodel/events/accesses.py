@@ -10,20 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access
+from memmodel.base.logic import FALSE
 from memmodel.base.points import Range
 from memmodel.errors import TooLarge
 from memmodel.events.builder import Builder, Here
 from memmodel.events.graph import MemoryEvent
 from memmodel.events.values import ZERO, Cases, Deps, Value, joined, merge_deps, piece, select, typed
-from memmodel.isa.ops import Emit, Read, Region, TensorMapAt, Track, Write, region_exprs
-from memmodel.isa.regions import resolve, start_of
-from memmodel.logic import FALSE
 from memmodel.memory.bytes import BadFootprint, Cell, Filler, Footprint, Gap
+from memmodel.program.ops import Emit, Read, Track, Write
+from memmodel.program.regions import Region, TensorMapAt, region_exprs
+from memmodel.program.resolve import resolve, start_of
 from memmodel.ptx import DataType, Sem, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AccessTarget:
     """The bytes that a region means under a formula."""
 
     footprint: Footprint
@@ -41,7 +42,7 @@ class Bytes:
 
 def targets(
     build: Builder, here: Here, region: Region, runs: int, registers: dict[str, Value] | None = None
-) -> tuple[list[Target], list[tuple[str, int]], Deps]:
+) -> tuple[list[AccessTarget], list[tuple[str, int]], Deps]:
     """What a region may mean if `runs`: footprints, bad addresses with their formulas, and what that depends on."""
     found, deps = build.choices(here, region_exprs(region), runs, registers)
     good: dict[Footprint, int] = {}
@@ -55,7 +56,7 @@ def targets(
             bad[meant.text] = build.logic.either(bad.get(meant.text, FALSE), when)
         else:
             good[meant] = build.logic.either(good.get(meant, FALSE), when)
-    return [Target(footprint, when) for footprint, when in good.items()], list(bad.items()), deps
+    return [AccessTarget(footprint, when) for footprint, when in good.items()], list(bad.items()), deps
 
 
 def read(build: Builder, here: Here, op: Read) -> None:
@@ -88,7 +89,7 @@ def write(build: Builder, here: Here, op: Write) -> None:
     for target in meant:
         size = target.footprint.scalar or target.footprint.size
         data = [Bytes(k * size, size, piece(build.logic, one, 0, size, size)) for k, one in enumerate(values)]
-        target = Target(target.footprint, build.logic.both(target.when, condition))
+        target = AccessTarget(target.footprint, build.logic.both(target.when, condition))
         known = here.state.operations.get(target.footprint) if op.rmw else None
         writes(build, here, op.label, target, data, deps, part=0, more=more, operations=known)
     for why, when in bad:
@@ -110,7 +111,9 @@ def emit(build: Builder, here: Here, op: Emit) -> None:
         if op.columns:
             extent = build.space.find_columns(address, op.columns, place.cta_id)
         else:
-            meant = resolve(TensorMapAt(op.address, Window.GENERIC), (address,), build.space, place, build.knowledge.starts)
+            meant = resolve(
+                TensorMapAt(op.address, Window.GENERIC), (address,), build.space, place, build.knowledge.starts
+            )
             extent = meant.extents[0] if isinstance(meant, Footprint) else meant
         bytes = None if isinstance(extent, BadFootprint) else Range(extent.instance, extent.first, extent.end)
         build.plain(here, op.label, when, deps, bytes)
@@ -123,7 +126,7 @@ def reads(
     build: Builder,
     here: Here,
     label: Access,
-    target: Target,
+    target: AccessTarget,
     addr: Deps,
     *,
     part: int,
@@ -169,7 +172,7 @@ def writes(
     build: Builder,
     here: Here,
     label: Access,
-    target: Target,
+    target: AccessTarget,
     data: Sequence[Bytes],
     addr: Deps,
     *,
@@ -213,9 +216,7 @@ def writes(
     return tuple(numbers)
 
 
-def _pieces(
-    build: Builder, label: Access, target: Target, gaps: list[Bytes]
-) -> list[tuple[int, int, Cell, str]]:
+def _pieces(build: Builder, label: Access, target: AccessTarget, gaps: list[Bytes]) -> list[tuple[int, int, Cell, str]]:
     """The cells of a footprint: (position in the data, number of the scalar operation, cell, name of the variable).
 
     Adds to `gaps` what stands for bytes that are not accessed.

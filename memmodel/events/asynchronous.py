@@ -10,28 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Action
-from memmodel.events.accesses import Bytes, Target, reads, targets, value_of, writes
+from memmodel.base.logic import FALSE, TRUE
+from memmodel.events.accesses import AccessTarget, Bytes, reads, targets, value_of, writes
 from memmodel.events.builder import Builder, Here
 from memmodel.events.graph import Copied, ObjectEvent, PlainEvent
 from memmodel.events.values import ZERO, Cases, Deps, Value, apply, merge_deps, piece, select
-from memmodel.isa.ops import (
-    AsyncRead,
-    AsyncWrite,
-    Gather,
-    IssueAsync,
-    Part,
-    Region,
-    Respond,
-    Scatter,
-    SignalPart,
-    Update,
-    region_exprs,
-    registers_of,
-)
-from memmodel.isa.uses import part_expressions
-from memmodel.logic import FALSE, TRUE
 from memmodel.memory.bytes import Cell, Footprint
 from memmodel.memory.cells import paired
+from memmodel.program.expressions import registers_of
+from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Part, Respond, Scatter, SignalPart, Update
+from memmodel.program.regions import Region, region_exprs
+from memmodel.program.uses import part_expressions
 from memmodel.ptx import UNTYPED
 
 
@@ -132,7 +121,7 @@ def _part(build: Builder, here: Here, parts: _Parts, number: int, part: Part) ->
 
 def _targets(
     build: Builder, here: Here, parts: _Parts, region: Region, when: int = TRUE
-) -> list[tuple[Target, Deps]]:
+) -> list[tuple[AccessTarget, Deps]]:
     """The footprints that a region may mean; what is at a bad address has stopped the thread."""
     alive = build.logic.both(parts.alive, when)
     meant, _, deps = targets(build, here, region, alive, parts.registers)
@@ -143,12 +132,10 @@ def _targets(
 
 
 def _read(
-    build: Builder, here: Here, parts: _Parts, number: int, part: Gather | AsyncRead, target: Target, deps: Deps
+    build: Builder, here: Here, parts: _Parts, number: int, part: Gather | AsyncRead, target: AccessTarget, deps: Deps
 ) -> Done:
     start = len(build.events)
-    data, operations = reads(
-        build, here, part.label, target, deps, part=number, issue=parts.issue, tracks=part.tracks
-    )
+    data, operations = reads(build, here, part.label, target, deps, part=number, issue=parts.issue, tracks=part.tracks)
     parts.uids[number] += range(start, len(build.events))
     done = Done(target.footprint, target.when, tuple(data), operations)
     parts.done.setdefault(number, []).append(done)
@@ -200,7 +187,7 @@ def _scatter(build: Builder, here: Here, parts: _Parts, number: int, part: Scatt
             for first, second in paired(done.footprint, target.footprint):
                 build.knowledge.cells.link(first, second)
                 build.copies.append(Copied(first, second, runs))
-            _put(build, here, parts, number, part, Target(target.footprint, runs), done.data, addr, deps)
+            _put(build, here, parts, number, part, AccessTarget(target.footprint, runs), done.data, addr, deps)
 
 
 def _put(
@@ -209,7 +196,7 @@ def _put(
     parts: _Parts,
     number: int,
     part: Scatter | AsyncWrite,
-    target: Target,
+    target: AccessTarget,
     data: tuple[Bytes, ...],
     addr: Deps,
     deps: Deps,
@@ -240,7 +227,7 @@ def _update(build: Builder, here: Here, parts: _Parts, number: int, part: Update
             runs = build.logic.both(target.when, source.when)
             if runs == FALSE:
                 continue
-            both = Target(target.footprint, runs)
+            both = AccessTarget(target.footprint, runs)
             start = len(build.events)
             old, operations = reads(
                 build, here, part.read, both, addr, part=number, issue=parts.issue, tracks=part.tracks
@@ -322,7 +309,12 @@ def _signal(build: Builder, here: Here, parts: _Parts, number: int, part: Signal
             extent = target.footprint.extents[0]
             event = ObjectEvent(
                 point=build.point(
-                    here, part.label, order=None, issue=parts.issue, cell=Cell(extent.instance, extent.first, extent.size), name=extent.name
+                    here,
+                    part.label,
+                    order=None,
+                    issue=parts.issue,
+                    cell=Cell(extent.instance, extent.first, extent.size),
+                    name=extent.name,
                 ),
                 runs=runs,
                 addr=addr,

@@ -1,14 +1,14 @@
 """Arithmetic on values that may be almost anything: circuits over bits, for when listing the integers is hopeless.
 
 A wide value is a tuple of formulas, lowest bit first, in two's complement: the last one is the sign, and stands for all
-bits above it. Circuits agree with `isa.arith`; the tests compare them on random operands.
+bits above it. Circuits agree with `program.arith`; the tests compare them on random operands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.ptx import DataType
 
 Bits = tuple[int, ...]
@@ -39,9 +39,7 @@ def number(bits: Bits, holds: Callable[[int], bool]) -> int:
 def equal(logic: Logic, left: Bits, right: Bits) -> int:
     """The formula that says two values are the same."""
     width = max(len(left), len(right))
-    return logic.conj(
-        -_xor(logic, a, b) for a, b in zip(extended(left, width), extended(right, width), strict=True)
-    )
+    return logic.conj(-_xor(logic, a, b) for a, b in zip(extended(left, width), extended(right, width), strict=True))
 
 
 def less(logic: Logic, left: Bits, right: Bits) -> int:
@@ -72,7 +70,7 @@ def joined(parts: Sequence[tuple[Bits, int]]) -> Bits:
 
 
 def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | None:
-    """The bits of an operation of `isa.arith`; None if it has no circuit."""
+    """The bits of an operation of `program.arith`; None if it has no circuit."""
     if op == "selp":
         condition = logic.disj(args[2])
         return choose(logic, [(condition, wrap(args[0], type)), (-condition, wrap(args[1], type))])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Access, Fault, InitialWrite, Label, Undefined
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.base.points import Point, Range
 from memmodel.errors import TooLarge
 from memmodel.events.graph import (
@@ -26,12 +27,11 @@ from memmodel.events.graph import (
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loop
 from memmodel.events.values import ZERO, Cases, Deps, Value, evaluate, merge_deps, select
-from memmodel.isa.ops import AddressOf, Expr
-from memmodel.isa.program import LoweredTest, Step
 from memmodel.litmus.syntax import Thread
-from memmodel.logic import FALSE, TRUE, Logic
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.memory.cells import Edges
+from memmodel.program.expressions import AddressOf, Expr
+from memmodel.program.lowered import LoweredTest, Step
 
 MAX_EVENTS = 600
 """More events than this and the test is reported as too large."""
@@ -239,7 +239,6 @@ class Builder:
 
     def read_value(self, uid: int, cell: Cell, runs: int) -> Value:
         """What an event reads: found when somebody asks for it."""
-
 
         def find(_: object) -> Cases:
             self.knowledge.exact(cell)

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memmodel.base.labels import Access, Half, InitialWrite, Side
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
 from memmodel.errors import TooLarge
 from memmodel.events.graph import BarrierEvent, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
-from memmodel.isa.ops import AddressOf, Apply, AtBarrier, Const, Expr, Jump, OnObject
-from memmodel.isa.program import LoweredTest
-from memmodel.isa.uses import expressions
 from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, terms_of
-from memmodel.logic import FALSE, TRUE
 from memmodel.memory.bytes import Cell, Footprint
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import AtBarrier, Jump, OnObject
+from memmodel.program.uses import expressions
 from memmodel.ptx import Proxy, Sem
 
 MAX_PASSES = 64
@@ -145,9 +146,8 @@ def _uneven(graph: EventGraph) -> bool:
         users.setdefault(event.barrier, set()).add(event.thread)
     for event in halves:
         needed = _threads_of(graph, event) if event.count is None else event.count
-        if event.count is None or event.count >= 0:
-            if needed != len(users[event.barrier]):
-                return True
+        if (event.count is None or event.count >= 0) and needed != len(users[event.barrier]):
+            return True
     for using in users.values():
         # All that use it do the same, in the same order, as syncs: then none of them is left alone.
         first = orders[min(using)]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memmodel.base.labels import Action, Half, Label
+from memmodel.base.logic import TRUE, Logic
 from memmodel.base.points import BarrierId, Point
 from memmodel.events.values import NO_DEPS, Deps, Value
-from memmodel.isa.ops import Track
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Instruction
-from memmodel.logic import TRUE, Logic
 from memmodel.memory.bytes import Cell, Extent
 from memmodel.memory.cells import Cells, Edges
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Track
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from memmodel.events.loops import Loop
-from memmodel.isa.addresses import AddressSpace
 from memmodel.memory.bytes import Cell, Extent
 from memmodel.memory.cells import Cells, Edges, Starts
+from memmodel.program.addresses import AddressSpace
 
 FEW_VALUES = 24
 """More values than this and a cell may hold anything."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.labels import Action, Allocates
-from memmodel.isa.ops import Assign, Check, Emit, Jump, OnObject, Op, Read, Unmodelled, WaitForGroups, Write
-from memmodel.isa.program import Program
-from memmodel.isa.uses import assigned, is_hidden, used
+from memmodel.program.lowered import Program
+from memmodel.program.ops import Assign, Emit, Jump, OnObject, Op, Read, UndefinedIf, Unmodelled, WaitForGroups, Write
+from memmodel.program.uses import assigned, is_hidden, used
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _is_spin(program: Program, start: int, end: int, live: frozenset[str]) -> bo
 def _lasts(op: Op) -> bool:
     """Does a step leave something behind whatever the values are?"""
     match op:
-        case Assign() | Check() | Unmodelled() | Jump() | Read() | WaitForGroups():
+        case Assign() | UndefinedIf() | Unmodelled() | Jump() | Read() | WaitForGroups():
             return False
         case Emit(label):
             return isinstance(label, Allocates)

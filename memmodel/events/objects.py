@@ -7,14 +7,15 @@ decides are one for each possibility. What an object or a barrier answers is for
 from __future__ import annotations
 
 from memmodel.base.labels import Action, Domain, Half
+from memmodel.base.logic import TRUE
 from memmodel.base.points import BarrierId
 from memmodel.events.accesses import targets
 from memmodel.events.builder import Builder, Here
 from memmodel.events.graph import BarrierEvent, GroupWaitEvent, ObjectEvent, Reduction, StuckAt
 from memmodel.events.values import Cases, Value, merge_deps, select
-from memmodel.isa.ops import AtBarrier, Combine, Expr, OnObject, WaitForGroups
-from memmodel.logic import TRUE
 from memmodel.memory.bytes import Cell
+from memmodel.program.expressions import Expr
+from memmodel.program.ops import AtBarrier, Combine, OnObject, WaitForGroups
 from memmodel.ptx import Place
 
 
@@ -83,7 +84,9 @@ def combine(build: Builder, here: Here, op: Combine) -> None:
     variables = {number: logic.var(f"reduce(v{here.visit},{number})") for number in numbers}
     logic.exactly_one(list(variables.values()), here.runs)
     build.reductions.append(
-        Reduction(_arrived(build, here, Domain.CTA), op.op, own.cases().is_nonzero(logic), variables, here.runs, here.visit)
+        Reduction(
+            _arrived(build, here, Domain.CTA), op.op, own.cases().is_nonzero(logic), variables, here.runs, here.visit
+        )
     )
     build.assign(here, op.register, Value(Cases(variables), own.deps))
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.errors import TooLarge
 from memmodel.events import bits
 from memmodel.events.bits import Bits
-from memmodel.isa import arith
-from memmodel.isa.ops import AddressOf, Apply, Const, Expr, Get
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.program import arith
+from memmodel.program.expressions import AddressOf, Const, Expr, Get
 from memmodel.ptx import DataType
 
 FEW = 24
@@ -197,7 +197,7 @@ def evaluate(logic: Logic, expr: Expr, registers: Mapping[str, Value], address_o
 
 
 def apply(logic: Logic, op: str, args: Sequence[Value], type: DataType) -> Value:
-    """The value of an operation of `isa.arith`."""
+    """The value of an operation of `program.arith`."""
     deps = merge_deps(logic, *(arg.deps for arg in args))
     numbers = [arg.constant for arg in args]
     if None not in numbers:

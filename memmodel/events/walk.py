@@ -10,16 +10,18 @@ import heapq
 from collections.abc import Callable
 
 from memmodel.base.labels import Allocates, Mark, Marker
+from memmodel.base.logic import FALSE, TRUE
 from memmodel.events import accesses, asynchronous, objects
 from memmodel.events.builder import Builder, Here, State
 from memmodel.events.graph import CommitMark, CutAt, EventGraph, StuckAt
 from memmodel.events.knowledge import Knowledge
 from memmodel.events.loops import Loop, Loops
 from memmodel.events.values import ZERO, Deps, Value, constant, guard_deps, merge_deps, select
-from memmodel.isa.ops import (
+from memmodel.litmus.syntax import Thread
+from memmodel.program.lowered import LoweredTest, Program, Step
+from memmodel.program.ops import (
     Assign,
     AtBarrier,
-    Check,
     Combine,
     CommitGroup,
     Emit,
@@ -27,14 +29,12 @@ from memmodel.isa.ops import (
     Jump,
     OnObject,
     Read,
+    UndefinedIf,
     Unmodelled,
     WaitForGroups,
     Write,
 )
-from memmodel.isa.program import LoweredTest, Program, Step
-from memmodel.isa.uses import assigned
-from memmodel.litmus.syntax import Thread
-from memmodel.logic import FALSE, TRUE
+from memmodel.program.uses import assigned
 
 Arrive = Callable[[int, State], None]
 
@@ -166,7 +166,7 @@ class Walk:
         match op:
             case Assign(register, value):
                 build.assign(here, register, build.value(here, value))
-            case Check(rule, when):
+            case UndefinedIf(rule, when):
                 build.undefined(here, rule, self._logic.both(here.runs, build.nonzero(here, when)[0]))
             case Unmodelled(reason, when):
                 build.not_modelled(here, reason, self._logic.both(here.runs, build.nonzero(here, when)[0]))

@@ -1,6 +1,6 @@
 """One instruction about to be lowered: its qualifiers in slots, its operands checked and turned into expressions.
 
-In: an Instruction with its Reading, and the test around it. Out: registers, addresses, values, events. Settled here:
+In: an Instruction with its Spelling, and the test around it. Out: registers, addresses, values, events. Settled here:
 which operand is legal where, with an error that points at it. Every lowering function takes one `Call`.
 """
 
@@ -12,11 +12,8 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
-from memmodel.isa.addresses import AddressSpace
-from memmodel.isa.constants import constants, predicates
-from memmodel.isa.ops import AddressOf, Apply, Const, Elements, Expr, Get
-from memmodel.isa.row import SCOPES, Reading, data_type
-from memmodel.isa.special import special_register
+from memmodel.isa.row import SCOPES, Spelling, data_type
+from memmodel.litmus.constants import constants, predicates
 from memmodel.litmus.syntax import (
     Blank,
     Group,
@@ -35,6 +32,10 @@ from memmodel.litmus.syntax import (
     Variable,
     root_of,
 )
+from memmodel.program.addresses import AddressSpace
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.regions import Elements
+from memmodel.program.special import special_register
 from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
 from memmodel.source import Span
 
@@ -74,7 +75,7 @@ class Context:
 class Call:
     """What a lowering function sees of one instruction."""
 
-    reading: Reading
+    reading: Spelling
     instruction: Instruction
     context: Context
 
@@ -227,7 +228,9 @@ class Call:
 
     def elements(self, operand: Operand, count: int = 1, proxy: Proxy = Proxy.GENERIC) -> Elements:
         """`count` scalars of the instruction's type at a memory operand, checked as far as its text goes."""
-        return Elements(self.location(operand, proxy), self.window, None if self.width is None else self.width // 8, count)
+        return Elements(
+            self.location(operand, proxy), self.window, None if self.width is None else self.width // 8, count
+        )
 
     def location(self, operand: Operand, proxy: Proxy = Proxy.GENERIC) -> Expr:
         """The address at a memory operand."""

@@ -14,14 +14,14 @@ from dataclasses import replace
 from itertools import product
 
 from memmodel.errors import InputError
-from memmodel.isa.barrier import RESOURCES, WARP_SIZE
 from memmodel.isa.call import part_span
-from memmodel.isa.constants import instructions
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Refusal, Need, Reading, data_type
+from memmodel.isa.row import Need, Refusal, Spelling, data_type
+from memmodel.isa.synchronization.barrier import RESOURCES, WARP_SIZE
 from memmodel.isa.table import HEADS
 from memmodel.litmus.check import memory_position
+from memmodel.litmus.constants import instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import (
@@ -238,7 +238,7 @@ def _to_blocks(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[In
     return (replace(item, mnemonic=mnemonic),)
 
 
-def _dialect(item: Instruction, reading: Reading, scratch: _Scratch) -> tuple[Instruction, ...]:
+def _dialect(item: Instruction, reading: Spelling, scratch: _Scratch) -> tuple[Instruction, ...]:
     """Words that only tables have."""
     if reading.head == "goto":
         return (replace(item, mnemonic="bra"),)
@@ -253,7 +253,7 @@ def _dialect(item: Instruction, reading: Reading, scratch: _Scratch) -> tuple[In
     return (*steps, _like(item, "bra", label, guard=Guard(holds.name)))
 
 
-def _access(item: Instruction, reading: Reading, position: int, test: LitmusTest) -> Instruction:
+def _access(item: Instruction, reading: Spelling, position: int, test: LitmusTest) -> Instruction:
     """A load, store or atomic: its memory operand in brackets, its type that of the element."""
     where = item.operands[position]
     if isinstance(where, Sym):
@@ -310,7 +310,7 @@ def _modest(test: LitmusTest, width: int) -> bool:
     return not surprising and all(0 <= number < 1 << (width - 2) for number in numbers)
 
 
-def _spelled(item: Instruction, reading: Reading, filled: tuple[str, ...]) -> str:
+def _spelled(item: Instruction, reading: Spelling, filled: tuple[str, ...]) -> str:
     """The mnemonic with what blocks have to say. Raises InputError if PTX has none such."""
     slots = [s for s in reading.row.slots if s.need is Need.BLOCKS and s.name not in reading.words]
     fault: Refusal | None = None
@@ -320,7 +320,7 @@ def _spelled(item: Instruction, reading: Reading, filled: tuple[str, ...]) -> st
         if reading.row.ordered:
             mnemonic = ".".join([reading.head, *(given[slot.name] for slot in reading.row.slots if slot.name in given)])
         found = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
-        if isinstance(found, Reading):
+        if isinstance(found, Spelling):
             return mnemonic
         fault = fault or found
     if fault is None:

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.isa.call import Call
-from memmodel.isa.ops import Chunk, Expr, Gather, IssueAsync, Object, Op, Part, Region, Scatter, SignalPart, Track
 from memmodel.isa.place import Receiver, in_cta, memory_base
 from memmodel.litmus.syntax import Imm, Operand, Sym
+from memmodel.program.expressions import Expr
+from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track
+from memmodel.program.regions import Chunk, Object, Region
 from memmodel.ptx import Proxy, Scope, Sem, Space, Window
 
 CHUNK = 16
@@ -46,7 +48,9 @@ def size_of(call: Call, operand: Operand) -> Expr:
 def access(call: Call, side: Side, role: Role | None = None) -> Access:
     """An async-proxy access of a bulk copy: weak, or relaxed at the scope written."""
     strong = call.word("sem") == "relaxed"
-    label = call.access(side, Sem.RELAXED if strong else Sem.WEAK, call.scope if strong else None, Proxy.ASYNC, Family.BULK)
+    label = call.access(
+        side, Sem.RELAXED if strong else Sem.WEAK, call.scope if strong else None, Proxy.ASYNC, Family.BULK
+    )
     return replace(label, asynchronous=True, role=role)
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 from functools import lru_cache
 
 from memmodel.errors import InputError
-from memmodel.isa.addresses import AddressSpace
 from memmodel.isa.call import Call, Context, part_span
+from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.ops import Op
-from memmodel.isa.program import LoweredTest, Program, Step
-from memmodel.isa.row import Reading, Refusal
+from memmodel.isa.row import Refusal, Spelling
 from memmodel.isa.table import HEADS
-from memmodel.isa.wgmma_registers import with_register_checks
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread
+from memmodel.program.addresses import AddressSpace
+from memmodel.program.lowered import LoweredTest, Program, Step
+from memmodel.program.ops import Op
 
 
 @lru_cache(maxsize=1024)
-def _read(mnemonic: str, layout: Layout) -> Reading | Refusal:
+def _read(mnemonic: str, layout: Layout) -> Spelling | Refusal:
     return read_mnemonic(mnemonic, layout, HEADS)
 
 
-def read_instruction(instruction: Instruction, test: LitmusTest) -> Reading:
+def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
     """The row and qualifiers of an instruction. Raises InputError if its mnemonic or operand count is illegal."""
     reading = _read(instruction.mnemonic, test.layout)
     if isinstance(reading, Refusal):

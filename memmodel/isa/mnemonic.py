@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memmodel.errors import nearest
-from memmodel.isa.row import Refusal, Need, Reading, Row, Slot
+from memmodel.isa.row import Need, Refusal, Row, Slot, Spelling
 from memmodel.litmus.syntax import Layout
 
 MAX_PARTS = 24
@@ -19,7 +19,7 @@ MAX_SHOWN = 6
 """A family with more instructions than this is not listed in a hint."""
 
 
-def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Reading | Refusal:
+def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Spelling | Refusal:
     """Sort the qualifiers of `mnemonic` into the slots of its row. `heads` finds a row by each of its heads."""
     parts = mnemonic.split(".")
     if len(parts) > MAX_PARTS:
@@ -88,7 +88,7 @@ def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> 
     return Refusal(f"unknown qualifier '.{shown}' of {{head}}", f"it takes {_few(known)}" if known else "it takes none")
 
 
-def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Reading | Refusal:
+def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], layout: Layout) -> Spelling | Refusal:
     """Everything about the words together: the row's own rules first, since they say why, then order and absence."""
     for rule in row.rules:
         if rule.broken_by(words):
@@ -104,7 +104,7 @@ def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], la
     if row.ordered and placed != sorted(placed):
         spelled = ".".join([head, *(words[slot.name] for slot in row.slots if slot.name in words)])
         return Refusal(f"the qualifiers of {head} are out of order", f"write {spelled}")
-    return Reading(row, head, words, where)
+    return Spelling(row, head, words, where)
 
 
 def _list(slot: Slot, layout: Layout) -> str:

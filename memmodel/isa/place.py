@@ -7,11 +7,13 @@ by replacing its upper bits.
 
 from __future__ import annotations
 
-from memmodel.isa.addresses import WINDOW_BITS, cta_places
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.isa.ops import AddressOf, Apply, Const, Expr, Object, Op, Unmodelled
 from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
-from memmodel.ptx import DataType, Place, Space, Window
+from memmodel.program.addresses import WINDOW_BITS, cta_places
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.ops import Op, Unmodelled
+from memmodel.program.regions import Object
+from memmodel.ptx import DataType, Space, Window
 
 CTAS = 16
 """A CTA mask has 16 bits."""
@@ -113,8 +115,6 @@ def pair(call: Call) -> tuple[int, ...]:
     own = call.place.cta
     there = own ^ 1 in cluster_ranks(call)
     return (own, own ^ 1) if there and call.place.cluster is not None else (own,)
-
-
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:

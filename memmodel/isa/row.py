@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from memmodel.isa.ops import Op
+from memmodel.program.ops import Op
 from memmodel.ptx import DataType, Scope
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Spelling:
     """A legal mnemonic: its row, the head it begins with, its words and their positions (dotted parts) by slot."""
 
     row: Row

@@ -5,29 +5,11 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 
 from __future__ import annotations
 
-from memmodel.isa import (
-    access,
-    atomic,
-    barrier,
-    bulk,
-    cluster,
-    compute,
-    control,
-    cpasync,
-    fence,
-    fence_async,
-    groups,
-    launch,
-    mbarrier,
-    stasync,
-    tcgen_mma,
-    tcgen_move,
-    tcgen_sync,
-    tensor,
-    tensormap,
-    wgmma,
-)
+from memmodel.isa.matrix import tcgen_mma, tcgen_move, tcgen_sync, wgmma
+from memmodel.isa.movement import access, bulk, cluster, cpasync, stasync, tensor, tensormap
 from memmodel.isa.row import Row
+from memmodel.isa.scalar import compute, control
+from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, groups, launch, mbarrier
 
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Loads and stores", access.ROWS),

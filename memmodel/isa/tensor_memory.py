@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.ops import Accumulator, AsyncRead, Expr, Matrix, Track
 from memmodel.isa.place import in_cta, memory_base, pair
 from memmodel.isa.row import Need, Rule, Slot, flag
 from memmodel.litmus.syntax import Mem, Operand, Reg, Sym
+from memmodel.program.expressions import Expr
+from memmodel.program.ops import AsyncRead, Track
+from memmodel.program.regions import Accumulator, Matrix
 from memmodel.ptx import Proxy, Space
 
 TENSOR_CORES = frozenset({100, 103, 110})
@@ -63,9 +65,7 @@ def descriptor(call: Call, operand: Operand) -> Expr:
     return call.value(operand)
 
 
-def label(
-    call: Call, side: Side, family: Family, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC
-) -> Access:
+def label(call: Call, side: Side, family: Family, *, form: str | None = None, proxy: Proxy = Proxy.GENERIC) -> Access:
     """An asynchronous access of a tcgen05 instruction, to tensor memory or, with a proxy, to shared memory."""
     return Access(side, proxy=proxy, family=family, asynchronous=True, group=group(call), form=form)
 

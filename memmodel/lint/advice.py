@@ -9,25 +9,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memmodel.base.labels import Label
-from memmodel.isa.addresses import AddressSpace
-from memmodel.isa.ops import (
-    AddressOf,
+from memmodel.litmus.syntax import Variable
+from memmodel.program.addresses import AddressSpace
+from memmodel.program.expressions import AddressOf
+from memmodel.program.lowered import Step
+from memmodel.program.ops import (
     AtBarrier,
-    Box,
     Emit,
     IssueAsync,
     OnObject,
     Op,
     Part,
     Read,
-    Region,
     Respond,
     Update,
     WaitForGroups,
     Write,
 )
-from memmodel.isa.program import Step
-from memmodel.litmus.syntax import Variable
+from memmodel.program.regions import Box, Region
 
 
 @dataclass(frozen=True, slots=True)

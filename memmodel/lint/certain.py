@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from memmodel.isa.arith import apply
-from memmodel.isa.ops import AddressOf, Assign, Check, Const, Expr, Get, Jump, Region, region_exprs
-from memmodel.isa.program import LoweredTest, Program, Step
-from memmodel.isa.regions import resolve
-from memmodel.isa.uses import assigned
 from memmodel.lint.advice import Advice, regions_of
 from memmodel.memory.bytes import BadFootprint
 from memmodel.memory.cells import Starts
+from memmodel.program.arith import apply
+from memmodel.program.expressions import AddressOf, Const, Expr, Get
+from memmodel.program.lowered import LoweredTest, Program, Step
+from memmodel.program.ops import Assign, Jump, UndefinedIf
+from memmodel.program.regions import Region, region_exprs
+from memmodel.program.resolve import resolve
+from memmodel.program.uses import assigned
 from memmodel.ptx import Place
 
 Known = Mapping[str, int | None]
@@ -38,7 +40,7 @@ def certainly_undefined(lowered: LoweredTest) -> Iterator[Advice]:
 
 def _undefined(lowered: LoweredTest, step: Step, place: Place, known: Known) -> Advice | None:
     op = step.op
-    if isinstance(op, Check):
+    if isinstance(op, UndefinedIf):
         return Advice(step, f"undefined: {op.rule}") if _value(lowered, op.when, place, known) else None
     for region in regions_of(op):
         bad = _bad(lowered, region, place, known)
@@ -128,5 +130,3 @@ def _join(one: Known | None, other: Known) -> Known:
         return dict(other)
     names = {**one, **other}
     return {name: one.get(name, 0) if one.get(name, 0) == other.get(name, 0) else None for name in names}
-
-

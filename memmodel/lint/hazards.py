@@ -9,22 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Action, Allocates, Covers, Issue, ProxyFence, group_of
-from memmodel.isa.ops import (
-    AddressOf,
-    Box,
-    BoxTile,
-    Chunk,
-    Elements,
-    Emit,
-    IssueAsync,
-    Matrix,
-    OnObject,
-    Op,
-    Region,
-    SignalPart,
-)
-from memmodel.isa.program import LoweredTest, Step
 from memmodel.lint.advice import Advice, named, part_label, part_regions
+from memmodel.program.expressions import AddressOf
+from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import Emit, IssueAsync, OnObject, Op, SignalPart
+from memmodel.program.regions import Box, BoxTile, Chunk, Elements, Matrix, Region
 from memmodel.ptx import Proxy, Space, Window
 
 _SPACE_NAMES = {Covers.OWN_SHARED: "shared", Covers.SHARED: "shared", Covers.GLOBAL: "global"}
@@ -62,7 +51,9 @@ def _unmet_bytes(steps: list[Step]) -> Iterator[Advice]:
     for step in steps:
         if isinstance(step.op, OnObject) and _expects(step.op) and _name(step.op) not in coming:
             hint = "name the mbarrier in a copy, or arrive without .expect_tx"
-            yield Advice(step, "bytes are expected that no instruction of the test delivers: the phase never ends", hint)
+            yield Advice(
+                step, "bytes are expected that no instruction of the test delivers: the phase never ends", hint
+            )
         for signal in _signals(step.op):
             if _announces(signal) and _name(signal) not in expected:
                 message = "no thread expects the bytes of this copy: its phase may end before it"
@@ -102,12 +93,14 @@ def _missed_spaces(lowered: LoweredTest, steps: list[Step]) -> Iterator[Advice]:
         for region in part_regions(part)
     }
     for step in steps:
-        label = step.op.label if isinstance(step.op, Emit) else None
-        if not isinstance(label, ProxyFence) or label.proxy is not Proxy.ASYNC or label.covers not in _SPACE_NAMES:
+        fence = step.op.label if isinstance(step.op, Emit) else None
+        if not isinstance(fence, ProxyFence) or fence.proxy is not Proxy.ASYNC or fence.covers not in _SPACE_NAMES:
             continue
-        wanted = _SPACE_NAMES[label.covers]
+        wanted = _SPACE_NAMES[fence.covers]
         if seen and wanted not in seen and None not in seen:
-            yield Advice(step, f"no async-proxy access of the test is to {wanted} memory", "name the state space of the data")
+            yield Advice(
+                step, f"no async-proxy access of the test is to {wanted} memory", "name the state space of the data"
+            )
 
 
 def _space(lowered: LoweredTest, region: Region) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from memmodel.cat.analysis import names_in
 from memmodel.cat.syntax import Model
 from memmodel.errors import render
-from memmodel.isa.ops import IssueAsync, OnObject
-from memmodel.isa.program import LoweredTest
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import IssueAsync, OnObject
 
 ASYNCHRONOUS = frozenset({"iss", "mbarobs"})
 """Base relations without which no rule reaches an asynchronous event or an mbarrier."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.base.labels import Fence, ProxyFence, scope_of
-from memmodel.isa.ops import AddressOf, Emit, OnObject, Op, Read, Write
-from memmodel.isa.program import LoweredTest, Step
 from memmodel.lint.advice import Advice, named
 from memmodel.litmus.syntax import LitmusTest, Thread
+from memmodel.program.expressions import AddressOf
+from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import Emit, OnObject, Op, Read, Write
 from memmodel.ptx import Scope
 
 
@@ -104,5 +105,3 @@ def _one_scope_only(step: Step) -> bool:
     return (isinstance(label, Fence) and label.covers is not None) or (
         isinstance(label, ProxyFence) and label.restricted
     )
-
-

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from memmodel.base.labels import Family
 from memmodel.errors import render
 from memmodel.isa.lower import target
-from memmodel.isa.ops import Read, Write
-from memmodel.isa.program import LoweredTest, Step
 from memmodel.lint.advice import Advice, named
 from memmodel.lint.certain import certainly_undefined
 from memmodel.lint.hazards import hazards
 from memmodel.lint.reach import pointless_scopes
+from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import Read, Write
 from memmodel.ptx import Scope, Space
 
 

@@ -119,9 +119,7 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
     if cta is not None and space is not Space.SHARED:
         hint = "declare it .shared" if kind else "declare it .shared, or close the init block with `}`"
         raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
-    made = Variable(
-        token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span
-    )
+    made = Variable(token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span)
     if reader.token.kind == "=" and reader.ahead(2).kind == "(":
         return read_object(reader, made, into.mentions)
     values = _values(reader, size)

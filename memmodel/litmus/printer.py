@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
-from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.litmus.syntax import (
     Always,
     And,
@@ -36,6 +35,7 @@ from memmodel.litmus.syntax import (
     Thread,
     Variable,
 )
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Place, Proxy, Space
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance, Stretch
+import itertools
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,7 @@ class Cells:
         if key not in self._known:
             inside = [at for at in self._inside(extent) if extent.first < at < extent.end]
             ends = [extent.first, *inside, extent.end]
-            self._known[key] = tuple(
-                Cell(extent.instance, a, b - a) for a, b in zip(ends, ends[1:], strict=False) if b > a
-            )
+            self._known[key] = tuple(Cell(extent.instance, a, b - a) for a, b in itertools.pairwise(ends) if b > a)
         return self._known[key]
 
     def pieces(self, footprint: Footprint) -> Iterator[tuple[int, Cell | Gap]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
-from memmodel.isa.program import LoweredTest
-from memmodel.isa.uses import assigned, is_hidden
 from memmodel.litmus.syntax import (
     Always,
     And,
@@ -25,6 +23,8 @@ from memmodel.litmus.syntax import (
     terms_of,
 )
 from memmodel.memory.bytes import Cell, Extent
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.uses import assigned, is_hidden
 
 Registers = Sequence[Mapping[str, int]]
 """Final registers of each thread, in order; a register that is missing was never assigned and is 0."""

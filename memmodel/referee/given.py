@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from memmodel.base.labels import Access, Side
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
-from memmodel.isa.program import LoweredTest
 from memmodel.memory.bytes import Cell, Extent, Footprint
+from memmodel.program.lowered import LoweredTest
 from memmodel.referee.choice import Choice, Writer
 
 
@@ -128,6 +128,10 @@ def stopped(traces: Sequence[Trace], waiting: RecordName | None) -> Trace | None
         ending = trace.ending
         if waiting is None and ending.complete:
             return trace
-        if waiting is not None and ending.end is End.WAITS and (ending.step, ending.time) == (waiting.step, waiting.time):
+        if (
+            waiting is not None
+            and ending.end is End.WAITS
+            and (ending.step, ending.time) == (waiting.step, waiting.time)
+        ):
             return trace
     return None

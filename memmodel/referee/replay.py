@@ -14,16 +14,16 @@ from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
-from memmodel.concrete.execution import Execution, Frame, Position, Rows, position, rows_of
+from memmodel.concrete.execution import Execution, FixedPart, Position, Rows, position, rows_of
 from memmodel.concrete.mbarriers import START, Observed, observe
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import Trace
 from memmodel.concrete.runner import Runner
 from memmodel.errors import InternalError
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.memory.cells import Starts
+from memmodel.program.lowered import LoweredTest
 from memmodel.ptx import Sem
 from memmodel.referee.choice import Choice, Writer
 from memmodel.referee.evaluate import Evaluation, evaluate
@@ -57,7 +57,7 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
     """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
     finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
     traces = _settled(lowered, choice)
-    frame = Frame(lowered, traces, finals.extents)
+    frame = FixedPart(lowered, traces, finals.extents)
     assembly = Assembly(frame)
     values = frame.values_of(traces)
     where = _Where(frame, traces)
@@ -112,7 +112,7 @@ def _settled(lowered: LoweredTest, choice: Choice) -> list[Trace]:
 class _Where:
     """Events of an execution by the names in a Choice."""
 
-    def __init__(self, frame: Frame, traces: Sequence[Trace]) -> None:
+    def __init__(self, frame: FixedPart, traces: Sequence[Trace]) -> None:
         self.frame = frame
         self._events: dict[tuple[Writer, Side], list[int]] = {}
         self._any: dict[object, int] = {}
@@ -213,7 +213,11 @@ class _Where:
         rows, sr = rows_of(pairs, self.frame.count), self.frame.relation("sr")
         for first in fences:
             for second in fences:
-                if first != second and sr[first] >> second & 1 and not (rows[first] >> second | rows[second] >> first) & 1:
+                if (
+                    first != second
+                    and sr[first] >> second & 1
+                    and not (rows[first] >> second | rows[second] >> first) & 1
+                ):
                     raise InternalError(f"replay: sync_fence leaves {first} and {second} unordered")
         return rows
 

@@ -14,9 +14,9 @@ from memmodel.base.kinds import Kind
 from memmodel.base.labels import Access, Barrier, Fault, Half, Label, Mark, Marker, Side, Undefined
 from memmodel.base.sets import DECIDED, SETS
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import ConcreteEvent, Execution, Frame, pairs_of
-from memmodel.isa.addresses import AddressSpace, element_type
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, pairs_of
 from memmodel.memory.bytes import Cell, spell_bytes
+from memmodel.program.addresses import AddressSpace, element_type
 from memmodel.referee.evaluate import Evaluation
 
 _ALWAYS = ("po", "rf", "co", "rmw")
@@ -80,7 +80,7 @@ def _letters(number: int) -> str:
     return name if number < 26 else _letters(number // 26 - 1) + name
 
 
-def _text(frame: Frame, event: ConcreteEvent, value: int | None) -> str:
+def _text(frame: FixedPart, event: ConcreteEvent, value: int | None) -> str:
     instruction, label, cell = frame.instruction_of(event), event.label, event.point.cell
     if instruction is None or (isinstance(label, Mark) and label.what is Marker.END):
         return "end of the thread"
@@ -165,9 +165,7 @@ def make_witness(
     return Witness(events, edges, final, ends, tuple(waits))
 
 
-def _from_reads(
-    rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
+def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """A read to the writes after the one that it reads from, in the transitive closure of co."""
     after: dict[int, set[int]] = {}
     for first, second in co:

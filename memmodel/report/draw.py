@@ -12,7 +12,7 @@ from memmodel.answer import Witness
 from memmodel.errors import InputError, TooLarge
 from memmodel.report.dot import dot
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
-from memmodel.report.layout import Layout, arrange, shorten
+from memmodel.report.layout import Picture, arrange, shorten
 from memmodel.report.report import Report
 from memmodel.report.route import routes
 from memmodel.report.svg import Words, subtitle_bottom, svg
@@ -75,7 +75,7 @@ def draw(report: Report, form: str = "svg") -> str:
     return svg(layout, routes(layout, drawn + far), near, words)
 
 
-def _next(layout: Layout, first: int, second: int) -> bool:
+def _next(layout: Picture, first: int, second: int) -> bool:
     """Does nothing but asynchronous events stand between two boxes of a column?"""
     (column, top), (other, bottom) = layout.cell[first], layout.cell[second]
     between = [uid for uid, (c, row) in layout.cell.items() if c == column and top < row < bottom]

@@ -9,7 +9,6 @@ from memmodel.answer import Finding, ShownEvent
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.ptx import Scope
 
-
 _PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
 
 

@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class NodeBox:
     """An event: top left corner, size, its lines of text, and what it is (read, write, fence, init, other).
 
     `dashed`: it is asynchronous, outside of program order.
@@ -70,7 +70,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ThreadFrame:
     """A GPU, cluster or CTA around its threads. `depth` 0 is the outermost."""
 
     x: float
@@ -91,16 +91,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Picture:
     """The picture without its arrows.
 
     `cell`: uid -> (column, row), column -1 for initial writes. `channels`: heights at which arrows may cross columns.
     """
 
-    boxes: dict[int, Box]
+    boxes: dict[int, NodeBox]
     cell: dict[int, tuple[int, int]]
     columns: tuple[Column, ...]
-    frames: tuple[Frame, ...]
+    frames: tuple[ThreadFrame, ...]
     channels: tuple[float, ...]
     rows_top: float
     header: float
@@ -123,7 +123,7 @@ def kind_of(event: ShownEvent) -> str:
     return "other"
 
 
-def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
+def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Picture:
     """Place the events below `top`; the edges only decide how much room there is between columns."""
     drawn = tuple(edges)
     threads = _threads(witness)
@@ -156,17 +156,17 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
     tops = [rows_top + sum(heights[:r]) + r * GAP for r in range(count + 1)]
     rows_bottom = tops[-1] - GAP
 
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, NodeBox] = {}
     for c, name in enumerate(threads):
         for r, event in enumerate(rows[name]):
             inward = _indent(event)
             x, width = columns[c].x + inward, widths[c] - inward
             lines, kind = texts[event.uid], kind_of(event)
-            boxes[event.uid] = Box(event.uid, x, tops[r], width, heights[r], lines, kind, dashed=inward > 0)
+            boxes[event.uid] = NodeBox(event.uid, x, tops[r], width, heights[r], lines, kind, dashed=inward > 0)
     boxes |= _place_initial(initial, texts, boxes, drawn, top)
     bottom = rows_bottom + depths * PAD
     frames = tuple(
-        Frame(
+        ThreadFrame(
             columns[first].x - (depths - depth) * PAD,
             frames_top + depth * (FRAME_TITLE + 5),
             columns[last].right - columns[first].x + 2 * (depths - depth) * PAD,
@@ -177,7 +177,7 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Layout:
         for depth, first, last, title in groups
     )
     channels = tuple(y - GAP / 2 for y in tops)
-    return Layout(boxes, cell, tuple(columns), frames, channels, rows_top, header, bottom)
+    return Picture(boxes, cell, tuple(columns), frames, channels, rows_top, header, bottom)
 
 
 def is_async(event: ShownEvent) -> bool:
@@ -297,21 +297,21 @@ def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ..
 def _place_initial(
     initial: list[ShownEvent],
     texts: dict[int, tuple[Line, ...]],
-    boxes: dict[int, Box],
+    boxes: dict[int, NodeBox],
     edges: tuple[Edge, ...],
     top: float,
-) -> dict[int, Box]:
+) -> dict[int, NodeBox]:
     """Initial writes in a strip at the top, each as near as possible to the events that it is connected to."""
     wanted = []
     for index, event in enumerate(initial):
         ends = [boxes[e.second] for e in edges if e.first == event.uid and e.second in boxes]
         centre = sum(b.x + b.width / 2 for b in ends) / max(1, len(ends))
         wanted.append((centre, index, event))
-    placed: dict[int, Box] = {}
+    placed: dict[int, NodeBox] = {}
     least = float(MARGIN)
     for centre, _, event in sorted(wanted):
         width = len(texts[event.uid][0].text) * CHAR + 18
         x = max(least, centre - width / 2)
-        placed[event.uid] = Box(event.uid, x, top, width, INIT_HEIGHT, texts[event.uid], "init")
+        placed[event.uid] = NodeBox(event.uid, x, top, width, INIT_HEIGHT, texts[event.uid], "init")
         least = x + width + 18
     return placed

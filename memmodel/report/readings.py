@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import groupby
 
 from memmodel.answer import Answer, Observation
-from memmodel.decisions import Decision, Side, decisions
+from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.report.text import Style, plain
 
@@ -38,11 +38,11 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingAnswer:
     """One decision the other way, and what its model answers."""
 
     decision: Decision
-    side: Side
+    side: DecisionSide
     answer: Answer
 
     @property
@@ -64,7 +64,7 @@ class ReadingsReport:
     model: str
     question: str
     answer: Answer
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadingAnswer, ...]
 
     @staticmethod
     def of(test: LitmusTest, model: str, answers: Mapping[str, Answer]) -> ReadingsReport:
@@ -74,7 +74,9 @@ class ReadingsReport:
         path = test.source.name if test.source else ""
         asked = test.finding or f"({print_condition(test.condition)})"
         question = f"{test.quantifier.value} {asked}"
-        readings = (Reading(one, side, answers[side.model or model]) for one in decisions() for side in one.readings)
+        readings = (
+            ReadingAnswer(one, side, answers[side.model or model]) for one in decisions() for side in one.readings
+        )
         return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
 
     @property
@@ -83,7 +85,7 @@ class ReadingsReport:
         return Verdict.of(self.answer)
 
     @property
-    def depends(self) -> tuple[Reading, ...]:
+    def depends(self) -> tuple[ReadingAnswer, ...]:
         """The readings that say the opposite of the default."""
         opposite = {Verdict.FORBIDDEN: Verdict.ALLOWED, Verdict.ALLOWED: Verdict.FORBIDDEN}.get(self.default)
         return tuple(reading for reading in self.readings if reading.verdict is opposite)
@@ -122,7 +124,7 @@ class ReadingsReport:
             lines.append(f"  {style('undecided', 'undecided')} under {', '.join(self.undecided)}")
         return "\n".join(lines)
 
-    def _sides(self, decision: Decision, found: tuple[Reading, ...]) -> str:
+    def _sides(self, decision: Decision, found: tuple[ReadingAnswer, ...]) -> str:
         """`forbidden under D2 path (default), allowed under D2 accessor`."""
         others = " and ".join(reading.name for reading in found)
         default = f"{self.default.value} under {decision.number} {decision.default.name} (default)"
@@ -152,8 +154,8 @@ class ReadingsReport:
             "reason": self.answer.reason,
         }
 
-    def _dependence(self, reading: Reading) -> dict[str, object]:
-        def side(one: Side, verdict: Verdict) -> dict[str, object]:
+    def _dependence(self, reading: ReadingAnswer) -> dict[str, object]:
+        def side(one: DecisionSide, verdict: Verdict) -> dict[str, object]:
             return {"name": one.name, "answer": one.answer, "verdict": verdict.value}
 
         return {

@@ -12,8 +12,8 @@ from enum import Enum
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Quantifier
+from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import meets
 
 

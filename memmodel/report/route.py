@@ -1,6 +1,6 @@
 """The arrows of a picture: curves through the free strips between boxes, and labels where there is room.
 
-In: Layout and edges. Out: `Route` for each edge, a chain of cubic curves with the place of its label. Settled here: no
+In: Picture and edges. Out: `Route` for each edge, a chain of cubic curves with the place of its label. Settled here: no
 curve crosses a box except where it starts and ends, and labels avoid boxes first, each other second, curves third.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memmodel.report.graph import Edge
-from memmodel.report.layout import CHAR, Box, Layout
+from memmodel.report.layout import CHAR, NodeBox, Picture
 
 Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]
@@ -33,7 +33,7 @@ class Route:
     label: Point
 
 
-def routes(layout: Layout, edges: tuple[Edge, ...]) -> tuple[Route, ...]:
+def routes(layout: Picture, edges: tuple[Edge, ...]) -> tuple[Route, ...]:
     """Route all edges whose ends are in the picture."""
     drawn = [edge for edge in edges if edge.first in layout.boxes and edge.second in layout.boxes]
     router = _Router(layout, drawn)
@@ -49,7 +49,7 @@ def sample(curve: tuple[Cubic, ...]) -> list[Point]:
 class _Router:
     """Decides for every edge which side of its boxes it uses, spreads the ends over that side, and draws the curve."""
 
-    def __init__(self, layout: Layout, edges: list[Edge]) -> None:
+    def __init__(self, layout: Picture, edges: list[Edge]) -> None:
         self.layout = layout
         self.edges = edges
         self.tracks: Counter[object] = Counter()
@@ -182,7 +182,7 @@ class _Router:
         return any(_inside(point, box, 6) for point in inner for box in self.layout.boxes.values())
 
 
-def _label(layout: Layout, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
+def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
     """Give every curve its label, the shortest curves first since they have the least choice."""
     points = [sample(curve) for curve in curves]
     boxes = list(layout.boxes.values())
@@ -208,7 +208,7 @@ def _label(layout: Layout, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -
     return tuple(Route(edge, curves[index], found[index]) for index, edge in enumerate(edges))
 
 
-def _port(box: Box, side: str, share: float) -> Point:
+def _port(box: NodeBox, side: str, share: float) -> Point:
     if side in ("left", "right"):
         return (box.x if side == "left" else box.right, box.y + box.height * share)
     # The top keeps its left half free for the thread's name.
@@ -239,7 +239,7 @@ def _length(points: list[Point]) -> float:
     return sum(abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise(points))
 
 
-def _inside(point: Point, box: Box, room: float) -> bool:
+def _inside(point: Point, box: NodeBox, room: float) -> bool:
     return box.x - room < point[0] < box.right + room and box.y - room < point[1] < box.bottom + room
 
 

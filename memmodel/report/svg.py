@@ -1,6 +1,6 @@
 """A picture as SVG text, with nothing but strings.
 
-In: Layout, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts.
+In: Picture, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from memmodel.report.layout import CHAR, INDENT, MARGIN, Box, Frame, Layout
+from memmodel.report.layout import CHAR, INDENT, MARGIN, NodeBox, Picture, ThreadFrame
 from memmodel.report.route import Cubic, Route, sample
 
 PO_COLOUR = "#9aa3ad"
@@ -72,7 +72,7 @@ def subtitle_bottom(words: Words) -> float:
     return 46 + 18 * len(words.subtitle) + 12
 
 
-def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], words: Words) -> str:
+def svg(layout: Picture, drawn: Sequence[Route], po: Sequence[tuple[int, int]], words: Words) -> str:
     """The whole document."""
     names = list(dict.fromkeys(route.edge.name for route in drawn))
     colour = colours(names)
@@ -110,7 +110,7 @@ def svg(layout: Layout, drawn: Sequence[Route], po: Sequence[tuple[int, int]], w
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _extent(layout: Layout, drawn: Sequence[Route]) -> tuple[float, float]:
+def _extent(layout: Picture, drawn: Sequence[Route]) -> tuple[float, float]:
     """The leftmost and the rightmost x of the drawing."""
     spans = [(frame.x, frame.x + frame.width) for frame in layout.frames]
     spans += [(box.x, box.right) for box in layout.boxes.values()]
@@ -120,7 +120,7 @@ def _extent(layout: Layout, drawn: Sequence[Route]) -> tuple[float, float]:
     return min((low for low, _ in spans), default=0.0), max((high for _, high in spans), default=0.0)
 
 
-def _frame(frame: Frame) -> str:
+def _frame(frame: ThreadFrame) -> str:
     fill, stroke = _FRAMES[-1 if frame.title.startswith("CTA") else min(frame.depth, 1)]
     return (
         f'<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" '
@@ -128,7 +128,7 @@ def _frame(frame: Frame) -> str:
     )
 
 
-def _frame_title(frame: Frame) -> str:
+def _frame_title(frame: ThreadFrame) -> str:
     return _halo(frame.x + 9, frame.y + 16, "font-size:11.5px;fill:#5b6774;font-weight:600", frame.title)
 
 
@@ -139,7 +139,7 @@ def _halo(x: float, y: float, style: str, text: str) -> str:
     return f'<text class="s halo" aria-hidden="true" {place}>{shown}</text><text class="s" {place}>{shown}</text>'
 
 
-def _box(box: Box) -> str:
+def _box(box: NodeBox) -> str:
     dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
@@ -153,7 +153,7 @@ def _box(box: Box) -> str:
     return "".join(parts)
 
 
-def _po(first: Box, second: Box) -> str:
+def _po(first: NodeBox, second: NodeBox) -> str:
     x = first.x + INDENT / 2
     top, bottom = (first.bottom, second.y) if first.y <= second.y else (first.y, second.bottom)
     line = f'<path d="M{x:.1f} {top:.1f}V{bottom - 5:.1f}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'

@@ -11,17 +11,18 @@ from collections.abc import Sequence
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
 from memmodel.base.labels import Access
+from memmodel.base.logic import FALSE
 from memmodel.cat.flags import MIXED_SIZES, FindingKind, kind_of
 from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Position
 from memmodel.encode.query import FlagFormula, Query, encode
 from memmodel.errors import InternalError, TooLarge
 from memmodel.events.elaborate import elaborate
-from memmodel.isa.program import LoweredTest
 from memmodel.litmus.syntax import Term, terms_of
-from memmodel.logic import FALSE
+from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
-from memmodel.referee.replay import Position, Replay, replay
+from memmodel.referee.replay import Replay, replay
 from memmodel.solve.door import Door, Found
 from memmodel.solve.reading import read_execution
 
@@ -188,7 +189,9 @@ class _Questions:
             if not self._raise(name, flag, found):
                 return tuple(found), f"the list of findings is not complete: {self.door.reason}"
         if self.query.waits != FALSE:
-            defined = [-flag.raised for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
+            defined = [
+                -flag.raised for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED
+            ]
             hang = self.door.check([*self.consistent, self.query.rests, self.query.waits, *defined])
             if hang is Found.UNKNOWN:
                 return tuple(found), f"whether it can hang is not known: {self.door.reason}"
@@ -214,7 +217,9 @@ class _Questions:
                 if places in left:
                     del left[places]
                     fresh = True
-                    found.append(Finding(name, again.witness, shown[min(a, b)], shown[max(a, b)], again.rules.get(a, "")))
+                    found.append(
+                        Finding(name, again.witness, shown[min(a, b)], shown[max(a, b)], again.rules.get(a, ""))
+                    )
             if not flag.pairs:
                 found.append(Finding(name, again.witness))
                 return True

@@ -14,7 +14,7 @@ from enum import Enum
 import z3
 
 from memmodel.answer import Budget
-from memmodel.logic import FALSE, TRUE, Logic
+from memmodel.base.logic import FALSE, TRUE, Logic
 
 
 class Found(Enum):

@@ -118,7 +118,9 @@ class _Reader:
             if isinstance(event, ObjectEvent) and event.action is Action.TEST:
                 order = self.query.base.mbarriers.orders[event.object]
                 life, over = next(
-                    place for place, formula in self.query.base.mbarriers.seen[event.uid].items() if self.door.holds(formula)
+                    place
+                    for place, formula in self.query.base.mbarriers.seen[event.uid].items()
+                    if self.door.holds(formula)
                 )
                 begun = order.updates[life] if life >= 0 else None
                 known = begun is not None and begun.uid in self.running

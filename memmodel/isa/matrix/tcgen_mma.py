@@ -1,0 +1,281 @@
+"""Rows of the table: tcgen05.mma and its sparse and weight-stationary forms.
+
+In: a Call. Out: one instruction: reads of the operands and of the accumulator, and its write. Every column of the
+accumulator receives D + A * B in integers, or A * B without enable-input-d, where a matrix counts as the sum of its
+elements; scale factors multiply. Of a CTA pair each accumulator takes its own CTA's A and both CTAs' B (their sum).
+Settled here: which kinds take which operands.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Family, Side
+from memmodel.isa.call import Call, describe
+from memmodel.isa.row import Need, Row, Rule, Slot, flag
+from memmodel.isa.tensor_memory import (
+    GROUP,
+    PAGE,
+    TENSOR_CORES,
+    ctas,
+    descriptor,
+    group,
+    is_tensor_operand,
+    issue,
+    label,
+    peer,
+    shared_operand,
+    tensor,
+    tensor_operand,
+    tracked,
+)
+from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
+from memmodel.program.regions import Accumulator
+from memmodel.ptx import UNTYPED
+
+SCALED = ("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
+FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
+
+
+def mma(call: Call) -> tuple[Op, ...]:
+    """tcgen05.mma{.sp, .ws}."""
+    rest = list(call.operands)
+    accumulator = tensor(call, rest.pop(0))
+    left, right = rest.pop(0), rest.pop(0)
+    sparse = call.head.endswith(".sp")
+    tensors = [tensor(call, _brackets(call, rest, "[sp-meta-tmem]"))] if sparse else []
+    if not rest:
+        call.fail(f"{call.head} needs an instruction descriptor")
+    shape = rest.pop(0)
+    form, columns = f"{call.word('kind')} {_shape(call, shape)}", _columns(call, shape)
+    if call.word("block_scale"):
+        tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
+    if rest and isinstance(rest[0], Group):
+        _check_lanes(call, rest.pop(0))
+    if not rest:
+        call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
+    add = _accumulates(call, rest.pop(0))
+    if rest and not call.head.startswith("tcgen05.mma.ws"):
+        _check_scale(call, rest.pop(0))
+    elif rest:
+        descriptor(call, rest.pop(0))  # the zero-column mask of .ws hides columns and touches no memory
+    if rest:
+        call.fail(f"{call.head} has no operand here", rest[0])
+    parts: list[Part] = []
+    matrices = ctas(call)
+    from_tensor = tensor(call, left) if is_tensor_operand(left) else None
+    if call.word("ashift") and from_tensor is None:
+        call.refuse(".ashift is for a matrix A in tensor memory", "ashift", "drop it, or write [a-tmem]")
+    first = None if from_tensor is not None else descriptor(call, left)
+    second = descriptor(call, right)
+    for k, cta in enumerate(matrices):
+        parts.append(shared_operand(call, Family.MMA, second, cta, f"$b{k}", None))
+    for k, cta in enumerate(matrices):
+        if first is not None:
+            parts.append(shared_operand(call, Family.MMA, first, cta, f"$a{k}", None))
+        elif from_tensor is not None:
+            parts.append(tensor_operand(call, Family.MMA, from_tensor, cta, f"$a{k}"))
+        parts += [tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)]
+        region = Accumulator(accumulator, columns, peer(call, cta))
+        parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
+    return (IssueAsync(issue(call, Family.MMA, form), tuple(parts)),)
+
+
+def _accumulate(
+    call: Call, region: Accumulator, k: int, pairs: int, scales: int, add: Expr, form: str, at: int
+) -> list[Part]:
+    """The read of the accumulator, which will be part number `at`, and its write."""
+    product: Expr = Get("$b0") if pairs == 1 else Apply("add", (Get("$b0"), Get("$b1")), UNTYPED)
+    for factor in (f"$a{k}", *(f"$f{k}.{i}" for i in range(scales))):
+        product = Apply("mul", (Get(factor), product), UNTYPED)
+    write = label(call, Side.WRITE, Family.MMA, form=form)
+    if add == Const(0):
+        return [AsyncWrite(write, region, (product,), tracks=tracked(call))]
+    read = AsyncRead(label(call, Side.READ, Family.MMA, form=form), region, (), tracks=tracked(call))
+    condition = None if isinstance(add, Const) else add
+    return [read, AsyncWrite(write, region, (product,), adds_to=at, adds_if=condition, tracks=tracked(call))]
+
+
+def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
+    if not rest or not is_tensor_operand(rest[0]):
+        found = describe(rest[0]) if rest else "left out"
+        call.fail(f"{call.head} takes {name} here, and this is {found}", rest[0] if rest else None)
+    return rest.pop(0)
+
+
+def _shape(call: Call, operand: Operand) -> str:
+    """The instruction descriptor, which holds the shape: its value if it is known, or the register's name."""
+    value = call.constant(operand)
+    call.integer(operand)
+    return f"idesc {value}" if value is not None else f"idesc %{operand.name}" if isinstance(operand, Reg) else "idesc"
+
+
+def _columns(call: Call, operand: Operand) -> int | None:
+    """How many columns the accumulator has, if the instruction descriptor is known: N is in its bits 17 to 22."""
+    value = call.constant(operand)
+    return None if value is None else (value >> 17 & 63) << 3 or None
+
+
+def _accumulates(call: Call, operand: Operand) -> Expr:
+    """enable-input-d as 0, 1 or a value."""
+    if isinstance(operand, Imm):
+        call.fail(f"enable-input-d is a predicate, and this is {describe(operand)}", operand, "write mov.pred %p, 1;")
+    value = call.predicate(operand)
+    register = operand.operand if isinstance(operand, Negated) else operand
+    known = call.constant(register)
+    if known is None and isinstance(register, Reg) and not _assigned(call, register.name):
+        known = 0
+    if known is None:
+        return value
+    return Const(int(bool(known) is not isinstance(operand, Negated)))
+
+
+def _assigned(call: Call, name: str) -> bool:
+    body = [item for item in call.context.thread.body if isinstance(item, Instruction)]
+    initial = any(r.register == name and r.thread == call.context.thread.name for r in call.context.test.registers)
+    return initial or any(name in _registers(operand) for item in body for operand in item.operands[:2])
+
+
+def _registers(operand: Operand) -> tuple[str, ...]:
+    if isinstance(operand, Group):
+        return tuple(name for item in operand.items for name in _registers(item))
+    return (operand.name,) if isinstance(operand, Reg) else ()
+
+
+def _check_lanes(call: Call, operand: Operand) -> None:
+    wanted = 4 if group(call) == 1 else 8
+    if isinstance(operand, Group) and len(operand.items) != wanted:
+        call.fail(f"disable-output-lane is a vector of {wanted} with .cta_group::{group(call)}", operand)
+
+
+def _check_scale(call: Call, operand: Operand) -> None:
+    """scale-input-d scales D by a power of two. It orders nothing, and integers are not scaled."""
+    if not isinstance(operand, Imm) or not 0 <= operand.value <= 15:
+        call.fail("scale-input-d is a number from 0 to 15", operand)
+    if call.word("kind") not in FLOATING[:2]:
+        call.fail(f"scale-input-d is for .kind::f16 and .kind::tf32, not .{call.word('kind')}", operand)
+
+
+_KIND = Slot("kind", (*FLOATING, "kind::i8", *SCALED), "kind", Need.ALWAYS)
+_SCALING = (
+    flag("block_scale"),
+    Slot("vector", ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"), "scale vector size"),
+)
+_USES = ("fill", "use", "lastuse", "discard")
+_KEEP_A = tuple(f"collector::a::{use}" for use in _USES)
+_KEEP_B = tuple(f"collector::b{number}::{use}" for number in range(4) for use in _USES)
+
+
+def _collector(words: tuple[str, ...], others: tuple[str, ...], repair: str) -> Slot:
+    refused = dict.fromkeys(others, ("{head} has no such collector buffer", repair))
+    return Slot("collector", words, "collector buffer use", refused=refused)
+
+
+_RULES = (
+    Rule(
+        "{head}.{kind} needs .block_scale", "write .{kind}.block_scale", {"kind": SCALED}, ("block_scale",), at="kind"
+    ),
+    Rule(
+        ".block_scale is for the kinds .mxf8f6f4, .mxf4 and .mxf4nvf4",
+        "drop .block_scale and the scale operands",
+        {"kind": (*FLOATING, "kind::i8"), "block_scale": ()},
+        at="block_scale",
+    ),
+    Rule(
+        "{head}.kind::mxf8f6f4 has no .{vector}",
+        "write .scale_vec::1X or .block32",
+        {"kind": ("kind::mxf8f6f4",), "vector": ("scale_vec::2X", "scale_vec::4X", "block16")},
+        at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4 has no .{vector}",
+        "write .scale_vec::2X or .block32",
+        {"kind": ("kind::mxf4",), "vector": ("scale_vec::1X", "scale_vec::4X", "block16")},
+        at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4nvf4 has no .{vector}",
+        "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
+        {"kind": ("kind::mxf4nvf4",), "vector": ("scale_vec::1X",)},
+        at="vector",
+    ),
+    Rule(
+        "{head}.kind::mxf4nvf4 needs a scale vector size",
+        "write .scale_vec::2X, .scale_vec::4X, .block16 or .block32",
+        {"kind": ("kind::mxf4nvf4",)},
+        ("vector",),
+        at="kind",
+    ),
+    Rule(
+        "a scale vector size needs .block_scale",
+        "write .block_scale.{vector}",
+        {"vector": ()},
+        ("block_scale",),
+        at="vector",
+    ),
+)
+_OPERANDS = ("[d-tmem]", "a", "b-desc", "idesc", "enable-input-d", *(f"{name}?" for name in "cdefg"))
+_EVENTS = (
+    "an issue; outside of program order reads of operands in shared memory (async proxy) and tensor memory, a "
+    "read of the accumulator unless enable-input-d is known to be false, and its write; with .cta_group::2 also those "
+    "of the peer CTA, if the test has it"
+)
+
+ROWS = (
+    Row(
+        ("tcgen05.mma", "tcgen05.mma.sp"),
+        (
+            GROUP,
+            _KIND,
+            *_SCALING,
+            _collector(_KEEP_A, _KEEP_B, "write .collector::a::fill, ::use, ::lastuse or ::discard"),
+            flag("ashift"),
+        ),
+        _OPERANDS,
+        mma,
+        _EVENTS,
+        PAGE + "tcgen05.mma; tcgen05.mma.sp",
+        rules=(
+            *_RULES,
+            Rule(
+                ".ashift goes with .kind::f16, .kind::tf32, .kind::f8f6f4 and .kind::i8",
+                "drop .ashift",
+                {"ashift": (), "kind": SCALED},
+                at="ashift",
+            ),
+            Rule(
+                ".ashift and .{collector} exclude each other",
+                "write .collector::a::lastuse or ::discard, or drop it",
+                {"ashift": (), "collector": _KEEP_A[:2]},
+                at="collector",
+            ),
+        ),
+        since=100,
+        families=TENSOR_CORES,
+        written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc{, [scale-A-tmem], [scale-B-tmem]}"
+        "{, disable-output-lane}, enable-input-d{, scale-input-d}",
+    ),
+    Row(
+        ("tcgen05.mma.ws", "tcgen05.mma.ws.sp"),
+        (
+            Slot(
+                "cta_group",
+                ("cta_group::1",),
+                "CTA group",
+                Need.ALWAYS,
+                refused={"cta_group::2": ("{head} works in one CTA", "write .cta_group::1")},
+            ),
+            Slot("kind", (*FLOATING, "kind::i8"), "kind", Need.ALWAYS),
+            flag("block_scale"),
+            _collector(_KEEP_B, _KEEP_A, "write .collector::b0::fill, or another of b0 to b3"),
+        ),
+        _OPERANDS,
+        mma,
+        "as tcgen05.mma",
+        PAGE + "tcgen05.mma.ws; tcgen05.mma.ws.sp",
+        rules=(Rule("{head} has no .block_scale", "drop it", {"block_scale": ()}, at="block_scale"),),
+        since=100,
+        families=TENSOR_CORES,
+        written="[d-tmem], a-desc or [a-tmem], b-desc{, [sp-meta-tmem]}, idesc, enable-input-d{, zero-columns}",
+    ),
+)

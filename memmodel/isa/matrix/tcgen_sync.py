@@ -1,0 +1,189 @@
+"""Rows of the table: tcgen05.alloc and dealloc, commit, wait and fence.
+
+In: a Call. Out: steps. Settled here: which variable an allocation yields. The k-th tcgen05.alloc of a CTA, in the order
+of the file, allocates the k-th .tensor variable; without any alloc, tensor variables are there from the start.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Allocation,
+    Family,
+    GroupWait,
+    Mark,
+    Marker,
+    Side,
+    Signal,
+)
+from memmodel.isa.call import Call
+from memmodel.isa.place import in_cta, mask, mbarrier, memory_base
+from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
+from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Operand, Reg, Variable
+from memmodel.program.expressions import AddressOf, Expr
+from memmodel.program.ops import Emit, IssueAsync, Op, SignalPart, Track, WaitForGroups, Write
+from memmodel.program.regions import Elements, Object
+from memmodel.ptx import Scope, Space, Window
+
+COLUMNS = (32, 64, 128, 256, 512)
+
+
+def alloc(call: Call) -> tuple[Op, ...]:
+    """tcgen05.alloc: the address of the allocated variable goes to shared memory."""
+    where = memory_base(call, call.operands[0], Space.SHARED)[0]
+    _check_columns(call, call.operands[1])
+    variable = _allocated(call)
+    address = AddressOf(variable.name)
+    allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
+    return (allocated, Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE)))
+
+
+def _allocated(call: Call) -> Variable:
+    """The tensor variable whose turn it is among those of the test."""
+    test = call.context.test
+    declared = [v for v in test.variables if v.space is Space.TENSOR and v.alias_of is None]
+    threads = [thread for thread in test.threads if thread.place.cta_id == call.place.cta_id]
+    found = [item for thread in threads for item in instructions(thread) if item.mnemonic.startswith("tcgen05.alloc")]
+    turn = next((k for k, item in enumerate(found) if item is call.instruction), len(declared))
+    if turn >= len(declared):
+        hint = "declare what it allocates: `.tensor .b32 acc[4];`"
+        call.fail(f"no .tensor variable is left for this {call.head}", hint=hint)
+    return declared[turn]
+
+
+def dealloc(call: Call) -> tuple[Op, ...]:
+    """tcgen05.dealloc: the tensor memory at an address is no more."""
+    _check_columns(call, call.operands[1])
+    operand = call.operands[0]
+    address: Expr = call.value(operand)
+    if not isinstance(operand, Reg):
+        call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
+    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=1),)
+
+
+def _check_columns(call: Call, operand: Operand) -> None:
+    number = call.constant(operand)
+    if number is not None and number not in COLUMNS:
+        call.fail(f"{call.head} takes a power of two from 32 to 512 columns, not {number}", operand)
+    call.integer(operand)
+
+
+def relinquish(call: Call) -> tuple[Op, ...]:
+    """tcgen05.relinquish_alloc_permit: a tcgen05 event; an alloc that follows in the CTA is undefined."""
+    return (Emit(Allocates(Allocation.RELINQUISH, group(call))),)
+
+
+def commit(call: Call) -> tuple[Op, ...]:
+    """tcgen05.commit: an arrive-on when all earlier mma, cp and shift of the thread and CTA group are done."""
+    multicast = call.word("multicast") is not None
+    if len(call.operands) != 1 + multicast:
+        call.fail(f"this {call.head} takes [mbar]{', ctaMask' if multicast else ''}")
+    barrier = mbarrier(call, call.operands[0], Window.SHARED_CLUSTER)
+    steps, places = mask(call, call.operands[1]) if multicast else ((), ())
+    targets = [(Object(in_cta(call, barrier.address, rank), barrier.window), when) for rank, when in places]
+    made = Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT, group(call))
+    tracks = Track.GROUP_2 if group(call) == 2 else Track.GROUP_1
+    parts = tuple(SignalPart(made, one, tracks=tracks, when=when) for one, when in targets or [(barrier, None)])
+    return (*steps, IssueAsync(issue(call, Family.COMMIT), parts))
+
+
+def wait(call: Call) -> tuple[Op, ...]:
+    """tcgen05.wait::ld and wait::st: all earlier tcgen05.ld, or st, of the thread are done."""
+    if call.head.endswith("ld"):
+        return (WaitForGroups(GroupWait(Family.TCGEN_LD), Track.TCGEN_LD),)
+    return (WaitForGroups(GroupWait(Family.TCGEN_ST), Track.TCGEN_ST),)
+
+
+def fence(call: Call) -> tuple[Op, ...]:
+    """tcgen05.fence: no memory fence."""
+    return (Emit(Mark(Marker.BEFORE if call.head.endswith("before_thread_sync") else Marker.AFTER)),)
+
+
+_ALLOC_SPACE = Slot("space", ("shared::cta",), "state space")
+
+ROWS = (
+    Row(
+        ("tcgen05.alloc",),
+        (GROUP, *ALIGNED, _ALLOC_SPACE, type_slot(("b32",))),
+        ("[dst]", "nCols"),
+        alloc,
+        "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address",
+        PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.dealloc",),
+        (GROUP, *ALIGNED, type_slot(("b32",))),
+        ("taddr", "nCols"),
+        dealloc,
+        "an event that ends the life of the variable at that address",
+        PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.relinquish_alloc_permit",),
+        (GROUP, *ALIGNED),
+        (),
+        relinquish,
+        "an event",
+        PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.commit",),
+        (
+            GROUP,
+            Slot("completion", ("mbarrier::arrive::one",), "completion mechanism", Need.ALWAYS),
+            Slot("space", ("shared::cluster",), "state space"),
+            Slot("multicast", ("multicast::cluster",), "qualifier"),
+            type_slot(("b64",)),
+        ),
+        ("[mbar]", "ctaMask?"),
+        commit,
+        "an issue; when all earlier mma, cp and shift of the thread and CTA group are done an arrive-on, which "
+        "releases at .cluster scope; .multicast::cluster makes one in every CTA of the mask",
+        PAGE + "tcgen05.commit",
+        rules=(
+            Rule(
+                ".multicast::cluster needs .shared::cluster",
+                "write .shared::cluster.multicast::cluster",
+                {"multicast": ()},
+                ("space",),
+                at="multicast",
+            ),
+        ),
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.wait::ld", "tcgen05.wait::st"),
+        ALIGNED,
+        (),
+        wait,
+        "an event that follows the end of all earlier tcgen05.ld, or st, of the thread",
+        PAGE + "tcgen05.wait",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=TENSOR_CORES,
+    ),
+    Row(
+        ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"),
+        (),
+        (),
+        fence,
+        "an event that orders tcgen05 operations with those of other threads; it is no memory fence",
+        PAGE + "tcgen05.fence",
+        since=100,
+        families=TENSOR_CORES,
+    ),
+)

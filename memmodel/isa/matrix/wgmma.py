@@ -1,0 +1,244 @@
+"""Rows of the table: wgmma, the asynchronous matrix instructions of sm_90a.
+
+In: a Call. Out: for wgmma.fence an event, for wgmma.mma_async an instruction that reads its operands and the assignment
+of its result registers: each receives D + A * B, or A * B if scale-d is false. A matrix in shared memory counts as the
+sum of its elements; a matrix A in registers is its first register. Settled here: how many operands each form has.
+`isa.wgmma_registers` adds what the page says of registers that are still in use.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
+from memmodel.isa.call import Call, describe
+from memmodel.isa.row import Need, Row, Rule, Slot, flag
+from memmodel.isa.synchronization.groups import commit as commit_group
+from memmodel.isa.synchronization.groups import wait as wait_group
+from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
+from memmodel.litmus.syntax import Group, Imm, Operand
+from memmodel.program.expressions import Apply, Expr, Get
+from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
+from memmodel.program.regions import Matrix
+from memmodel.ptx import UNTYPED, DataType, Proxy
+
+HOPPER = frozenset({90})
+U32 = DataType("u", 32)
+A_REGISTERS = 4
+INTEGERS = ("s8", "u8")
+
+_PAGE = "Asynchronous Warpgroup Level Matrix Instructions: "
+
+
+def fence(call: Call) -> tuple[Op, ...]:
+    """wgmma.fence: an event of its own, no memory fence."""
+    return (Emit(Mark(Marker.WGMMA_FENCE)),)
+
+
+def mma(call: Call) -> tuple[Op, ...]:
+    """wgmma.mma_async: D is in registers, A in shared memory or registers, B in shared memory."""
+    result, left, right, scale_d, *rest = call.operands
+    targets = _vector(call, result, _result_registers(call), "its result")
+    if isinstance(left, Group):
+        _vector(call, left, A_REGISTERS, "A")
+    _check_numbers(call, rest, in_registers=isinstance(left, Group))
+    rows, columns, depth = _shape(call)
+    parts: list[AsyncRead] = []
+    first: Expr
+    if isinstance(left, Group):
+        first = call.value(left.items[0])
+    else:
+        parts.append(_operand(call, left, "$a", rows * depth * BITS[call.word("atype") or ""] // 8))
+        first = Get("$a")
+    parts.append(_operand(call, right, "$b", columns * depth * BITS[call.word("btype") or ""] // 8))
+    product = Apply("mul", (first, Get("$b")), UNTYPED)
+    # The registers keep their old values until all parts have read: A may be one of them.
+    steps: list[Op] = [IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product)]
+    for item in targets:
+        name = call.register(item)
+        steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
+    return tuple(steps)
+
+
+def _operand(call: Call, operand: Operand, register: str, most: int) -> AsyncRead:
+    """A matrix in shared memory, read through the async proxy."""
+    label = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+    region = Matrix(descriptor(call, operand), most)
+    return AsyncRead(label, region, (register,), sums=True, tracks=frozenset({Track.WGMMA}))
+
+
+def _shape(call: Call) -> tuple[int, int, int]:
+    """Rows of A, columns of B, and the depth that they share."""
+    rows, _, rest = (call.word("shape") or "").removeprefix("m").partition("n")
+    columns, _, depth = rest.partition("k")
+    return int(rows), int(columns), int(depth)
+
+
+def _vector(call: Call, operand: Operand, wanted: int, what: str) -> tuple[Operand, ...]:
+    """A matrix fragment in that many registers."""
+    if not isinstance(operand, Group) or operand.bracketed:
+        call.fail(f"{call.head} has {what} in a vector of registers, and this is {describe(operand)}", operand)
+    if len(operand.items) != wanted:
+        spelled = ", ".join(f"%r{k}" for k in range(wanted)) if wanted <= A_REGISTERS else f"%r0, ... %r{wanted - 1}"
+        message = f"this {call.head} has {what} in {wanted} registers, and {len(operand.items)} are given"
+        call.fail(message, operand, f"write {{{spelled}}}")
+    return operand.items
+
+
+def _result_registers(call: Call) -> int:
+    """How many registers hold a thread's part of D: 64 * N values of 128 threads, .f16 in pairs."""
+    columns = _shape(call)[1]
+    return columns // (4 if call.word("dtype") == "f16" else 2)
+
+
+def _check_numbers(call: Call, given: list[Operand], *, in_registers: bool) -> None:
+    """imm-scale-a and -b, and for 16-bit types imm-trans of the matrices in shared memory."""
+    kind = call.word("atype")
+    scales = 0 if kind in (*INTEGERS, "b1") else 2
+    transposed = 0 if kind not in ("f16", "bf16") else 1 if in_registers else 2
+    if len(given) != scales + transposed:
+        wanted = scales + transposed
+        call.fail(f"this {call.head} takes {wanted} numbers behind scale-d, and {len(given)} are given", hint=_FORMS)
+    for position, operand in enumerate(given):
+        name, values = ("imm-scale", (1, -1)) if position < scales else ("imm-trans", (0, 1))
+        if not isinstance(operand, Imm) or operand.value not in values:
+            call.fail(f"{name} is {values[0]} or {values[1]}, and this is {describe(operand)}", operand)
+
+
+def _sum(call: Call, name: str, scale_d: Operand) -> Expr:
+    """D + A * B, or A * B, as scale-d says: a predicate, or the number 0 or 1."""
+    total = Apply("add", (Get(name), Get("$p")), UNTYPED)
+    if isinstance(scale_d, Imm):
+        return total if scale_d.value else Get("$p")
+    return Apply("selp", (total, Get("$p"), call.predicate(scale_d)), UNTYPED)
+
+
+_FORMS = (
+    "f16 and bf16: scale-a, scale-b, trans-a, trans-b (no trans-a if A is in registers); tf32 and fp8: scale-a, "
+    "scale-b; integers: none"
+)
+_K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
+BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
+"""Bits of an element of A or B."""
+
+_SHAPES = tuple(f"m64n{n}k{k}" for k in (16, 8, 32, 256) for n in range(8, 257, 8))
+_ATYPE = tuple(_K)
+_PAIRS = {
+    ("f16",): (("f16",), ("f16", "f32")),
+    ("bf16",): (("bf16",), ("f32",)),
+    ("tf32",): (("tf32",), ("f32",)),
+    ("e4m3", "e5m2"): (("e4m3", "e5m2"), ("f16", "f32")),
+    INTEGERS: (INTEGERS, ("s32",)),
+    ("b1",): (("b1",), ("s32",)),
+}
+"""Types of A: those of B and of D that go with them."""
+
+_D = ("f16", "f32", "s32")
+_ODD = tuple(n for n in range(8, 257, 8) if n > 24 and n % 16)
+"""Values of N that integers lack."""
+
+
+def _types(left: tuple[str, ...], right: tuple[str, ...], result: tuple[str, ...]) -> tuple[Rule, ...]:
+    others = tuple(word for word in _ATYPE if word not in right)
+    return (
+        Rule(
+            "{head} does not multiply .{atype} by .{btype}",
+            "write " + " or ".join(f".{word}" for word in right) + " for B",
+            {"atype": left, "btype": others},
+            at="btype",
+        ),
+        Rule(
+            "{head} of .{atype} has no result of type .{dtype}",
+            "write " + " or ".join(f".{word}" for word in result),
+            {"atype": left, "dtype": tuple(word for word in _D if word not in result)},
+            at="dtype",
+        ),
+    )
+
+
+ROWS = (
+    Row(
+        ("wgmma.fence",),
+        (SYNC, flag("aligned")),
+        (),
+        fence,
+        "an event: the wgmma.mma_async behind it come after what is in front of it",
+        _PAGE + "wgmma.fence",
+        rules=BOTH_ALIGNED,
+        since=90,
+        families=HOPPER,
+    ),
+    Row(
+        ("wgmma.mma_async",),
+        (
+            SYNC,
+            flag("aligned"),
+            Slot("shape", _SHAPES, "shape", Need.ALWAYS),
+            Slot("dtype", _D, "type of D", Need.ALWAYS),
+            Slot("atype", _ATYPE, "type of A", Need.ALWAYS),
+            Slot("btype", _ATYPE, "type of B", Need.ALWAYS),
+            flag("satfinite"),
+            Slot("op", ("and",), "operation"),
+            flag("popc"),
+        ),
+        ("d", "a", "b-desc", "scale-d", *(f"imm{k}?" for k in range(4))),
+        mma,
+        "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of its own "
+        "where a register is touched that is still in use, or no wgmma.fence stands before it",
+        _PAGE + "wgmma.mma_async",
+        rules=(
+            *BOTH_ALIGNED,
+            *(
+                Rule(
+                    "{head} has no shape .{shape} for .{atype}",
+                    f"its k is {k}: write .m64nNk{k}",
+                    {"atype": (kind,), "shape": tuple(s for s in _SHAPES if not s.endswith(f"k{k}"))},
+                    at="shape",
+                )
+                for kind, k in _K.items()
+            ),
+            *(rule for left, (right, result) in _PAIRS.items() for rule in _types(left, right, result)),
+            Rule(
+                "{head} of .{atype} has no shape .{shape}",
+                "N is 8, 16, 24 or a multiple of 16 for integers",
+                {"atype": (*INTEGERS, "b1"), "shape": tuple(f"m64n{n}k{k}" for n in _ODD for k in (32, 256))},
+                at="shape",
+            ),
+            Rule("{head} of .b1 is .and.popc", "add .and.popc", {"atype": ("b1",)}, ("op",)),
+            Rule("{head} of .b1 is .and.popc", "add .popc", {"atype": ("b1",)}, ("popc",)),
+            *(
+                Rule(f".{word} is for .b1", "drop it", {slot: (), "atype": _ATYPE[:-1]}, at=slot)
+                for slot, word in (("op", "and"), ("popc", "popc"))
+            ),
+            Rule(
+                ".satfinite is for .s8 and .u8",
+                "drop it",
+                {"satfinite": (), "atype": tuple(word for word in _ATYPE if word not in INTEGERS)},
+                at="satfinite",
+            ),
+        ),
+        since=90,
+        families=HOPPER,
+        written="d, a-desc or a, b-desc, scale-d{, imm-scale-a, imm-scale-b{, imm-trans-a}{, imm-trans-b}}",
+    ),
+    Row(
+        ("wgmma.commit_group",),
+        (SYNC, flag("aligned")),
+        (),
+        commit_group,
+        "none; the wgmma.mma_async issued since the last one become a group",
+        _PAGE + "wgmma.commit_group",
+        rules=BOTH_ALIGNED,
+        since=90,
+        families=HOPPER,
+    ),
+    Row(
+        ("wgmma.wait_group",),
+        (SYNC, flag("aligned")),
+        ("N",),
+        wait_group,
+        "an event that follows the end of every wgmma.mma_async in all but the last N groups",
+        _PAGE + "wgmma.wait_group",
+        rules=BOTH_ALIGNED,
+        since=90,
+        families=HOPPER,
+    ),
+)

@@ -1,0 +1,193 @@
+"""Checks of the registers of wgmma.mma_async, as steps between those of the program.
+
+In: Program. Out: the same program, in which a thread keeps notes (registers with a `#`) of its wgmma groups and of its
+registers' last uses. Settled here: touching an accumulator, or a fragment of A, before a wait that covers it is
+undefined, except for accumulating on in the same registers; so is a wgmma.mma_async on registers that were written
+since the last wgmma.fence, or with no wgmma.fence before it ("wgmma.mma_async", "wgmma.fence").
+
+Groups are counted from 1: `#committed` are closed, `#completed` are waited for; a register's `#group` is the group of
+its last wgmma.mma_async. `#epoch` counts wgmma.fence; `#written` is the epoch in which a register was last written.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Mark, Marker
+from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.lowered import Program, Step
+from memmodel.program.ops import Assign, CommitGroup, Emit, Op, Track, UndefinedIf, WaitForGroups
+from memmodel.program.uses import assigned
+from memmodel.ptx import DataType
+
+HEAD = "wgmma.mma_async"
+
+_S32 = DataType("s", 32)
+_COMMITTED, _COMPLETED, _EPOCH = Get("#committed"), Get("#completed"), Get("#epoch")
+_FRAGMENT = -1
+"""In `#as`: the register is a fragment of A. A positive number there names an accumulator."""
+
+
+def with_register_checks(program: Program) -> Program:
+    """The program with its checks; the program itself if it has no wgmma.mma_async."""
+    watched = _watched(program)
+    return _Checked(program, watched).program() if watched else program
+
+
+def _watched(program: Program) -> frozenset[str]:
+    """The registers that some wgmma.mma_async uses as accumulator or fragment."""
+    items = {step.index: step.instruction for step in program.steps}
+    return frozenset(
+        name
+        for item in items.values()
+        if item.mnemonic.startswith(HEAD)
+        for name in (*_accumulator(item), *_fragment(item))
+    )
+
+
+class _Checked:
+    """A program being rewritten, instruction by instruction."""
+
+    def __init__(self, program: Program, watched: frozenset[str]) -> None:
+        self._program = program
+        self._watched = watched
+        self._accumulators: dict[tuple[str, ...], int] = {}
+
+    def program(self) -> Program:
+        steps: list[Step] = []
+        moved: dict[int, int] = {}
+        old = self._program.steps
+        at = 0
+        while at < len(old):
+            end = at
+            while end < len(old) and old[end].index == old[at].index:
+                end += 1
+            whole = old[at:end]
+            moved[at] = len(steps)
+            first = whole[0]
+            made = self._around(first.instruction, [step.op for step in whole])
+            steps += [Step(op, first.guard, first.instruction, first.index) for op in made]
+            at = end
+        moved[len(old)] = len(steps)
+        labels = {name: moved[place] for name, place in self._program.labels.items()}
+        return Program(tuple(steps), labels, self._program.initial)
+
+    def _around(self, item: Instruction, ops: list[Op]) -> list[Op]:
+        if item.mnemonic.startswith(HEAD):
+            return [*self._before_mma(item), *ops, *self._after_mma(item)]
+        touched = [name for name in _touched(item) if name in self._watched]
+        checks: list[Op] = []
+        if touched:
+            busy = _any([_busy(name) for name in touched])
+            checks.append(UndefinedIf("a register of a wgmma.mma_async is used before a wait that covers it", busy))
+        notes = [note for op in ops for note in _note(op)]
+        written = {name: None for op in ops for name in assigned(op) if name in self._watched}
+        notes += [Assign(f"{name}#written", _next(_EPOCH)) for name in written]
+        return [*checks, *ops, *notes]
+
+    def _before_mma(self, item: Instruction) -> list[Op]:
+        """Checks in front of a wgmma.mma_async."""
+        accumulator, fragment = _accumulator(item), _fragment(item)
+        number = self._number(accumulator)
+        other = [_both(_busy(name), _differs(Get(f"{name}#as"), Const(number))) for name in accumulator]
+        other += [_both(_busy(name), _greater(Get(f"{name}#as"), Const(0))) for name in fragment]
+        changed = [_equals(Get(f"{name}#written"), _next(_EPOCH)) for name in (*accumulator, *fragment)]
+        return [
+            UndefinedIf("a register of a wgmma.mma_async is used before a wait that covers it", _any(other)),
+            UndefinedIf("no wgmma.fence stands before this wgmma.mma_async", _equals(_EPOCH, Const(0))),
+            UndefinedIf(
+                "registers of this wgmma.mma_async were written after the last wgmma.fence",
+                _both(_greater(_EPOCH, Const(0)), _any(changed)),
+            ),
+        ]
+
+    def _after_mma(self, item: Instruction) -> list[Op]:
+        """Notes of the registers that a wgmma.mma_async uses."""
+        accumulator = _accumulator(item)
+        notes: list[Op] = []
+        for name in _fragment(item):
+            notes += [Assign(f"{name}#group", _next(_COMMITTED)), Assign(f"{name}#as", Const(_FRAGMENT))]
+        for name in accumulator:
+            notes.append(Assign(f"{name}#group", _next(_COMMITTED)))
+            notes.append(Assign(f"{name}#as", Const(self._number(accumulator))))
+        return notes
+
+    def _number(self, accumulator: tuple[str, ...]) -> int:
+        return self._accumulators.setdefault(accumulator, len(self._accumulators) + 1)
+
+
+def _note(op: Op) -> list[Op]:
+    """What a step changes in the counts of groups and fences."""
+    match op:
+        case Emit(Mark(Marker.WGMMA_FENCE)):
+            return [Assign("#epoch", _next(_EPOCH))]
+        case CommitGroup(Track.WGMMA):
+            return [Assign("#committed", _next(_COMMITTED))]
+        case WaitForGroups(_, Track.WGMMA, pending) if pending is not None:
+            done = Apply("sub", (_COMMITTED, pending), _S32)
+            return [Assign("#completed", Apply("max", (_COMPLETED, done), _S32))]
+        case _:
+            return []
+
+
+def _busy(name: str) -> Expr:
+    """Is a register in a group that no wait has covered?"""
+    return _greater(Get(f"{name}#group"), _COMPLETED)
+
+
+def _next(count: Expr) -> Expr:
+    return Apply("add", (count, Const(1)), _S32)
+
+
+def _greater(left: Expr, right: Expr) -> Expr:
+    return Apply("gt", (left, right), _S32)
+
+
+def _equals(left: Expr, right: Expr) -> Expr:
+    return Apply("eq", (left, right), _S32)
+
+
+def _differs(left: Expr, right: Expr) -> Expr:
+    return Apply("ne", (left, right), _S32)
+
+
+def _both(left: Expr, right: Expr) -> Expr:
+    return Apply("and", (left, right), _S32)
+
+
+def _any(items: list[Expr]) -> Expr:
+    """Is any of these 1? Halved again and again, so that the expression stays shallow."""
+    if len(items) <= 1:
+        return items[0] if items else Const(0)
+    middle = len(items) // 2
+    return Apply("or", (_any(items[:middle]), _any(items[middle:])), _S32)
+
+
+def _accumulator(item: Instruction) -> tuple[str, ...]:
+    return _names(item.operands[:1])
+
+
+def _fragment(item: Instruction) -> tuple[str, ...]:
+    """The registers of matrix A; none if it is in shared memory."""
+    return _names(item.operands[1:2]) if isinstance(item.operands[1], Group) else ()
+
+
+def _touched(item: Instruction) -> tuple[str, ...]:
+    """The registers that an instruction names, its guard included."""
+    guard = (item.guard.register,) if item.guard else ()
+    return tuple(dict.fromkeys((*guard, *_names(item.operands))))
+
+
+def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:
+    """The registers in operands, addresses included, in order."""
+    found: list[str] = []
+    for operand in operands:
+        match operand:
+            case Reg(name) | Negated(Reg(name)) | Mem(Reg(name)):
+                found.append(name)
+            case Group(items):
+                found += _names(items)
+            case Pair(first, second):
+                found += _names((first, second))
+            case _:
+                pass
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Rows of the table: data movement (PTX ISA 9.7.9)."""

@@ -1,0 +1,257 @@
+"""Rows of the table: loads and stores, and the surface, texture and constant accesses of the column layout.
+
+In: a Call. Out: one Read or Write of all elements. Settled here: the label of an access, and which qualifiers go together.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Access, Side
+from memmodel.isa import caching
+from memmodel.isa.caching import CACHE_HINT, check_policy
+from memmodel.isa.call import Call
+from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
+from memmodel.litmus.syntax import Imm, Reg
+from memmodel.program.ops import Assign, Op, Read, Write
+from memmodel.program.regions import Elements
+from memmodel.ptx import Proxy, Scope, Sem, Window
+
+SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
+SHARED = ("shared", "shared::cta", "shared::cluster")
+CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
+
+NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
+
+
+def _label(call: Call, side: Side) -> Access:
+    word = call.word("sem") or "weak"
+    if word == "volatile":
+        return call.access(side, Sem.RELAXED, Scope.SYS)
+    proxy = Proxy.READ_ONLY if call.word("nc") else Proxy.GENERIC
+    return call.access(side, SEMANTICS[word], call.scope, proxy)
+
+
+def load(call: Call) -> tuple[Op, ...]:
+    """ld: one Read. Without any qualifier, the column layout also moves a number or a register."""
+    target, source = call.operands[:2]
+    if call.columns and not call.reading.words and isinstance(source, Imm | Reg):
+        return (Assign(call.register(target), call.value(source)),)
+    check_policy(call, 2)
+    targets = tuple(call.destination(item, sink=True) for item in call.vector(target))
+    return (Read(targets, call.elements(source, len(targets)), _label(call, Side.READ), call.given_type),)
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """st: one Write."""
+    check_policy(call, 2)
+    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
+    return (Write(values, call.elements(call.operands[0], len(values)), _label(call, Side.WRITE)),)
+
+
+def _strength_rules(strong: str) -> tuple[Rule, ...]:
+    strong_words = ("relaxed", strong)
+    return (
+        *caching.RULES,
+        Rule("{head}.mmio needs .relaxed.sys", "write {head}.mmio.relaxed.sys", {"mmio": ()}, ("sem",)),
+        Rule(
+            "{head}.mmio is not .{sem}",
+            "write {head}.mmio.relaxed.sys",
+            {"mmio": (), "sem": ("weak", "volatile")},
+            at="sem",
+        ),
+        Rule(
+            "{head}.mmio has .sys scope only",
+            "write .sys",
+            {"mmio": (), "scope": ("cta", "cluster", "gpu")},
+            at="scope",
+        ),
+        Rule(
+            "{head}.mmio is for .global memory",
+            "drop .{space}",
+            {"mmio": (), "space": caching.NOT_GLOBAL},
+            at="space",
+        ),
+        Rule(
+            "{head}.{sem} needs a scope",
+            "{head}.{sem}.cta, .cluster, .gpu or .sys; only {head}.weak takes none",
+            {"sem": strong_words},
+            ("scope",),
+        ),
+        Rule(
+            "{head}.weak takes no scope",
+            "drop .{scope}, or write {head}.relaxed.{scope}",
+            {"sem": ("weak",), "scope": ()},
+            at="scope",
+        ),
+        Rule(
+            "{head}.volatile takes no scope: it is relaxed at .sys scope",
+            "drop .{scope}, or write {head}.relaxed.{scope}",
+            {"sem": ("volatile",), "scope": ()},
+            at="scope",
+        ),
+        Rule(
+            "{head} without semantics is weak, and takes no scope",
+            f"write {{head}}.relaxed.{{scope}} or {{head}}.{strong}.{{scope}}, or drop .{{scope}}",
+            {"scope": ()},
+            ("sem",),
+            at="scope",
+        ),
+        Rule(
+            "{head}.{sem} is for .global and .shared memory",
+            "drop .{sem} (and the scope), or the state space",
+            {"sem": strong_words, "space": ("local", "const", "param", "param::entry")},
+            at="space",
+        ),
+        Rule(
+            "{head}.volatile is for .global, .shared and .local memory",
+            "drop .volatile",
+            {"sem": ("volatile",), "space": ("const", "param", "param::entry")},
+            at="space",
+        ),
+        Rule(
+            "{head}.{sem} takes no cache operator",
+            "drop .{cop}",
+            {"sem": (*strong_words, "volatile"), "cop": ()},
+            at="cop",
+        ),
+    )
+
+
+_NEEDS = {"weak": 70, "relaxed": 70, "acquire": 70, "release": 70, "mmio": 70, "b128": 70}
+_NEEDS |= {**caching.NEEDS, **CLUSTER_SINCE}
+_NO_FUNCTIONS = {"param::func": ("a litmus test has no functions", "a parameter of the kernel is .param::entry")}
+
+_LOAD_SEM = Slot(
+    "sem",
+    ("weak", "relaxed", "acquire", "volatile"),
+    "memory semantics",
+    refused={
+        "release": (
+            "a load cannot release",
+            "write ld.acquire here; release goes on the store (st.release) or a fence",
+        ),
+        "acq_rel": (".acq_rel is for atomics and fences", "write ld.acquire"),
+        "sc": NO_SC,
+    },
+)
+_STORE_SEM = Slot(
+    "sem",
+    ("weak", "relaxed", "release", "volatile"),
+    "memory semantics",
+    refused={
+        "acquire": (
+            "a store cannot acquire",
+            "write st.release here; acquire goes on the load (ld.acquire) or a fence",
+        ),
+        "acq_rel": (".acq_rel is for atomics and fences", "write st.release"),
+        "sc": NO_SC,
+    },
+)
+_READ_ONLY = {
+    word: ("{head} cannot write ." + word + " memory", "declare it .global") for word in ("const", "param::entry")
+}
+
+
+def _proxied(call: Call, proxy: Proxy) -> tuple[Op, ...]:
+    writes = call.head == "sust"
+    where = call.location(call.operands[0 if writes else 1], proxy)
+    region = Elements(where, Window.GENERIC)
+    label = call.access(Side.WRITE if writes else Side.READ, proxy=proxy)
+    if writes:
+        return (Write((call.value(call.operands[1]),), region, label),)
+    return (Read((call.register(call.operands[0]),), region, label),)
+
+
+def _proxied_row(head: str, proxy: Proxy, operands: tuple[str, str], what: str) -> Row:
+    refused = {
+        word: (
+            f"{head} is always weak",
+            f"write {head}.weak; order it with fence.proxy.{proxy.value} and other accesses",
+        )
+        for word in ("relaxed", "acquire", "release", "volatile", "sc")
+    }
+    return Row(
+        heads=(head,),
+        slots=(Slot("sem", ("weak",), "memory semantics", refused=refused),),
+        operands=operands,
+        lower=lambda call: _proxied(call, proxy),
+        events=f"one weak {what} through the {proxy.value} proxy",
+        source="Proxies",
+        columns=True,
+    )
+
+
+ROWS = (
+    Row(
+        heads=("ld",),
+        slots=(
+            flag("mmio"),
+            _LOAD_SEM,
+            scope_slot(),
+            Slot(
+                "space",
+                ("global", *SHARED, "const", "local", "param", "param::entry"),
+                "state space",
+                refused=_NO_FUNCTIONS,
+            ),
+            Slot("cop", ("ca", "cg", "cs", "lu", "cv"), "cache operator"),
+            flag("nc"),
+            caching.L1,
+            caching.L2,
+            CACHE_HINT,
+            caching.PREFETCH,
+            caching.VECTOR,
+            caching.TYPE,
+        ),
+        operands=("d", "[a]", "cache_policy?"),
+        lower=load,
+        events="a read of each element, weak unless .relaxed, .acquire or .volatile (relaxed at .sys scope); .nc goes "
+        "through the read-only path, which no fence bridges",
+        source="Data Movement and Conversion Instructions: ld; ld.global.nc",
+        rules=(
+            Rule("{head}.nc names its state space", "write {head}.global.nc", {"nc": ()}, ("space",)),
+            Rule(
+                "{head}.nc is for .global memory",
+                "write .global",
+                {"nc": (), "space": caching.NOT_GLOBAL},
+                at="space",
+            ),
+            Rule("{head}.nc is weak and names no semantics", "drop .{sem}", {"nc": (), "sem": ()}, at="sem"),
+            Rule("{head}.nc takes no .{cop}", "write .ca, .cg or .cs", {"nc": (), "cop": ("lu", "cv")}, at="cop"),
+            *caching.PREFETCH_RULES,
+            *_strength_rules("acquire"),
+        ),
+        needs={**_NEEDS, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
+        later=caching.WIDE,
+    ),
+    Row(
+        heads=("st",),
+        slots=(
+            flag("mmio"),
+            _STORE_SEM,
+            scope_slot(),
+            Slot(
+                "space",
+                ("global", *SHARED, "local", "param"),
+                "state space",
+                refused={**_READ_ONLY, **_NO_FUNCTIONS},
+            ),
+            Slot("cop", ("wb", "cg", "cs", "wt"), "cache operator"),
+            caching.L1,
+            caching.L2,
+            CACHE_HINT,
+            caching.VECTOR,
+            caching.TYPE,
+        ),
+        operands=("[a]", "b", "cache_policy?"),
+        lower=store,
+        events="a write of each element, weak unless .relaxed, .release or .volatile (relaxed at .sys scope)",
+        source="Data Movement and Conversion Instructions: st",
+        rules=_strength_rules("release"),
+        needs=_NEEDS,
+        later=caching.WIDE,
+    ),
+    _proxied_row("sust", Proxy.SURFACE, ("a", "b"), "write"),
+    _proxied_row("suld", Proxy.SURFACE, ("d", "a"), "read"),
+    _proxied_row("tld", Proxy.TEXTURE, ("d", "a"), "read"),
+    _proxied_row("cold", Proxy.CONSTANT, ("d", "a"), "read"),
+)

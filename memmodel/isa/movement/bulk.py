@@ -1,0 +1,315 @@
+"""Rows of the table: bulk copies and bulk reductions, cp.async.bulk and cp.reduce.async.bulk.
+
+In: a Call. Out: one instruction: a read of the source, a write (for a reduction, atomic updates) of each destination,
+and a complete-tx for each destination, unless a bulk group tells of the end. Settled here: which directions exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.base.labels import Family, Role, Side
+from memmodel.isa.caching import CACHE_HINT
+from memmodel.isa.call import Call
+from memmodel.isa.copying import (
+    access,
+    check_barrier,
+    chunk,
+    delivered,
+    end,
+    gather,
+    issue,
+    receivers,
+    scalar,
+    signal,
+    size_of,
+    tracks,
+)
+from memmodel.isa.place import count_operand, mask, mbarrier
+from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
+from memmodel.isa.synchronization.atomic import NO_FLOATS
+from memmodel.litmus.syntax import Mem, Operand, Sym
+from memmodel.program.expressions import Expr
+from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
+from memmodel.program.regions import Chunk, Object, Region
+from memmodel.ptx import DataType, Proxy, Scope, Sem, Window
+
+_PAGE = "Data Movement and Conversion Instructions: "
+RELAXED_FAMILIES = frozenset({90, 100, 103, 110})
+"""sm_90a, and the sm_100 and sm_110 families, have the strong forms of copies."""
+
+
+def copy(call: Call) -> tuple[Op, ...]:
+    """cp.async.bulk."""
+    names = ["[dstMem]", "[srcMem]", "size"]
+    names += ["ignoreBytesLeft", "ignoreBytesRight"] if call.word("ignore_oob") else []
+    names += ["[mbar]"] if call.word("completion") != "bulk_group" else []
+    names += ["ctaMask"] if call.word("multicast") else []
+    names += ["cache_policy"] if call.word("hint") else []
+    names += ["byteMask"] if call.word("cp_mask") else []
+    given = take(call, names)
+    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    size = size_of(call, given["size"])
+    ignored = [
+        count_operand(call, given[name], 0, 15, name)
+        for name in ("ignoreBytesLeft", "ignoreBytesRight")
+        if name in given
+    ]
+    left, right = ignored or (None, None)
+    kept = count_operand(call, given["byteMask"], 0, (1 << 16) - 1, "a byte mask") if "byteMask" in given else None
+    reads = Chunk(source, from_window, size, scalar=scalar(call), skip_left=left, skip_right=right)
+    if "[mbar]" not in given:
+        written = Chunk(target, window, size, scalar=scalar(call), mask=kept)
+        write = Scatter(access(call, Side.WRITE), written, 0, tracks(True))
+        return (issue(Family.BULK, gather(call, reads, in_group=True), write),)
+    barrier = mbarrier(
+        call, given["[mbar]"], Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
+    )
+    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
+    steps, ctas = mask(call, given["ctaMask"]) if "ctaMask" in given else ((), ())
+    made: list[tuple[Region, Object, Expr | None]] = []
+    for there, bar, when in receivers(call, target, barrier, ctas, None):
+        made.append((chunk(call, there, Window.SHARED_CLUSTER if ctas else window, size), bar, when))
+    return (*steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
+
+
+def _name(operand: Operand) -> Sym | None:
+    base = operand.base if isinstance(operand, Mem) else None
+    return base if isinstance(base, Sym) else None
+
+
+def reduce(call: Call) -> tuple[Op, ...]:
+    """cp.reduce.async.bulk: an atomic update of every element of the destination."""
+    in_group = call.word("completion") == "bulk_group"
+    names = ["[dstMem]", "[srcMem]", "size"] + ([] if in_group else ["[mbar]"])
+    given = take(call, names + (["cache_policy"] if call.word("hint") else []))
+    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    size = size_of(call, given["size"])
+    type = data_type(call.word("type") or "") or call.type
+    # The source is read weakly, whatever the semantics of the updates.
+    weak = replace(access(call, Side.READ), sem=Sem.WEAK, scope=None, family=Family.BULK_REDUCTION)
+    read = Gather(replace(weak, role=Role.SOURCE), Chunk(source, from_window, size), tracks(in_group))
+    where = Chunk(target, window, size, scalar=type.width // 8)
+    made = update(call, where, 0, call.scope or Scope.SYS, type, in_group=in_group)
+    if in_group:
+        return (issue(Family.BULK_REDUCTION, read, made),)
+    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
+    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
+    told = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
+    return (issue(Family.BULK_REDUCTION, read, made, told),)
+
+
+def update(call: Call, region: Region, source: int, scope: Scope, type: DataType, *, in_group: bool) -> Update:
+    """An atomic read and write of each element of the destination, relaxed."""
+    read, write = (
+        replace(call.access(side, Sem.RELAXED, scope, Proxy.ASYNC, Family.BULK_REDUCTION, rmw=True), asynchronous=True)
+        for side in (Side.READ, Side.WRITE)
+    )
+    return Update(read, write, region, source, call.word("op") or "", type, tracks(in_group))
+
+
+def take(call: Call, names: list[str]) -> dict[str, Operand]:
+    """The operands by name. Raises InputError if there are more or fewer than names."""
+    if len(call.operands) != len(names):
+        call.fail(f"this {call.head} takes {', '.join(names)}; {len(call.operands)} operands are given")
+    return dict(zip(names, call.operands, strict=True))
+
+
+End = tuple[Expr, Window, Sym | None]
+
+
+def both_ends(call: Call, given: dict[str, Operand]) -> tuple[End, End]:
+    """Destination and source of a copy between two addresses."""
+    target, source = (
+        end(call, given["[dstMem]"], call.word("dst") or ""),
+        end(call, given["[srcMem]"], call.word("src") or ""),
+    )
+    remote = call.word("src") == "shared::cta" and call.word("dst") == "shared::cluster"
+    named = target[2]
+    if remote and call.head == "cp.async.bulk" and named is not None and named.cta in (None, call.place.cta):
+        hint = f"write [{named.name}@cta1] for the instance in CTA 1"
+        call.fail(f"{call.head} from .shared::cta to .shared::cluster goes to another CTA", given["[dstMem]"], hint)
+    if remote and call.head == "cp.async.bulk":
+        target = (target[0], Window.SHARED_OTHER, named)
+    return target, source
+
+
+COMPLETION = Slot("completion", ("mbarrier::complete_tx::bytes", "bulk_group"), "completion mechanism", Need.ALWAYS)
+MULTICAST = Slot("multicast", ("multicast::cluster",), "qualifier")
+SCOPE = Slot("scope", ("cta", "cluster", "gpu", "sys"), "scope", refused=NO_SUCH_SCOPE)
+_PLAIN_SHARED = {
+    "shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster"),
+}
+TARGET = Slot("dst", ("shared::cta", "shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED)
+SOURCE = Slot("src", ("global", "shared::cta"), "source", Need.ALWAYS, _PLAIN_SHARED)
+SHARED_TARGETS = ("shared::cta", "shared::cluster")
+
+MECHANISM = (
+    Rule(
+        "a copy to .global completes by bulk group",
+        "write .bulk_group, and wait with cp.async.bulk.commit_group and wait_group",
+        {"dst": ("global",), "completion": ("mbarrier::complete_tx::bytes",)},
+        at="completion",
+    ),
+    Rule(
+        "a copy to .{dst} completes on an mbarrier",
+        "write .mbarrier::complete_tx::bytes and name the mbarrier",
+        {"dst": SHARED_TARGETS, "completion": ("bulk_group",)},
+        at="completion",
+    ),
+    Rule(
+        "{head} does not copy from .global to .global",
+        "go through shared memory",
+        {"dst": ("global",), "src": ("global",)},
+        at="src",
+    ),
+    Rule(
+        ".multicast::cluster needs .shared::cluster as destination",
+        "write .shared::cluster.global",
+        {"multicast": (), "dst": ("shared::cta", "global")},
+        at="multicast",
+    ),
+    Rule(
+        ".multicast::cluster copies from .global",
+        "drop .multicast::cluster, or copy from .global",
+        {"multicast": (), "src": ("shared::cta",)},
+        at="multicast",
+    ),
+    Rule(
+        "{head} does not copy from .shared::cta to .shared::cta",
+        "write .shared::cluster for another CTA, or ld and st within one",
+        {"dst": ("shared::cta",), "src": ("shared::cta",)},
+        at="src",
+    ),
+)
+_NO_HINT = Rule(
+    ".L2::cache_hint is for copies from or to .global",
+    "drop it",
+    {"hint": (), "dst": ("shared::cluster",), "src": ("shared::cta",)},
+    at="hint",
+)
+_OPERANDS = ("[dstMem]", "[srcMem]", "size", "a?", "b?", "c?", "d?", "e?")
+
+REDUCTIONS = ("and", "or", "xor", "add", "inc", "dec", "min", "max")
+_SHARED_TYPES = {
+    ("add",): ("u32", "s32", "u64"),
+    ("min", "max"): ("u32", "s32"),
+    ("inc", "dec"): ("u32",),
+    ("and", "or", "xor"): ("b32",),
+}
+_GLOBAL_TYPES = {
+    ("add",): ("u32", "s32", "u64"),
+    ("min", "max"): ("u32", "s32", "u64", "s64"),
+    ("inc", "dec"): ("u32",),
+    ("and", "or", "xor"): ("b32", "b64"),
+}
+_TYPES = ("b32", "u32", "s32", "b64", "u64", "s64")
+_FLOATS = {**NO_FLOATS, "f16": NO_FLOATS["f32"], "bf16": NO_FLOATS["f32"]}
+
+
+def _type_rules() -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            "{head}.{op} to .{dst} has no type .{type}",
+            "it has " + " ".join(f".{word}" for word in types),
+            {"dst": (space,), "op": ops, "type": tuple(word for word in _TYPES if word not in types)},
+            at="type",
+        )
+        for space, table in (("shared::cluster", _SHARED_TYPES), ("global", _GLOBAL_TYPES))
+        for ops, types in table.items()
+    )
+
+
+ROWS = (
+    Row(
+        ("cp.async.bulk",),
+        (
+            Slot("sem", ("weak", "relaxed"), "memory semantics"),
+            SCOPE,
+            TARGET,
+            SOURCE,
+            COMPLETION,
+            MULTICAST,
+            CACHE_HINT,
+            flag("ignore_oob"),
+            flag("cp_mask"),
+            Slot("type", ("b128",), "type"),
+        ),
+        _OPERANDS,
+        copy,
+        "an issue; outside of program order a read of the source and a write of each destination (async proxy, weak "
+        "unless .relaxed), and for each destination in shared memory a complete-tx that releases at .cluster scope",
+        _PAGE + "cp.async.bulk",
+        rules=(
+            *MECHANISM,
+            _NO_HINT,
+            Rule(
+                "{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", {"sem": ("relaxed",)}, ("scope",)
+            ),
+            Rule(
+                "{head}.relaxed needs .b128", "add .b128 behind all other qualifiers", {"sem": ("relaxed",)}, ("type",)
+            ),
+            Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
+            Rule(
+                "{head} without semantics is weak, and takes no scope",
+                "write {head}.relaxed.{scope}, or drop .{scope}",
+                {"scope": ()},
+                ("sem",),
+                at="scope",
+            ),
+            Rule(
+                "a copy within a cluster has .cta or .cluster scope",
+                "write .cluster",
+                {"scope": ("gpu", "sys"), "dst": ("shared::cluster",), "src": ("shared::cta",)},
+                at="scope",
+            ),
+            Rule(
+                ".ignore_oob is for copies from .global to .shared::cta",
+                "drop it",
+                {"ignore_oob": (), "dst": ("shared::cluster", "global")},
+                at="ignore_oob",
+            ),
+            Rule(".cp_mask is for copies to .global", "drop it", {"cp_mask": (), "dst": SHARED_TARGETS}, at="cp_mask"),
+        ),
+        since=90,
+        needs={"cp_mask": 100},
+        word_families={"weak": RELAXED_FAMILIES, "relaxed": RELAXED_FAMILIES},
+        written="[dstMem], [srcMem], size{, ignoreBytesLeft, ignoreBytesRight}{, [mbar]}{, ctaMask}{, cache_policy}"
+        "{, byteMask}",
+    ),
+    Row(
+        ("cp.reduce.async.bulk",),
+        (
+            Slot("sem", ("relaxed",), "memory semantics"),
+            SCOPE,
+            Slot("dst", ("shared::cluster", "global"), "destination", Need.ALWAYS, _PLAIN_SHARED),
+            Slot("src", ("shared::cta",), "source", Need.ALWAYS, _PLAIN_SHARED),
+            COMPLETION,
+            CACHE_HINT,
+            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            Slot("type", _TYPES, "type", Need.ALWAYS, _FLOATS),
+        ),
+        ("[dstMem]", "[srcMem]", "size", "mbar?", "policy?"),
+        reduce,
+        "an issue; outside of program order a weak read of the source, and a relaxed atomic read and write of each "
+        "element of the destination, at .sys scope unless another is written (async proxy); complete-tx as above",
+        _PAGE + "cp.reduce.async.bulk",
+        rules=(
+            *MECHANISM[:2],
+            _NO_HINT,
+            Rule("{head}.relaxed needs a scope", "write .relaxed.sys or another scope", {"sem": ()}, ("scope",)),
+            Rule(
+                "{head} with a scope names its semantics", "write .relaxed.{scope}", {"scope": ()}, ("sem",), at="scope"
+            ),
+            Rule(
+                "a reduction within a cluster has .cta or .cluster scope",
+                "write .cluster",
+                {"scope": ("gpu", "sys"), "dst": ("shared::cluster",)},
+                at="scope",
+            ),
+            *_type_rules(),
+        ),
+        since=90,
+        written="[dstMem], [srcMem], size{, [mbar]}{, cache_policy}",
+    ),
+)

@@ -1,0 +1,110 @@
+"""Rows of the table: cp.async, and the mbarrier operation that tracks it.
+
+In: a Call. Out: a read of global and a write of shared memory, weak and in the generic proxy. Settled here: which of
+the operands behind the size is a source size and which a predicate that ignores the source: bytes that are not copied
+are zeros. An mbarrier tracks all earlier cp.async of the thread; without .noinc it expects one arrival more first.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Access, Action, Family, Issue, Mbarrier, Role, Side, Signal
+from memmodel.isa.caching import CACHE_HINT
+from memmodel.isa.call import Call
+from memmodel.isa.place import memory_base
+from memmodel.isa.row import Need, Row, Slot, flag
+from memmodel.isa.synchronization.mbarrier import B64, OWN, own
+from memmodel.litmus.syntax import Negated, Operand, Reg
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
+from memmodel.program.regions import Chunk
+from memmodel.ptx import DataType, Scope, Sem, Space, Window
+
+TRACKS = frozenset({Track.CP_ASYNC})
+SIZES = (4, 8, 16)
+
+_PAGE = "Data Movement and Conversion Instructions: "
+
+
+def copy(call: Call) -> tuple[Op, ...]:
+    """cp.async: 4, 8 or 16 bytes."""
+    target = memory_base(call, call.operands[0], Space.SHARED)[0]
+    source = memory_base(call, call.operands[1], Space.GLOBAL)[0]
+    size = call.constant(call.operands[2])
+    if size not in SIZES or (call.word("cop") == "cg" and size != SIZES[-1]):
+        sizes = "16" if call.word("cop") == "cg" else "4, 8 or 16"
+        call.fail(f"{call.head}.{call.word('cop')} copies {sizes} bytes", call.operands[2])
+    whole, kept = Const(size), _kept(call, size)
+    read = Access(Side.READ, family=Family.CP_ASYNC, asynchronous=True, role=Role.SOURCE)
+    write = Access(Side.WRITE, family=Family.CP_ASYNC, asynchronous=True)
+    issue = IssueAsync(
+        Issue(Family.CP_ASYNC),
+        (
+            Gather(read, Chunk(source, Window.GLOBAL, whole, size, multiple=1, kept=kept), TRACKS),
+            Scatter(write, Chunk(target, Window.SHARED_CTA, whole, size, multiple=1), 0, TRACKS),
+        ),
+    )
+    if kept is None or isinstance(kept, Const):
+        return (issue,)
+    return (UndefinedIf(f"src-size of cp.async is above cp-size {size}", Apply("gt", (kept, whole), _U32)), issue)
+
+
+_U32 = DataType("u", 32)
+
+
+def _kept(call: Call, size: int) -> Expr | None:
+    """How many bytes of the source are copied; None: all. An integer operand is src-size, a predicate ignore-src."""
+    rest: list[Operand] = list(call.operands[3:])
+    hinted = call.word("hint") is not None
+    if len(rest) > 1 + hinted or (hinted and not rest):
+        call.fail(f"{call.head} takes [dst], [src], cp-size{{, src-size or ignore-src}}{{, cache_policy}}")
+    if hinted:
+        rest.pop()
+    if not rest:
+        return None
+    given = rest[0]
+    if isinstance(given, Negated) or (isinstance(given, Reg) and call.is_predicate(given)):
+        return Apply("selp", (Const(0), Const(size), call.predicate(given)), _U32)
+    number = call.constant(given)
+    if number is not None and not 0 <= number <= size:
+        call.fail(f"src-size is from 0 to {size}, not {number}", given)
+    return call.integer(given)
+
+
+def arrive(call: Call) -> tuple[Op, ...]:
+    """cp.async.mbarrier.arrive: an arrive-on when all earlier cp.async of the thread are done."""
+    region = own(call, call.operands[0])
+    label = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
+    issue = IssueAsync(Issue(Family.CP_ASYNC), (SignalPart(label, region, tracks=Track.CP_ASYNC),))
+    if call.word("noinc"):
+        return (issue,)
+    return (OnObject(Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA), region, Const(1)), issue)
+
+
+ROWS = (
+    Row(
+        ("cp.async",),
+        (
+            Slot("cop", ("ca", "cg"), "cache operator", Need.ALWAYS),
+            Slot("dst", ("shared", "shared::cta"), "destination", Need.ALWAYS),
+            Slot("src", ("global",), "source", Need.ALWAYS),
+            CACHE_HINT,
+            Slot("prefetch", ("L2::64B", "L2::128B", "L2::256B"), "prefetch size"),
+        ),
+        ("[dst]", "[src]", "cp-size", "src-size?", "cache_policy?"),
+        copy,
+        "an issue; outside of program order weak reads of global and weak writes of shared memory (generic proxy)",
+        _PAGE + "cp.async",
+        since=80,
+        written="[dst], [src], cp-size{, src-size or ignore-src}{, cache_policy}",
+    ),
+    Row(
+        ("cp.async.mbarrier.arrive",),
+        (flag("noinc"), OWN, B64),
+        ("[addr]",),
+        arrive,
+        "an issue; when all earlier cp.async of the thread are done an arrive-on, which releases at .cta scope; "
+        "without .noinc an operation on the object before it, which expects one arrival more",
+        "Parallel Synchronization and Communication Instructions: cp.async.mbarrier.arrive",
+        since=80,
+    ),
+)

@@ -1,0 +1,268 @@
+"""Rows of the table: st.async and red.async, in both of their families.
+
+In: a Call. Out: one Issue, all of it in the generic proxy. To another CTA's shared memory the write is weak (a
+reduction relaxed at .cluster scope) and a complete-tx tells of its end. To global memory the issue itself is the
+release, the write is strong at its scope, and nothing tells of its end. Settled here: which family has which
+qualifiers and types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.base.labels import Access, Family, Issue, Side
+from memmodel.isa.call import Call
+from memmodel.isa.copying import signal
+from memmodel.isa.place import mbarrier, memory_base
+from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.synchronization.atomic import NO_FLOATS
+from memmodel.litmus.syntax import Mem, Operand, Sym
+from memmodel.program.expressions import Apply, Const, Get
+from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart
+from memmodel.program.regions import Elements
+from memmodel.ptx import Scope, Sem, Space, Window
+
+REDUCTIONS = ("inc", "dec", "min", "max", "and", "or", "xor", "add")
+
+_COMPLETE = "mbarrier::complete_tx::bytes"
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """st.async: .weak with an mbarrier, or .release to global memory."""
+    values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
+    return (_issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values)),)
+
+
+def reduce(call: Call) -> tuple[Op, ...]:
+    """red.async: .relaxed with an mbarrier, or .release to global memory."""
+    region = _region(call, 1)
+    value = Apply(call.word("op") or "", (Get("$0"), call.reduced(call.value(call.operands[1]))), call.type)
+    read = AsyncRead(_label(call, Side.READ, rmw=True), region, ("$0",))
+    write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, (value,), rmw=True)
+    return (_issue(call, [read, write], 1),)
+
+
+def _region(call: Call, count: int) -> Elements:
+    window = Window.GLOBAL if call.word("sem") == "release" else Window.SHARED_CLUSTER
+    return Elements(call.location(call.operands[0]), window, (call.width or 64) // 8, count)
+
+
+def _label(call: Call, side: Side, *, rmw: bool = False) -> Access:
+    """An access: strong at the scope written, relaxed at .cluster scope (reductions), or weak."""
+    if call.word("sem") == "release":
+        sem, scope = Sem.RELAXED, call.scope
+    elif rmw:
+        sem, scope = Sem.RELAXED, Scope.CLUSTER
+    else:
+        sem, scope = Sem.WEAK, None
+    return replace(call.access(side, sem, scope, family=Family.ST_ASYNC, rmw=rmw), asynchronous=True)
+
+
+def _issue(call: Call, parts: list[Part], count: int) -> IssueAsync:
+    released = call.word("sem") == "release"
+    if len(call.operands) != (2 if released else 3):
+        call.fail(
+            f"this {call.head} takes [a], b{'' if released else ', [mbar]'}; {len(call.operands)} operands are given"
+        )
+    if released:
+        memory_base(call, call.operands[0], Space.GLOBAL)
+        return IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts))
+    target, bar = call.operands[0], call.operands[2]
+    memory_base(call, target, Space.SHARED)
+    there = _cta(call, target), _cta(call, bar)
+    if None not in there and there[0] != there[1]:
+        call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
+    size = Const(count * (call.width or 64) // 8)
+    barrier = mbarrier(call, bar, Window.SHARED_CLUSTER)
+    made = SignalPart(signal(Family.ST_ASYNC), barrier, size, of=tuple(range(len(parts))))
+    return IssueAsync(Issue(Family.ST_ASYNC), (*parts, made))
+
+
+def _cta(call: Call, operand: Operand) -> int | None:
+    """The CTA of a named operand; None for a register."""
+    base = operand.base if isinstance(operand, Mem) else None
+    if not isinstance(base, Sym):
+        return None
+    own = call.root(call.variable(base)).cta
+    return base.cta if base.cta is not None else own if own is not None else call.place.cta
+
+
+_COMPLETION = Slot("completion", (_COMPLETE,), "completion mechanism")
+_SPACE = Slot(
+    "space",
+    ("shared::cluster", "global"),
+    "state space",
+    refused={
+        "shared::cta": ("{head} writes to another CTA", "write .shared::cluster"),
+        "shared": ("{head} writes to another CTA", "write .shared::cluster"),
+    },
+)
+_SCOPE = Slot("scope", ("cluster", "gpu", "sys"), "scope", refused={"cta": ("{head} has no .cta scope", "write .gpu")})
+
+
+def _families(weak: str) -> tuple[Rule, ...]:
+    """What holds of either family; `weak` is the semantics of the one with an mbarrier."""
+    return (
+        Rule("{head}.release needs a scope", "write .release.gpu or .release.sys", {"sem": ("release",)}, ("scope",)),
+        Rule(
+            "{head}.release has .gpu or .sys scope",
+            "write .gpu",
+            {"sem": ("release",), "scope": ("cluster",)},
+            at="scope",
+        ),
+        Rule(
+            "{head}.release is for .global memory",
+            "write .global",
+            {"sem": ("release",), "space": ("shared::cluster",)},
+            at="space",
+        ),
+        Rule(
+            "{head}.release has no completion mechanism",
+            "drop ." + _COMPLETE,
+            {"sem": ("release",), "completion": ()},
+            at="completion",
+        ),
+        Rule(
+            "{head} to .global memory is .release",
+            "write {head}.release.gpu.global",
+            {"space": ("global",)},
+            ("sem",),
+            at="space",
+        ),
+        Rule(
+            f"{{head}}.{weak} is for .shared::cluster memory",
+            "write .release with a scope for .global",
+            {"sem": (weak,), "space": ("global",)},
+            at="space",
+        ),
+        Rule("{head}.mmio has .sys scope", "write .sys", {"mmio": (), "scope": ("cluster", "gpu")}, at="scope"),
+        Rule("{head}.mmio is .release.sys", "drop .mmio", {"mmio": (), "sem": (weak,)}, at="mmio"),
+        Rule("{head}.mmio is .release.sys", "write {head}.mmio.release.sys", {"mmio": ()}, ("sem",), at="mmio"),
+    )
+
+
+_NEEDS = {"mmio": 100, "release": 100, "global": 100, "gpu": 100, "sys": 100}
+_TYPES = ("b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64")
+_SMALL = ("b8", "b16", "u8", "u16", "s8", "s16")
+
+ROWS = (
+    Row(
+        ("st.async",),
+        (
+            flag("mmio"),
+            Slot(
+                "sem",
+                ("weak", "release"),
+                "memory semantics",
+                refused={"relaxed": ("st.async is weak, or .release to global memory", "write .weak or nothing")},
+            ),
+            _SCOPE,
+            _SPACE,
+            _COMPLETION,
+            Slot("vec", ("v2", "v4"), "vector qualifier"),
+            type_slot(_TYPES),
+        ),
+        ("[a]", "b", "[mbar]?"),
+        store,
+        "an issue; outside of program order a weak write of shared memory (generic proxy) and a complete-tx that "
+        "releases at .cluster scope. With .release the issue releases, and the write is relaxed at the same scope",
+        "Data Movement and Conversion Instructions: st.async",
+        rules=(
+            *_families("weak"),
+            Rule("{head} without .release takes no scope", "drop .{scope}", {"scope": ()}, ("sem",), at="scope"),
+            Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
+            Rule(
+                "{head}.release has no type .b128",
+                "write .b64",
+                {"sem": ("release",), "type": ("b128",)},
+                at="type",
+            ),
+            Rule("{head} needs ." + _COMPLETE, "add it behind the state space", lacks=("completion", "sem")),
+            Rule("{head} needs ." + _COMPLETE, "add it behind the state space", {"sem": ("weak",)}, ("completion",)),
+            Rule(
+                "{head}.release has no .{vec}", "store element by element", {"sem": ("release",), "vec": ()}, at="vec"
+            ),
+            Rule(
+                "{head} writes 128 bits at most",
+                "write .v2.b64, or .b128 without .{vec}",
+                {"vec": ("v4",), "type": ("b64", "u64", "s64", "f64", "b128")},
+                at="vec",
+            ),
+            Rule("{head} writes 128 bits at most", "drop .{vec}", {"vec": ("v2",), "type": ("b128",)}, at="vec"),
+            Rule(
+                "{head} to shared memory has no type .{type}",
+                "write .b32, .b64 or .b128",
+                {"completion": (), "type": _SMALL},
+                at="type",
+            ),
+        ),
+        since=90,
+        needs=_NEEDS,
+    ),
+    Row(
+        ("red.async",),
+        (
+            flag("mmio"),
+            Slot("sem", ("relaxed", "release"), "memory semantics", Need.ALWAYS),
+            _SCOPE,
+            _SPACE,
+            _COMPLETION,
+            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            Slot("type", ("b32", "u32", "s32", "u64", "s64"), "type", Need.BLOCKS, NO_FLOATS),
+        ),
+        ("[a]", "b", "[mbar]?"),
+        reduce,
+        "an issue; outside of program order an atomic read and write of shared memory, relaxed at .cluster scope "
+        "(generic proxy), and a complete-tx as st.async. With .release as st.async.release",
+        "Parallel Synchronization and Communication Instructions: red.async",
+        rules=(
+            *_families("relaxed"),
+            Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", {"sem": ("relaxed",)}, ("scope",)),
+            Rule(
+                "{head}.relaxed needs ." + _COMPLETE,
+                "add it behind .shared::cluster",
+                {"sem": ("relaxed",)},
+                ("completion",),
+            ),
+            Rule(
+                "{head}.relaxed has .cluster scope",
+                "write .relaxed.cluster",
+                {"sem": ("relaxed",), "scope": ("gpu", "sys")},
+                at="scope",
+            ),
+            Rule(
+                "{head}.release only adds",
+                "write .add",
+                {"sem": ("release",), "op": tuple(op for op in REDUCTIONS if op != "add")},
+                at="op",
+            ),
+            Rule(
+                "{head}.{op} has no type .{type}",
+                "write .b32",
+                {"op": ("and", "or", "xor"), "type": ("u32", "s32", "u64", "s64")},
+                at="type",
+            ),
+            Rule(
+                "{head}.{op} has no type .{type}",
+                "write .u32",
+                {"op": ("inc", "dec"), "type": ("b32", "s32", "u64", "s64")},
+                at="type",
+            ),
+            Rule(
+                "{head}.{op} has no type .{type}",
+                "write .u32 or .s32",
+                {"op": ("min", "max"), "type": ("b32", "u64", "s64")},
+                at="type",
+            ),
+            Rule("{head}.add has no type .b32", "write .u32", {"op": ("add",), "type": ("b32",)}, at="type"),
+            Rule(
+                "{head}.relaxed has no type .s64",
+                "write .u64",
+                {"sem": ("relaxed",), "type": ("s64",)},
+                at="type",
+            ),
+        ),
+        since=90,
+        needs=_NEEDS,
+    ),
+)

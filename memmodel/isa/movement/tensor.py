@@ -1,0 +1,251 @@
+"""Rows of the table: copies and reductions through a tensor map, and prefetches.
+
+In: a Call with a tensor operand `[map, {c0, c1}]`. Out: one instruction: a read of the tensor map through the tensormap
+proxy, then as a bulk copy, at the bytes that the map said. Coordinates count elements, coordinate 0 is the innermost;
+what lies outside the tensor is read as zero, and not written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.base.labels import Access, Family, Role, Side
+from memmodel.isa.caching import CACHE_HINT
+from memmodel.isa.call import Call, describe
+from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
+from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, update
+from memmodel.isa.place import mask, mbarrier, memory_base
+from memmodel.isa.row import Need, Row, Rule, Slot
+from memmodel.isa.tensor_memory import TENSOR_CORES
+from memmodel.litmus.syntax import Group, Mem, Operand, Reg, Sym, Variable
+from memmodel.program.expressions import Expr, Get
+from memmodel.program.ops import AsyncRead, Op, Scatter
+from memmodel.program.regions import Box, BoxTile, Object, Region, TensorMapAt
+from memmodel.ptx import DataType, Proxy, Scope, Window
+
+MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128")
+DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
+
+_PAGE = "Data Movement and Conversion Instructions: "
+
+
+def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[Expr, ...]]:
+    """A tensor operand taken apart: the address of the map, the map if it is named, the coordinates."""
+    if not isinstance(operand, Group) or not operand.bracketed:
+        hint = "write [map, {0, 0}]: the tensor map and a coordinate for each dimension"
+        call.fail(f"{call.head} takes a tensor operand here, and this is {describe(operand)}", operand, hint)
+    base, vector = operand.items[0], operand.items[-1]
+    coordinates = vector.items if isinstance(vector, Group) and len(operand.items) == 2 else ()
+    if not isinstance(base, Sym | Reg):
+        call.fail(f"a tensor map is a name or a register that holds its address, and this is {describe(base)}", base)
+    address, descriptor, _, _ = memory_base(call, Mem(base, 0, base.span))
+    _check_dimensions(call, operand, descriptor, len(coordinates))
+    if descriptor is not None and call.root(descriptor).tensormap is None and descriptor.space.value not in _MADE:
+        hint = f"declare it `.const {descriptor.name} = tensormap(x);`"
+        call.fail(f"'{descriptor.name}' is no tensor map", base, hint)
+    return address, descriptor, tuple(call.integer(coordinate) for coordinate in coordinates)
+
+
+_MADE = ("global", "generic")
+"""State spaces in which a kernel may make a tensor map of its own."""
+
+
+def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None, given: int) -> None:
+    wanted = int((call.word("dim") or "1d")[0])
+    mode = call.word("mode") or "tile"
+    if mode != "tile":
+        call.refuse(f".{mode} is not modelled", "mode", "write .tile, and a copy for each row or window")
+    if given != wanted:
+        call.fail(f"{call.head}.{wanted}d takes {wanted} coordinate(s), and {given} are given", operand)
+    if descriptor is None or descriptor.tensormap is None:
+        return
+    has = len(descriptor.shape or (1,))
+    if has != wanted:
+        hint = f"declare it with {wanted} sizes: tensormap({descriptor.tensormap}, {{8, 2}}, {{16, 4}}) has two"
+        call.fail(f"'{descriptor.name}' describes a tensor of {has} dimension(s)", operand, hint)
+
+
+def descriptor_read(call: Call, address: Expr, *, in_group: bool) -> AsyncRead:
+    """The read of the tensor map, through its own proxy; the number is then in `$map`."""
+    label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
+    return AsyncRead(label, TensorMapAt(address, Window.GENERIC), ("$map",), tracks=tracks(in_group))
+
+
+def copy(call: Call) -> tuple[Op, ...]:
+    """cp.async.bulk.tensor."""
+    if call.word("dst") == "global":
+        given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
+        address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
+        tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
+        write = Scatter(_weak(call, Side.WRITE), Box(Get("$map"), coordinates, reads=False), 1, tracks(True))
+        source = gather(call, BoxTile(tile, window, Get("$map")), in_group=True)
+        return (issue(Family.BULK, descriptor_read(call, address, in_group=True), source, write),)
+    mask_name = ["ctaMask"] if call.word("multicast") else []
+    given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *_offsets(call), *mask_name, *_policy(call)])
+    address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
+    tile, window, named = end(call, given["[dstMem]"], call.word("dst") or "")
+    group = 2 if call.word("cta_group") == "cta_group::2" else None
+    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
+    at = given["[mbar]"]
+    where = at.base if isinstance(at, Mem) and isinstance(at.base, Sym) else None
+    check_barrier(call, named, where, at, peer=group == 2)
+    steps, ctas = mask(call, given["ctaMask"]) if mask_name else ((), ())
+    read = gather(call, Box(Get("$map"), coordinates, reads=True), in_group=False)
+    made: list[tuple[Region, Object, Expr | None]] = []
+    for there, bar, when in receivers(call, tile, barrier, ctas, group):
+        made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map")), bar, when))
+    first = (descriptor_read(call, address, in_group=False), read)
+    return (*steps, *delivered(call, first, 1, made, None))
+
+
+def _weak(call: Call, side: Side) -> Access:
+    return replace(call.access(side, proxy=Proxy.ASYNC, family=Family.BULK), asynchronous=True)
+
+
+def reduce(call: Call) -> tuple[Op, ...]:
+    """cp.reduce.async.bulk.tensor: atomic updates at .gpu scope, in the type of the data."""
+    given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
+    address, descriptor, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
+    tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
+    data = call.context.variables.get((descriptor.tensormap or "") if descriptor else "")
+    type = (data.type if data else None) or DataType("u", 32)
+    weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
+    read = replace(gather(call, BoxTile(tile, window, Get("$map")), in_group=True), label=weak)
+    box = Box(Get("$map"), coordinates, reads=False, scalars=True)
+    made = update(call, box, 1, Scope.GPU, type, in_group=True)
+    return (issue(Family.BULK_REDUCTION, descriptor_read(call, address, in_group=True), read, made),)
+
+
+def prefetch(call: Call) -> tuple[Op, ...]:
+    """cp.async.bulk.prefetch: a hint, without events."""
+    given = take(call, ["[srcMem]", "size", *_policy(call)])
+    end(call, given["[srcMem]"], "global")
+    size_of(call, given["size"])
+    return ()
+
+
+def prefetch_box(call: Call) -> tuple[Op, ...]:
+    """cp.async.bulk.prefetch.tensor: a hint, without events."""
+    given = take(call, ["[tensorMap, tensorCoords]", *_offsets(call), *_policy(call)])
+    map_at(call, given["[tensorMap, tensorCoords]"])
+    return ()
+
+
+def _policy(call: Call) -> list[str]:
+    return ["cache_policy"] if call.word("hint") else []
+
+
+def _offsets(call: Call) -> list[str]:
+    """im2col needs to know where in the image it is."""
+    return ["im2colInfo"] if call.word("mode") in ("im2col", "im2col::w", "im2col::w::128") else []
+
+
+_DIM = Slot("dim", DIMENSIONS, "number of dimensions", Need.ALWAYS)
+_MODE = Slot("mode", MODES, "load mode")
+_FAMILIES = dict.fromkeys(("cta_group::1", "cta_group::2", "im2col::w", "im2col::w::128"), TENSOR_CORES)
+_MODES_FROM = Rule(
+    "{head} from .global has no .{mode}",
+    "write .tile",
+    {"mode": ("tile::scatter4", "im2col_no_offs"), "src": ("global",)},
+    at="mode",
+)
+_MODES_TO = Rule(
+    "{head} to .global has no .{mode}",
+    "write .tile",
+    {"mode": ("tile::gather4", "im2col", "im2col::w", "im2col::w::128"), "dst": ("global",)},
+    at="mode",
+)
+_IMAGE = Rule(
+    "{head}.{dim} has no .{mode}",
+    "an image has 3 to 5 dimensions: write .3d, .4d or .5d, or .tile",
+    {"dim": ("1d", "2d"), "mode": MODES[3:]},
+    at="mode",
+)
+
+ROWS = (
+    Row(
+        ("cp.async.bulk.tensor",),
+        (
+            _DIM,
+            TARGET,
+            SOURCE,
+            _MODE,
+            COMPLETION,
+            MULTICAST,
+            Slot("cta_group", ("cta_group::1", "cta_group::2"), "CTA group"),
+            CACHE_HINT,
+        ),
+        ("a", "b", "c?", "d?", "e?", "f?"),
+        copy,
+        "as cp.async.bulk, always weak, and with a read of the tensor map (tensormap proxy)",
+        _PAGE + "cp.async.bulk.tensor",
+        rules=(
+            *MECHANISM,
+            Rule(
+                "{head} does not copy from .shared::cta to .shared::cluster",
+                "write cp.async.bulk",
+                {"dst": ("shared::cluster",), "src": ("shared::cta",)},
+                at="src",
+            ),
+            Rule(
+                ".cta_group is for copies to shared memory",
+                "drop it",
+                {"cta_group": (), "dst": ("global",)},
+                at="cta_group",
+            ),
+            _MODES_FROM,
+            _MODES_TO,
+            _IMAGE,
+        ),
+        since=90,
+        word_families=_FAMILIES,
+        written="[dstMem], [tensorMap, {c0, ..}], [mbar]{, im2colInfo}{, ctaMask}{, cache_policy}; to .global: "
+        "[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
+    ),
+    Row(
+        ("cp.reduce.async.bulk.tensor",),
+        (
+            _DIM,
+            Slot("dst", ("global",), "destination", Need.ALWAYS),
+            Slot("src", ("shared::cta",), "source", Need.ALWAYS),
+            Slot("op", REDUCTIONS, "operation", Need.ALWAYS),
+            _MODE,
+            Slot("completion", ("bulk_group",), "completion mechanism", Need.ALWAYS),
+            CACHE_HINT,
+        ),
+        ("a", "b", "cache_policy?"),
+        reduce,
+        "as cp.reduce.async.bulk, at .gpu scope, and with a read of the tensor map (tensormap proxy)",
+        _PAGE + "cp.reduce.async.bulk.tensor",
+        rules=(_MODES_TO, _IMAGE),
+        since=90,
+        written="[tensorMap, {c0, ..}], [srcMem]{, cache_policy}",
+    ),
+    Row(
+        ("cp.async.bulk.prefetch",),
+        (Slot("level", ("L2",), "level", Need.ALWAYS), Slot("src", ("global",), "source", Need.ALWAYS), CACHE_HINT),
+        ("[srcMem]", "size", "cache_policy?"),
+        prefetch,
+        "none; a hint",
+        _PAGE + "cp.async.bulk.prefetch",
+        since=90,
+    ),
+    Row(
+        ("cp.async.bulk.prefetch.tensor",),
+        (
+            _DIM,
+            Slot("level", ("L2",), "level", Need.ALWAYS),
+            Slot("src", ("global",), "source", Need.ALWAYS),
+            _MODE,
+            CACHE_HINT,
+        ),
+        ("[tensorMap, tensorCoords]", "a?", "b?"),
+        prefetch_box,
+        "none; a hint",
+        _PAGE + "cp.async.bulk.prefetch.tensor",
+        rules=(_MODES_FROM, _IMAGE),
+        since=90,
+        word_families=_FAMILIES,
+        written="[tensorMap, {c0, ..}]{, im2colInfo}{, cache_policy}",
+    ),
+)

@@ -1,0 +1,215 @@
+"""Rows of the table: instructions that only compute. They make no events; registers carry values and dependencies.
+
+In: a Call. Out: one Assign. Settled here: the operation and type of each; `arith` says what it computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.isa.call import Call
+from memmodel.isa.row import (
+    BITS,
+    FLOATS,
+    INTEGERS,
+    LOGICAL,
+    SIGNED,
+    UNSIGNED,
+    Need,
+    Row,
+    Rule,
+    Slot,
+    data_type,
+    flag,
+    type_slot,
+)
+from memmodel.litmus.syntax import Group
+from memmodel.program.arith import double
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.ops import Assign, Op
+from memmodel.ptx import UNTYPED, DataType
+
+_ARITH = "Integer Arithmetic Instructions: "
+_LOGIC = "Logic and Shift Instructions: "
+_MOVE = "Data Movement and Conversion Instructions: "
+_NO_FLOATS = {
+    word: ("floating-point arithmetic is not modelled", "use an integer type") for word in ("f16", "bf16", *FLOATS)
+}
+_COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _sources(call: Call) -> tuple[Expr, ...]:
+    return tuple(call.value(operand) for operand in call.operands[1:])
+
+
+def _assign(call: Call, value: Expr) -> tuple[Op, ...]:
+    return (Assign(call.register(call.operands[0]), value),)
+
+
+def operate(call: Call) -> tuple[Op, ...]:
+    """d := head(sources), in the instruction's type."""
+    return _assign(call, Apply(call.head, _sources(call), call.type))
+
+
+def multiply(call: Call) -> tuple[Op, ...]:
+    """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
+    first, second, *rest = _sources(call)
+    mode = call.word("mode") or "lo"
+    product = Apply("mul" if mode == "lo" else f"mul.{mode}", (first, second), call.type)
+    result = double(call.type) if mode == "wide" else call.type
+    return _assign(call, Apply("add", (product, rest[0]), result) if rest else product)
+
+
+def compare(call: Call) -> tuple[Op, ...]:
+    """setp: 1 or 0."""
+    return _assign(call, Apply(call.word("cmp") or "", _sources(call), call.type))
+
+
+def select(call: Call) -> tuple[Op, ...]:
+    """selp: the first source if the predicate is true, the second otherwise."""
+    first, second = (call.value(operand) for operand in call.operands[1:3])
+    return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), call.type))
+
+
+def point(call: Call) -> tuple[Op, ...]:
+    """cvta: an address as it is, in the one address space of a test."""
+    return _assign(call, call.value(call.operands[1]))
+
+
+def move(call: Call) -> tuple[Op, ...]:
+    """mov: a register, a number, or the address of a variable; with a vector, packed or unpacked, lowest first."""
+    target, source = call.operands
+    if isinstance(source, Group):
+        return (Assign(call.register(target), _packed(call, source)),)
+    if isinstance(target, Group):
+        return _unpacked(call, target, call.value(source))
+    return _assign(call, call.value(source))
+
+
+def _element(call: Call, vector: Group) -> DataType:
+    """The type of an element: two or four share the bits of the instruction's type."""
+    count, width = len(vector.items), call.type.width
+    if vector.bracketed or count not in (2, 4) or width // count < 8 or call.type.kind != "b":
+        hint = "a vector of 2 or 4 elements fills a .b16, .b32, .b64 or .b128 register"
+        call.fail(f"{call.instruction.mnemonic} cannot move these {count} elements", vector, hint)
+    return DataType("b", width // count)
+
+
+def _packed(call: Call, vector: Group) -> Expr:
+    element, whole = _element(call, vector), call.type
+    packed: Expr = Const(0)
+    for number, item in enumerate(vector.items):
+        part = Apply("cvt", (call.value(item, element),), element)
+        moved = Apply("shl", (part, Const(number * element.width)), whole) if number else part
+        packed = Apply("or", (packed, moved), whole) if number else moved
+    return packed
+
+
+def _unpacked(call: Call, vector: Group, value: Expr) -> tuple[Op, ...]:
+    element, whole = _element(call, vector), "$whole"
+    steps: list[Op] = [Assign(whole, value)]
+    for number, item in enumerate(vector.items):
+        register = call.destination(item, sink=True)
+        if register is not None:
+            shifted = Apply("shr", (Get(whole), Const(number * element.width)), call.type)
+            steps.append(Assign(register, Apply("cvt", (shifted,), element)))
+    return tuple(steps)
+
+
+def convert(call: Call) -> tuple[Op, ...]:
+    """cvt: read as the second type, kept as the first."""
+    source = data_type(call.word("source") or "") or UNTYPED
+    value = call.value(call.operands[1], source)
+    return _assign(call, Apply("cvt", (Apply("cvt", (value,), source),), call.type))
+
+
+def _row(
+    head: str,
+    types: tuple[str, ...],
+    operands: tuple[str, ...],
+    source: str,
+    lower: Callable[[Call], tuple[Op, ...]] = operate,
+    before: tuple[Slot, ...] = (),
+    rules: tuple[Rule, ...] = (),
+) -> Row:
+    slots = (*before, Slot("type", types, "type", Need.BLOCKS, refused=_NO_FLOATS))
+    return Row((head,), slots, operands, lower, "none", source + head, rules, ordered=True)
+
+
+_THREE = ("d", "a", "b")
+_MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
+_WIDE = (
+    Rule(
+        "{head}.wide has 16-bit and 32-bit sources only",
+        "use .lo or .hi",
+        {"mode": ("wide",), "type": ("u64", "s64")},
+        at="type",
+    ),
+)
+_EQUALITY = (
+    Rule(
+        "untyped bits are only compared with .eq and .ne",
+        "use a .u or .s type",
+        {"cmp": ("lt", "le", "gt", "ge"), "type": BITS},
+        at="type",
+    ),
+)
+
+ROWS = (
+    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("add", "sub", "div", "rem", "min", "max")),
+    _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _WIDE),
+    _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _WIDE),
+    *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),
+    *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
+    _row("not", LOGICAL, ("d", "a"), _LOGIC),
+    _row("shl", LOGICAL[:3], _THREE, _LOGIC),
+    _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC),
+    _row(
+        "setp",
+        (*LOGICAL[:3], *INTEGERS),
+        ("p", "a", "b"),
+        "Comparison and Selection Instructions: ",
+        compare,
+        (Slot("cmp", _COMPARE, "comparison", Need.ALWAYS),),
+        _EQUALITY,
+    ),
+    _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
+    Row(
+        ("mov",),
+        (Slot("type", (*LOGICAL, "b128", *INTEGERS), "type", Need.BLOCKS, refused=_NO_FLOATS),),
+        ("d", "a"),
+        move,
+        "none",
+        _MOVE + "mov",
+        ordered=True,
+        needs={"b128": 70},
+    ),
+    Row(
+        ("cvt",),
+        (type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
+        ("d", "a"),
+        convert,
+        "none",
+        _MOVE + "cvt",
+        ordered=True,
+    ),
+    Row(
+        ("cvta",),
+        (
+            flag("to"),
+            Slot(
+                "space",
+                ("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"),
+                "state space",
+                Need.BLOCKS,
+            ),
+            type_slot(("u64",), refused={"u32": ("PTX has no 32-bit code any more", "write .u64")}),
+        ),
+        ("d", "a"),
+        point,
+        "none",
+        _MOVE + "cvta",
+        ordered=True,
+        needs={"shared::cluster": 90},
+    ),
+)

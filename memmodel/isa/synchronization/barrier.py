@@ -1,0 +1,198 @@
+"""Rows of the table: barriers of a CTA, a warp, a cluster.
+
+In: a Call. Out: the arrive half, the wait half, and for .red the reduction. Settled here: which resource, how many
+threads. The litmus reader gives every CTA barrier three operands: its number, the resource (only the column layout has
+one) and the thread count, `_` for what is left out.
+
+A litmus thread is a whole warp unless the test puts several into one, so a PTX thread count, which is a multiple of the
+warp size, is counted in warps here. In the column layout a count is a number of litmus threads, as in published files.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.isa.call import Call
+from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.litmus.syntax import Imm, Operand
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf
+from memmodel.ptx import DataType, Scope, Sem
+
+WARP_SIZE = 32
+FULL_MASK = 0xFFFFFFFF
+RESOURCES = 16
+
+HOWEVER_MANY = Const(-1)
+"""The column layout's resources are named by those who use them: without a count, whoever arrives meets."""
+
+_U32 = DataType("u", 32)
+_PAGE = "Parallel Synchronization and Communication Instructions: "
+
+
+def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = False) -> tuple[Op, ...]:
+    """The halves of a CTA barrier whose number stands at operand `first`."""
+    number, resource, count = call.operands[first], call.optional(first + 1), call.optional(first + 2)
+    key = (call.integer(number), call.integer(resource) if resource else Const(0))
+    if not call.columns and isinstance(number, Imm) and not 0 <= number.value < RESOURCES:
+        call.fail(f"a CTA has barriers 0 to {RESOURCES - 1}, not {number.value}", number)
+    if not call.columns and resource is not None:
+        call.fail("a barrier of PTX is a number alone", resource, "the column layout has resources; number them here")
+    threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
+    if threads is None and halves == (Half.ARRIVE,) and not call.columns:
+        call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
+    return tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
+
+
+def _threads(call: Call, count: Operand) -> Expr:
+    threads = call.integer(count)
+    if call.columns:
+        return threads
+    if not isinstance(count, Imm):
+        return Apply("div", (threads, Const(WARP_SIZE)), _U32)
+    if count.value < 0 or count.value % WARP_SIZE or (count.value == 0 and call.head.endswith("arrive")):
+        hint = f"{WARP_SIZE} for each warp that takes part; a litmus thread is a warp of its own"
+        call.fail(f"the thread count of {call.head} is a multiple of {WARP_SIZE}, not {count.value}", count, hint)
+    return Const(count.value // WARP_SIZE)
+
+
+def sync(call: Call) -> tuple[Op, ...]:
+    """bar.sync: arrive, then wait for the generation to be complete."""
+    return _named(call, 0, (Half.ARRIVE, Half.WAIT))
+
+
+def arrive(call: Call) -> tuple[Op, ...]:
+    """bar.arrive: arrive, and go on."""
+    return _named(call, 0, (Half.ARRIVE,))
+
+
+def reduce(call: Call) -> tuple[Op, ...]:
+    """bar.red: as bar.sync, then the combined predicate of all threads."""
+    steps = _named(call, 1, (Half.ARRIVE, Half.WAIT), reduces=True)
+    value = call.predicate(call.operands[-1])
+    return (*steps, Combine(call.register(call.operands[0]), call.word("op") or "", value))
+
+
+def warp(call: Call) -> tuple[Op, ...]:
+    """bar.warp.sync: equal masks meet. A constant mask that is not full says how many lanes take part."""
+    operand = call.operands[0]
+    given = call.integer(operand)
+    mask: Expr = Const(given.value & FULL_MASK) if isinstance(given, Const) else given
+    count: Expr | None = None
+    if isinstance(given, Const) and isinstance(mask, Const):
+        if not -1 <= given.value <= FULL_MASK or not mask.value:
+            call.fail(
+                "a member mask is a 32-bit number with a bit for each lane that takes part", operand, "write 0xffffffff"
+            )
+        count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
+    steps: list[Op] = []
+    lane = _lane(call)
+    if lane is not None:
+        outside = Apply("eq", (Apply("and", (mask, Const(1 << lane)), _U32), Const(0)), _U32)
+        steps.append(
+            UndefinedIf("a thread executes bar.warp.sync with a mask that does not have its own lane", outside)
+        )
+    halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
+    return (*steps, *(AtBarrier(half, (mask,), count) for half in halves))
+
+
+def _lane(call: Call) -> int | None:
+    """The lane of a thread that shares its warp with others, in the order of the file; None if it is a whole warp."""
+    warp = (call.place.cta_id, call.place.warp)
+    members = [t.name for t in call.context.test.threads if (t.place.cta_id, t.place.warp) == warp]
+    return members.index(call.context.thread.name) if call.place.warp is not None and len(members) > 1 else None
+
+
+def cluster_arrive(call: Call) -> tuple[Op, ...]:
+    """barrier.cluster.arrive: releases unless .relaxed."""
+    return (_cluster(Half.ARRIVE, Sem.RELAXED if call.word("sem") == "relaxed" else Sem.RELEASE),)
+
+
+def cluster_wait(call: Call) -> tuple[Op, ...]:
+    """barrier.cluster.wait: acquires."""
+    return (_cluster(Half.WAIT, Sem.ACQUIRE),)
+
+
+def _cluster(half: Half, sem: Sem) -> AtBarrier:
+    return AtBarrier(Barrier(half, Domain.CLUSTER, sem, Scope.CLUSTER), (Const(0),), None)
+
+
+def _cta_rows(word: str, slots: tuple[Slot, ...], since: int) -> tuple[Row, ...]:
+    def heads(action: str) -> tuple[str, str]:
+        return f"{word}.{action}", f"{word}.cta.{action}"
+
+    page, operands = _PAGE + "bar, barrier", ("a", "resource", "b")
+    return (
+        Row(heads("sync"), slots, operands, sync, "an arrive and a wait", page, since=since, written="a{, b}"),
+        Row(heads("arrive"), slots, operands, arrive, "an arrive", page, since=since, written="a, b"),
+        Row(
+            heads("red"),
+            (Slot("op", ("popc", "and", "or"), "reduction", Need.ALWAYS), *slots, type_slot(("u32", "pred"))),
+            ("d", *operands, "c"),
+            reduce,
+            "an arrive and a wait; d combines c over the threads of the generation",
+            page,
+            rules=(
+                Rule("{head}.popc gives a .u32", "write .u32", {"op": ("popc",), "type": ("pred",)}, at="type"),
+                Rule("{head}.{op} gives a .pred", "write .pred", {"op": ("and", "or"), "type": ("u32",)}, at="type"),
+            ),
+            since=since,
+            written="d, a{, b}, {!}c",
+        ),
+    )
+
+
+_CLUSTER_ONLY = {
+    word: ("a cluster barrier has .cluster scope by itself", "drop it") for word in ("cta", "cluster", "gpu", "sys")
+}
+
+ROWS = (
+    *_cta_rows("bar", (), 20),
+    *_cta_rows("barrier", (flag("aligned"),), 30),
+    Row(
+        heads=("bar.warp.sync",),
+        slots=(),
+        operands=("membermask",),
+        lower=warp,
+        events="an arrive and a wait that order memory among the lanes of the mask",
+        source=_PAGE + "bar.warp.sync",
+        since=30,
+    ),
+    Row(
+        heads=("barrier.cluster.arrive",),
+        slots=(
+            Slot(
+                "sem",
+                ("release", "relaxed"),
+                "memory semantics",
+                refused={"acquire": ("an arrive cannot acquire", "barrier.cluster.wait acquires"), **_CLUSTER_ONLY},
+            ),
+            flag("aligned"),
+        ),
+        operands=(),
+        lower=cluster_arrive,
+        events="an arrive, which releases unless .relaxed",
+        source=_PAGE + "barrier.cluster",
+        since=90,
+    ),
+    Row(
+        heads=("barrier.cluster.wait",),
+        slots=(
+            Slot(
+                "sem",
+                ("acquire",),
+                "memory semantics",
+                refused={
+                    "release": ("a wait cannot release", "barrier.cluster.arrive releases"),
+                    "relaxed": ("barrier.cluster.wait always acquires", "drop .relaxed"),
+                    **_CLUSTER_ONLY,
+                },
+            ),
+            flag("aligned"),
+        ),
+        operands=(),
+        lower=cluster_wait,
+        events="a wait for every thread of the cluster, which acquires",
+        source=_PAGE + "barrier.cluster",
+        since=90,
+    ),
+)

@@ -1,0 +1,137 @@
+"""Rows of the table: memory fences and bi-directional proxy fences.
+
+In: a Call. Out: one event. Settled here: their labels; a proxy fence takes effect in its thread and so has no scope.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Covers, Fence, ProxyFence
+from memmodel.isa.call import Call
+from memmodel.isa.row import SCOPES, Need, Row, Rule, Slot, scope_slot
+from memmodel.program.ops import Emit, Op
+from memmodel.ptx import Proxy, Scope, Sem
+
+SEMANTICS = {"sc": Sem.SC, "acq_rel": Sem.ACQ_REL, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
+LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}
+PROXIES = {"alias": None, "surface": Proxy.SURFACE, "texture": Proxy.TEXTURE, "constant": Proxy.CONSTANT}
+
+RESTRICTED = {
+    "sync_restrict::shared::cta": Covers.OWN_SHARED,
+    "sync_restrict::shared::cluster": Covers.SHARED,
+}
+RESTRICT = Slot("restrict", tuple(RESTRICTED), "restriction")
+RESTRICTIONS = (
+    Rule(
+        ".sync_restrict::shared::cta goes with .release",
+        "write {head}.release.sync_restrict::shared::cta.cluster",
+        {"restrict": ("sync_restrict::shared::cta",), "sem": ("acquire", "acq_rel", "sc")},
+        at="restrict",
+    ),
+    Rule(
+        ".sync_restrict::shared::cluster goes with .acquire",
+        "write {head}.acquire.sync_restrict::shared::cluster.cluster",
+        {"restrict": ("sync_restrict::shared::cluster",), "sem": ("release", "acq_rel", "sc")},
+        at="restrict",
+    ),
+    Rule(
+        "a fence with .{restrict} names its semantics",
+        "write .release with .sync_restrict::shared::cta, .acquire with .sync_restrict::shared::cluster",
+        {"restrict": ()},
+        ("sem",),
+        at="restrict",
+    ),
+    Rule(
+        "a fence with .{restrict} has .cluster scope",
+        "write .cluster",
+        {"restrict": (), "scope": ("cta", "gpu", "sys")},
+        at="scope",
+    ),
+)
+
+_PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
+_WEAKER = "a fence is at least one of .acquire and .release"
+
+
+def fence(call: Call) -> tuple[Op, ...]:
+    """fence: .acq_rel unless another semantics is named; .sync_restrict narrows it to shared memory."""
+    restrict = call.word("restrict")
+    covers = RESTRICTED[restrict] if restrict else None
+    return (Emit(Fence(SEMANTICS[call.word("sem") or "acq_rel"], call.scope or Scope.SYS, covers)),)
+
+
+def membar(call: Call) -> tuple[Op, ...]:
+    """membar: fence.sc at the scope its level stands for."""
+    return (Emit(Fence(Sem.SC, SCOPES[LEVELS[call.word("level") or "sys"]])),)
+
+
+def proxy_fence(call: Call) -> tuple[Op, ...]:
+    """fence.proxy: neither scope nor semantics, and not of the generic proxy alone."""
+    return (Emit(ProxyFence(PROXIES[call.word("proxy") or "alias"])),)
+
+
+ROWS = (
+    Row(
+        heads=("fence",),
+        slots=(
+            Slot(
+                "sem",
+                tuple(SEMANTICS),
+                "memory semantics",
+                refused={"relaxed": (_WEAKER, "write fence.acq_rel"), "weak": (_WEAKER, "write fence.acq_rel")},
+            ),
+            RESTRICT,
+            scope_slot(Need.ALWAYS),
+        ),
+        operands=(),
+        lower=fence,
+        events="a fence; .acq_rel if no semantics is written; .sc is also .acq_rel; .sync_restrict::shared::cta is "
+        "about shared memory of the own CTA, .sync_restrict::shared::cluster about shared memory anywhere",
+        rules=RESTRICTIONS,
+        source=_PAGE,
+        since=70,
+        needs={"cluster": 90, "acquire": 90, "release": 90, **dict.fromkeys(RESTRICTED, 90)},
+    ),
+    Row(
+        heads=("membar",),
+        slots=(
+            Slot(
+                "level",
+                tuple(LEVELS),
+                "level",
+                Need.ALWAYS,
+                refused={
+                    "gpu": ("the levels of membar are .cta, .gl and .sys", "write membar.gl or fence.sc.gpu"),
+                    "cluster": ("the levels of membar are .cta, .gl and .sys", "write fence.sc.cluster"),
+                },
+            ),
+        ),
+        operands=(),
+        lower=membar,
+        events="the same as fence.sc at scope .cta, .gpu (for .gl) or .sys",
+        source=_PAGE,
+    ),
+    Row(
+        heads=("fence.proxy", "membar.proxy"),
+        slots=(
+            Slot(
+                "proxy",
+                tuple(PROXIES),
+                "proxy",
+                Need.ALWAYS,
+                refused={
+                    "generic": ("a proxy fence names the other proxy; the generic one is understood", "write .alias"),
+                    **dict.fromkeys(
+                        ("generic::fabric", "fabric::generic", "fabric::fabric"),
+                        ("the fabric proxy is not modelled", "no instruction of the table accesses memory through it"),
+                    ),
+                },
+                columns=("surface", "texture", "constant"),
+            ),
+        ),
+        operands=(),
+        lower=proxy_fence,
+        events="a proxy fence between the generic proxy and the one named; it takes no scope",
+        source=_PAGE,
+        since=70,
+    ),
+)

@@ -1,0 +1,124 @@
+"""Rows of the table: proxy fences of the async and tensormap proxies, and fence.mbarrier_init.
+
+In: a Call. Out: one event. Settled here: what each fence is about (`covers`). A uni-directional proxy fence orders
+generic accesses before those of the other proxy, its release half on one side and its acquire half on the other.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Covers, Fence, ProxyFence
+from memmodel.isa.call import Call
+from memmodel.isa.place import memory_base
+from memmodel.isa.row import Need, Row, Slot, scope_slot
+from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
+from memmodel.litmus.syntax import Imm, Operand
+from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.ops import Emit, Op
+from memmodel.ptx import Proxy, Scope, Sem
+
+SPACES = {"global": Covers.GLOBAL, "shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED}
+
+_PAGE = "Parallel Synchronization and Communication Instructions: membar / fence"
+
+
+def proxy_async(call: Call) -> tuple[Op, ...]:
+    """fence.proxy.async: both ways between the generic and the async proxy, in one state space or all."""
+    space = call.word("space")
+    return (Emit(ProxyFence(Proxy.ASYNC, covers=SPACES[space] if space else None)),)
+
+
+def tensormap(call: Call) -> tuple[Op, ...]:
+    """fence.proxy.tensormap::generic: the acquire half is about the tensor map at its operand."""
+    half = SEMANTICS[call.word("sem") or ""]
+    if half is Sem.ACQUIRE:
+        if len(call.operands) != 2:
+            call.fail(f"{call.head}.acquire takes [addr], size; {len(call.operands)} operands are given")
+        size_128(call, call.operands[1])
+        label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
+        return (Emit(label, memory_base(call, call.operands[0])[0], TENSORMAP_BYTES),)
+    if call.operands:
+        call.fail(
+            f"{call.head}.release takes no operands", call.operands[0], "drop them; the acquire half names the map"
+        )
+    return (Emit(ProxyFence(Proxy.TENSORMAP, half, call.scope)),)
+
+
+def size_128(call: Call, operand: Operand) -> None:
+    """A tensor map is 128 bytes, which is the only size that the instructions about it take."""
+    if not isinstance(operand, Imm) or operand.value != TENSORMAP_BYTES:
+        call.fail(f"{call.head} takes the size {TENSORMAP_BYTES} only", operand, f"write {TENSORMAP_BYTES}")
+
+
+def restricted(call: Call) -> tuple[Op, ...]:
+    """fence.proxy.async::generic: one half, about shared memory."""
+    covers = RESTRICTED[call.word("restrict") or ""]
+    half = SEMANTICS[call.word("sem") or ""]
+    return (Emit(ProxyFence(Proxy.ASYNC, half, call.scope, covers, restricted=True)),)
+
+
+def mbarrier_init(call: Call) -> tuple[Op, ...]:
+    """fence.mbarrier_init: releases the thread's own earlier mbarrier.init, and nothing else."""
+    return (Emit(Fence(Sem.RELEASE, Scope.CLUSTER, Covers.INIT)),)
+
+
+_HALF = Slot("sem", ("acquire", "release"), "memory semantics", Need.ALWAYS)
+
+ROWS = (
+    Row(
+        ("fence.proxy.async",),
+        (
+            Slot(
+                "space",
+                tuple(SPACES),
+                "state space",
+                refused={"shared": ("{head} has no plain .shared", "write .shared::cta or .shared::cluster")},
+            ),
+        ),
+        (),
+        proxy_async,
+        "a proxy fence between the generic and the async proxy, for one state space or for all; it takes no scope",
+        _PAGE,
+        since=90,
+    ),
+    Row(
+        ("membar.proxy.async",),
+        (),
+        (),
+        proxy_async,
+        "the same as fence.proxy.async without a state space",
+        _PAGE,
+        since=90,
+    ),
+    Row(
+        ("fence.proxy.tensormap::generic",),
+        (_HALF, scope_slot(Need.ALWAYS)),
+        ("[addr]?", "size?"),
+        tensormap,
+        "one half of a proxy fence from the generic to the tensormap proxy; .acquire is about 128 bytes at its address",
+        _PAGE,
+        since=90,
+        written="{[addr], 128}",
+    ),
+    Row(
+        ("fence.proxy.async::generic",),
+        (_HALF, Slot("restrict", RESTRICT.words, RESTRICT.what, Need.ALWAYS), scope_slot(Need.ALWAYS)),
+        (),
+        restricted,
+        "one half of a proxy fence from the generic to the async proxy, about shared memory as with fence",
+        _PAGE,
+        rules=(*RESTRICTIONS[:2], RESTRICTIONS[3]),
+        since=90,
+    ),
+    Row(
+        ("fence.mbarrier_init",),
+        (
+            Slot("sem", ("release",), "memory semantics", Need.ALWAYS),
+            Slot("scope", ("cluster",), "scope", Need.ALWAYS),
+        ),
+        (),
+        mbarrier_init,
+        "a release fence about the mbarrier.init of its own thread before it",
+        _PAGE,
+        since=90,
+    ),
+)

@@ -1,0 +1,313 @@
+"""Rows of the table: operations of a thread on an mbarrier object.
+
+In: a Call. Out: one OnObject step. Settled here: default semantics and scope (.release or .acquire, .cta), what may be
+done to an object of another CTA, and which counts are possible. The time hint of try_wait has no effect; the report of
+a .layout::v1 object is always zero, as nothing that a test can do reports.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Action, Mbarrier
+from memmodel.isa.call import Call
+from memmodel.isa.place import count_operand, mbarrier
+from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.objects import MAX_ARRIVALS
+from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Reg, Sym
+from memmodel.program.expressions import Const, Expr, Get
+from memmodel.program.ops import Assign, OnObject, Op
+from memmodel.program.regions import Object
+from memmodel.ptx import Scope, Sem, Window
+
+MAX_V1 = (1 << 9) - 1
+SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}
+
+_PAGE = "Parallel Synchronization and Communication Instructions: "
+
+
+def label(call: Call, action: Action, default: str) -> Mbarrier:
+    """An operation on an mbarrier object: its semantics and scope, .cta unless written."""
+    sem = SEMANTICS[call.word("sem") or default]
+    return Mbarrier(action, sem, call.scope or Scope.CTA, unscoped=call.scope is None)
+
+
+def own(call: Call, operand: Operand) -> Object:
+    """An object of the executing CTA; the generic address of another one is outside the window ("mbarrier.init")."""
+    return mbarrier(call, operand, Window.SHARED_CTA)
+
+
+def anywhere(call: Call, operand: Operand) -> Object:
+    """An object of the executing CTA, or of another of its cluster unless .shared::cta is written."""
+    space = call.word("space")
+    return mbarrier(call, operand, Window.SHARED_CTA if space in ("shared", "shared::cta") else Window.SHARED_CLUSTER)
+
+
+def init(call: Call) -> tuple[Op, ...]:
+    """mbarrier.init: phase 0 with that many arrivals."""
+    most = MAX_V1 if call.word("layout") == "layout::v1" else MAX_ARRIVALS
+    count = count_operand(call, call.operands[1], 1, most, "the count of mbarrier.init")
+    return (OnObject(Mbarrier(Action.INIT), own(call, call.operands[0]), count=count),)
+
+
+def inval(call: Call) -> tuple[Op, ...]:
+    """mbarrier.inval: the object is none any more."""
+    return (OnObject(Mbarrier(Action.INVAL), own(call, call.operands[0])),)
+
+
+def transactions(call: Call) -> tuple[Op, ...]:
+    """mbarrier.expect_tx and complete_tx."""
+    count = count_operand(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
+    action = Action.EXPECT_TX if call.head.endswith("expect_tx") else Action.COMPLETE_TX
+    return (OnObject(label(call, action, "relaxed"), anywhere(call, call.operands[0]), bytes=count),)
+
+
+def arrive(call: Call) -> tuple[Op, ...]:
+    """mbarrier.arrive and arrive_drop, with or without expect_tx."""
+    expecting = call.word("expect_tx") is not None
+    target, where = call.operands[:2]
+    extra = call.optional(2)
+    state = call.destination(target, sink=True)
+    region = anywhere(call, where)
+    _check_result(call, target, where)
+    count: Expr = Const(1)
+    expected: Expr | None = None
+    if expecting:
+        if extra is None:
+            call.fail(f"{call.head}.expect_tx needs a transaction count", hint="add the number of bytes")
+        expected = count_operand(call, extra, 0, MAX_ARRIVALS, "a transaction count")
+    elif extra is not None:
+        count = count_operand(call, extra, 1, MAX_ARRIVALS, "the count of an arrive")
+    elif call.word("noComplete") is not None:
+        call.fail(f"{call.head}.noComplete needs a count", hint="add the number of arrivals")
+    pending = f"{state}#pending" if state is not None and _asked(call, state) else None
+    step = OnObject(
+        label(call, Action.ARRIVE, "release"),
+        region,
+        count,
+        expected,
+        call.head.endswith("drop"),
+        state,
+        pending=pending,
+        no_complete=call.word("noComplete") is not None,
+    )
+    return (step,)
+
+
+def _check_result(call: Call, target: Operand, where: Operand) -> None:
+    """The phase of an object in another CTA cannot be returned ("mbarrier support with shared memory")."""
+    if isinstance(target, Blank):
+        return
+    if call.word("space") == "shared::cluster":
+        call.fail(f"{call.head} on .shared::cluster returns nothing", target, "write _ as destination")
+    base = where.base if isinstance(where, Mem) else None
+    if isinstance(base, Sym) and base.cta not in (None, call.place.cta):
+        call.fail(f"{call.head} returns nothing from another CTA's mbarrier", target, "write _ as destination")
+
+
+def _asked(call: Call, state: str) -> bool:
+    """Does the thread ask for the pending count of that state?"""
+    return any(
+        item.mnemonic.startswith("mbarrier.pending_count") and item.operands[1:] and _named(item.operands[1], state)
+        for item in instructions(call.context.thread)
+    )
+
+
+def _named(operand: Operand, name: str) -> bool:
+    return isinstance(operand, Reg) and operand.name == name
+
+
+def test(call: Call) -> tuple[Op, ...]:
+    """mbarrier.test_wait and try_wait, by state or by parity."""
+    operands = list(call.operands)
+    result: list[Op] = []
+    first = operands.pop(0)
+    if isinstance(first, Pair):
+        if call.word("phase_type") != "phase_type::primary":
+            hint = f"write {call.head}.phase_type::primary, or the first register alone"
+            call.fail("a report predicate needs .phase_type::primary", first, hint)
+        report = call.destination(first.second, sink=True)
+        result += [] if report is None else [Assign(report, Const(0))]
+        first = first.first
+    most = 3 if call.head.endswith("try_wait") else 2
+    if not 2 <= len(operands) <= most:
+        what = "phaseParity" if call.word("parity") else "state"
+        hint = "{, timeHint}" if most == 3 else ""
+        call.fail(f"{call.head} takes waitComplete, [addr], {what}{hint}; {len(call.operands)} operands are given")
+    done = call.register(first)
+    region = own(call, operands[0])
+    phase = operands[1]
+    if len(operands) == 3:
+        call.integer(operands[2])
+    made = label(call, Action.TEST, "acquire")
+    if call.word("parity") is None:
+        if isinstance(phase, Imm):
+            call.fail(
+                f"{call.head} takes the state that an arrive returned, and this is the number {phase.value}",
+                phase,
+                f"write {call.head}.parity for a phase parity",
+            )
+        return (OnObject(made, region, register=done, state=call.value(phase)), *result)
+    parity = count_operand(call, phase, 0, 1, "a phase parity")
+    return (OnObject(made, region, register=done, parity=parity), *result)
+
+
+def pending_count(call: Call) -> tuple[Op, ...]:
+    """mbarrier.pending_count: what the arrive that made the state saw."""
+    state = call.register(call.operands[1])
+    return (Assign(call.register(call.operands[0]), Get(f"{state}#pending")),)
+
+
+OWN = Slot(
+    "space",
+    ("shared", "shared::cta"),
+    "state space",
+    refused={
+        "shared::cluster": (
+            "{head} works on mbarrier objects of the executing CTA only",
+            "write .shared::cta; arrive, expect_tx and complete_tx may be remote",
+        ),
+        "global": ("an mbarrier object is in shared memory", "write .shared::cta"),
+    },
+)
+ANY = Slot(
+    "space",
+    ("shared", "shared::cta", "shared::cluster"),
+    "state space",
+    refused={"global": ("an mbarrier object is in shared memory", "write .shared::cta")},
+)
+B64 = type_slot(("b64",))
+TOO_WIDE = {
+    word: ("an mbarrier operation has .cta or .cluster scope", "write .cluster, the widest scope of an mbarrier")
+    for word in ("gpu", "sys")
+}
+SCOPE = Slot("scope", ("cta", "cluster"), "scope", refused=TOO_WIDE)
+TOGETHER = (
+    Rule("{head}.{sem} needs a scope", "write .{sem}.cta or .{sem}.cluster", {"sem": ()}, ("scope",)),
+    Rule(
+        "{head} with a scope names its semantics",
+        "write .{scope} behind .release, .acquire or .relaxed, or drop it",
+        {"scope": ()},
+        ("sem",),
+        at="scope",
+    ),
+)
+NEEDS = {"cluster": 90, "shared::cluster": 90, "relaxed": 90, "expect_tx": 90, "layout::v0": 90, "layout::v1": 90}
+NEEDS |= {"phase_type::primary": 90, "phase_type::conditional": 90}
+_ARRIVE_SEM = Slot(
+    "sem",
+    ("release", "relaxed"),
+    "memory semantics",
+    refused={"acquire": ("an arrive cannot acquire", "the wait acquires: mbarrier.try_wait.acquire")},
+)
+_WAIT_SEM = Slot(
+    "sem",
+    ("acquire", "relaxed"),
+    "memory semantics",
+    refused={"release": ("a wait cannot release", "the arrive releases: mbarrier.arrive.release")},
+)
+_TX_SEM = Slot(
+    "sem",
+    ("relaxed",),
+    "memory semantics",
+    refused={
+        "release": ("{head} is always relaxed", "mbarrier.arrive.expect_tx releases"),
+        "acquire": ("{head} is always relaxed", "write .relaxed or nothing"),
+    },
+)
+_PHASE = Slot("phase_type", ("phase_type::primary", "phase_type::conditional"), "phase")
+
+ROWS = (
+    Row(
+        ("mbarrier.init",),
+        (Slot("layout", ("layout::v0", "layout::v1"), "layout"), OWN, B64),
+        ("[addr]", "count"),
+        init,
+        "an operation on the object that starts it at phase 0",
+        _PAGE + "mbarrier.init",
+        since=80,
+        needs=NEEDS,
+    ),
+    Row(
+        ("mbarrier.inval",),
+        (OWN, B64),
+        ("[addr]",),
+        inval,
+        "an operation on the object that ends it",
+        _PAGE + "mbarrier.inval",
+        since=80,
+    ),
+    Row(
+        ("mbarrier.expect_tx", "mbarrier.complete_tx"),
+        (_TX_SEM, SCOPE, ANY, B64),
+        ("[addr]", "txCount"),
+        transactions,
+        "a relaxed operation on the object that raises or lowers its transaction count",
+        _PAGE + "mbarrier.expect_tx, mbarrier.complete_tx",
+        rules=TOGETHER,
+        since=90,
+    ),
+    Row(
+        ("mbarrier.arrive", "mbarrier.arrive_drop"),
+        (flag("expect_tx"), flag("noComplete"), _ARRIVE_SEM, SCOPE, ANY, B64),
+        ("state", "[addr]", "count?"),
+        arrive,
+        "an arrive, which releases at .cta scope by default; .expect_tx raises the transaction count first",
+        _PAGE + "mbarrier.arrive, mbarrier.arrive_drop",
+        rules=(
+            *TOGETHER,
+            Rule(
+                "{head}.noComplete is .release.cta",
+                "drop .noComplete, or write .release.cta",
+                {"noComplete": (), "sem": ("relaxed",)},
+                at="sem",
+            ),
+            Rule(
+                "{head}.noComplete is .release.cta",
+                "drop .noComplete, or write .release.cta",
+                {"noComplete": (), "scope": ("cluster",)},
+                at="scope",
+            ),
+            Rule(
+                "{head}.noComplete and .expect_tx exclude each other",
+                "drop .noComplete",
+                {"noComplete": (), "expect_tx": ()},
+                at="noComplete",
+            ),
+        ),
+        since=80,
+        needs=NEEDS,
+        later=(Later(90, "a count without `.noComplete`", lacks=("noComplete",), operands=2),),
+        written="state, [addr]{, count}; with .expect_tx: state, [addr], txCount",
+    ),
+    Row(
+        ("mbarrier.test_wait", "mbarrier.try_wait"),
+        (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
+        ("waitComplete", "[addr]", "phase", "timeHint?"),
+        test,
+        "a test of the object, which acquires at .cta scope unless it says otherwise if it returns true",
+        _PAGE + "mbarrier.test_wait / mbarrier.try_wait",
+        rules=(
+            *TOGETHER,
+            Rule(
+                "{head}.{phase_type} needs .parity",
+                "write {head}.parity.{phase_type}",
+                {"phase_type": ("phase_type::conditional",)},
+                ("parity",),
+                at="phase_type",
+            ),
+        ),
+        since=80,
+        needs=NEEDS,
+        head_needs={"mbarrier.try_wait": 90},
+        written="waitComplete{|reportPredicate}, [addr], state or phaseParity{, timeHint}",
+    ),
+    Row(
+        ("mbarrier.pending_count",),
+        (B64,),
+        ("count", "state"),
+        pending_count,
+        "none; the arrivals that were pending before the arrive that made the state",
+        _PAGE + "mbarrier.pending_count",
+        since=80,
+    ),
+)

@@ -1,0 +1,63 @@
+"""Expressions of lowered tests: integers, registers, addresses and pure operations on them.
+
+In: nothing. Out: `Expr`. Registers are strings; names that begin with `$` are temporaries of one instruction, and names
+with a `#` are notes that an instruction leaves for later ones. Values are Python integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel.ptx import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """The value of a register; 0 if nothing was ever assigned to it."""
+
+    register: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOf:
+    """The address of a variable as seen by the executing thread; `cta` picks another CTA's instance."""
+
+    name: str
+    offset: int = 0
+    cta: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A pure operation of `program.arith` on integers, its result reduced to `type`."""
+
+    op: str
+    args: tuple[Expr, ...]
+    type: DataType
+
+
+Expr = Const | Get | AddressOf | Apply
+
+
+def registers_of(expr: Expr) -> frozenset[str]:
+    """The registers that an expression reads."""
+    if isinstance(expr, Get):
+        return frozenset((expr.register,))
+    if isinstance(expr, Apply):
+        return frozenset().union(*(registers_of(arg) for arg in expr.args))
+    return frozenset()
+
+
+def leaves_of(expr: Expr) -> Iterator[Const | Get | AddressOf]:
+    """The constants, registers and names in an expression."""
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from leaves_of(arg)
+    else:
+        yield expr

@@ -1,0 +1,122 @@
+"""Regions: which bytes an access touches, as expressions; `program.resolve` gives them numbers.
+
+In: nothing. Out: `Region` and its kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.program.expressions import Expr
+from memmodel.ptx import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """`count` scalars of `size` bytes, one after the other, aligned as a whole; size None: a declared element."""
+
+    address: Expr
+    window: Window
+    size: int | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`size` bytes, aligned to `align`. `scalar`: bytes of the operations that it consists of, None if it names none.
+
+    `multiple`: what `size` has to be a multiple of. `skip_left`, `skip_right`: bytes at either end that are not
+    accessed, and `filler` what stands for them. `mask`: of every 16 bytes, those whose bit is 1 are accessed.
+    `kept`: bytes from the beginning that are accessed, the others read as zero.
+    """
+
+    address: Expr
+    window: Window
+    size: Expr
+    align: int = 16
+    scalar: int | None = None
+    multiple: int = 16
+    skip_left: Expr | None = None
+    skip_right: Expr | None = None
+    mask: Expr | None = None
+    kept: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The box of a tensor map (the number `map`) at some coordinates; outside the tensor are zeros, or nothing.
+
+    `scalars`: the access consists of operations on elements of the tensor.
+    """
+
+    map: Expr
+    coordinates: tuple[Expr, ...]
+    reads: bool
+    scalars: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTile:
+    """The bytes in shared memory that a box of a tensor map is copied to or from."""
+
+    address: Expr
+    window: Window
+    map: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix operand in shared memory: `most` bytes by its shape, or up to the next matrix or the variable's end."""
+
+    address: Expr
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """`count` columns of tensor memory in the CTA of that rank (None: the executing one)."""
+
+    address: Expr
+    count: int
+    cta: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A matrix in tensor memory: up to the next one, or the variable's end; `most` columns by its shape."""
+
+    address: Expr
+    most: int | None
+    cta: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """The 8 bytes of an mbarrier object."""
+
+    address: Expr
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapAt:
+    """The 128 bytes of a tensor map."""
+
+    address: Expr
+    window: Window
+
+
+Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt
+
+
+def region_exprs(region: Region) -> tuple[Expr, ...]:
+    """The expressions that a region depends on, in the order in which `program.resolve.resolve` takes their values."""
+    match region:
+        case Chunk(address, _, size, _, _, _, left, right, mask, kept):
+            return tuple(one for one in (address, size, left, right, mask, kept) if one is not None)
+        case Box(map_, coordinates):
+            return (map_, *coordinates)
+        case BoxTile(address, _, map_):
+            return (address, map_)
+        case _:
+            return (region.address,)

@@ -1,0 +1,103 @@
+"""What a step reads and assigns: the expressions and registers in it.
+
+In: an op or a step. Out: expressions and register names. Temporaries of one instruction (`$…`) never outlive it.
+"""
+
+from __future__ import annotations
+
+from memmodel.program.expressions import Expr, registers_of
+from memmodel.program.lowered import Step
+from memmodel.program.ops import (
+    Assign,
+    AsyncRead,
+    AsyncWrite,
+    AtBarrier,
+    Combine,
+    Emit,
+    IssueAsync,
+    Jump,
+    OnObject,
+    Op,
+    Part,
+    Read,
+    Respond,
+    Scatter,
+    SignalPart,
+    UndefinedIf,
+    Unmodelled,
+    WaitForGroups,
+    Write,
+)
+from memmodel.program.regions import region_exprs
+
+
+def expressions(op: Op) -> tuple[Expr, ...]:
+    """The expressions that a step evaluates, those of its regions included."""
+    found: tuple[Expr | None, ...] = ()
+    match op:
+        case Assign(_, value) | Combine(_, _, value):
+            found = (value,)
+        case UndefinedIf(_, when) | Unmodelled(_, when) | Jump(_, when):
+            found = (when,)
+        case Read(_, region):
+            found = region_exprs(region)
+        case Write(values, region, _, when):
+            found = (*values, *region_exprs(region), when)
+        case Emit(_, address):
+            found = (address,)
+        case AtBarrier(_, key, count):
+            found = (*key, count)
+        case WaitForGroups(_, _, pending):
+            found = (pending,)
+        case OnObject():
+            found = (*region_exprs(op.region), op.count, op.bytes, op.parity, op.state)
+        case IssueAsync(_, parts):
+            found = tuple(expr for part in parts for expr in part_expressions(part))
+        case _:
+            pass
+    return tuple(one for one in found if one is not None)
+
+
+def part_expressions(part: Part) -> tuple[Expr, ...]:
+    """The expressions of one part of an asynchronous instruction."""
+    found: tuple[Expr | None, ...]
+    match part:
+        case Respond(_, regions):
+            found = tuple(expr for region in regions for expr in region_exprs(region))
+        case Scatter(when=when):
+            found = (*region_exprs(part.region), when)
+        case AsyncWrite(_, region, values, adds_if=condition):
+            found = (*region_exprs(region), *values, condition)
+        case SignalPart(_, region, size, when=when):
+            found = (*region_exprs(region), size, when)
+        case _:
+            found = region_exprs(part.region)
+    return tuple(one for one in found if one is not None)
+
+
+def assigned(op: Op) -> tuple[str, ...]:
+    """The registers that a step assigns."""
+    found: tuple[str | None, ...] = ()
+    match op:
+        case Assign(register) | Combine(register):
+            found = (register,)
+        case Read(registers):
+            found = registers
+        case OnObject():
+            found = (op.register, op.pending)
+        case IssueAsync(_, parts):
+            found = tuple(name for part in parts if isinstance(part, AsyncRead) for name in part.registers)
+        case _:
+            pass
+    return tuple(one for one in found if one is not None)
+
+
+def used(step: Step) -> frozenset[str]:
+    """The registers that a step reads, its guard included."""
+    names = frozenset[str]().union(*(registers_of(expr) for expr in expressions(step.op)))
+    return names if step.guard is None else names | {step.guard.register}
+
+
+def is_hidden(register: str) -> bool:
+    """Is it no register of the program, but a temporary of one instruction or a note beside one?"""
+    return register.startswith("$") or "#" in register
