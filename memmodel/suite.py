@@ -22,6 +22,7 @@ from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
+from memmodel.lint.published import known_difference
 from memmodel.report.expect import FAILS, HOLDS
 from memmodel.report.report import Report, Status
 from memmodel.resources import suite_dir
@@ -33,6 +34,7 @@ class Outcome(Enum):
 
     AS_EXPECTED = "as expected"
     DIFFERS = "differs"
+    KNOWN = "known difference"  # from a published suite that means something else than PTX does
     BAD = "bad"  # input that cannot be used
     UNDECIDED = "undecided"
     NO_EXPECTATION = "no expectation"
@@ -188,7 +190,9 @@ def _run_file(job: Job, settings: Settings) -> list[Entry]:
     def under(name: str) -> list[Entry]:
         model = _model(name)
         report = api.report_on(steps, model, options, expected=job.expected, against=settings.against, reading=reading)
-        return [Entry(job.path, model.name, _OUTCOMES[report.status], report)]
+        known = known_difference(steps) if job.expected and report.status is Status.DIFFERS else None
+        outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
+        return [Entry(job.path, model.name, outcome, report, known or "")]
 
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]
 
@@ -267,6 +271,7 @@ def summary(entries: Sequence[Entry], unlisted: int, seconds: float) -> str:
         f"{count[Outcome.UNDECIDED]} undecided",
     ]
     rare = (
+        (count[Outcome.KNOWN], "known differences"),
         (count[Outcome.NO_EXPECTATION], "without expectation"),
         (count[Outcome.INTERNAL], "internal errors"),
         (unlisted, "not listed"),

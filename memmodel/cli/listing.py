@@ -21,6 +21,7 @@ _CODES = {
     Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
     Outcome.NO_EXPECTATION: Exit.AS_EXPECTED,
     Outcome.DIFFERS: Exit.DIFFERS,
+    Outcome.KNOWN: Exit.AS_EXPECTED,
     Outcome.BAD: Exit.BAD_INPUT,
     Outcome.UNDECIDED: Exit.UNDECIDED,
     Outcome.INTERNAL: Exit.INTERNAL,
@@ -124,7 +125,12 @@ def run_readings(
 
 def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     """One entry as a line; an error keeps the lines of its message."""
-    role = {Outcome.AS_EXPECTED: "good", Outcome.NO_EXPECTATION: "name", Outcome.UNDECIDED: "undecided"}
+    role = {
+        Outcome.AS_EXPECTED: "good",
+        Outcome.NO_EXPECTATION: "name",
+        Outcome.UNDECIDED: "undecided",
+        Outcome.KNOWN: "undecided",
+    }
     word = style(f"{entry.outcome.value:<15}", role.get(entry.outcome, "bad"))
     report = entry.report
     if report is None:
@@ -132,6 +138,8 @@ def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     line = f"{word} {entry.path} under {report.model}: {report.answer.observation.value}"
     if report.ok is False:
         line += f", expected {report.expected}"
+    if entry.outcome is Outcome.KNOWN:
+        line += f" ({entry.message.removeprefix('known difference: ')})"
     return f"{line} ({report.answer.reason})" if report.answer.reason else line
 
 

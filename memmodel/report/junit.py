@@ -29,7 +29,12 @@ def junit(entries: Sequence[Entry]) -> str:
 def _kind(entry: Entry) -> str:
     from memmodel.suite import Outcome
 
-    kinds = {Outcome.AS_EXPECTED: "passed", Outcome.DIFFERS: "failure", Outcome.NO_EXPECTATION: "skipped"}
+    kinds = {
+        Outcome.AS_EXPECTED: "passed",
+        Outcome.DIFFERS: "failure",
+        Outcome.NO_EXPECTATION: "skipped",
+        Outcome.KNOWN: "skipped",
+    }
     return kinds.get(entry.outcome, "error")
 
 
@@ -42,7 +47,7 @@ def _case(entry: Entry, kind: str) -> str:
         return head + "/>"
     report = entry.report
     message = entry.message
-    if report is not None:
+    if report is not None and not message:
         message = f"{report.answer.observation.value}, expected {report.expected or 'nothing'}"
     if kind == "skipped":
         return f"{head}><skipped message={_attribute(message)}/></testcase>"
