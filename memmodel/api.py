@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from time import perf_counter
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Outcomes
-from memmodel.cat.decisions import READINGS, decisions
+from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.isa.lower import lower_test
@@ -66,7 +65,7 @@ def readings(
     steps = lowered(test)
     answers: dict[str, Answer] = {}
     for name in reading_models():
-        answers[name] = judge(steps, _shipped(name), Options(engine, budget, bound), findings=False)
+        answers[name] = judge(steps, load(name), Options(engine, budget, bound), findings=False)
         if progress is not None:
             progress(name)
     return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
@@ -135,13 +134,4 @@ def read(test: TestInput) -> Source:
 
 def load(model: ModelInput) -> Model:
     """A loaded model, from a shipped name or a path. A reading keeps its folder as part of its name."""
-    if isinstance(model, Model):
-        return model
-    name = os.fspath(model)
-    loaded = cat.load_model(name)
-    return replace(loaded, name=name) if name == f"{READINGS}/{loaded.name}" else loaded
-
-
-@cache
-def _shipped(name: str) -> Model:
-    return cat.load_model(name)
+    return model if isinstance(model, Model) else cat.load_model(model)

@@ -17,11 +17,17 @@ ENGINES = ("auto", "z3", "enumerate")
 FEW = 100_000
 """Up to about this many candidate executions, trying them all is faster than starting the solver."""
 
+TRIAL = 1_000_000
+"""Effort after which `auto` gives up an enumeration that was expected to be short, and asks the solver."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a test is judged. `bound`: how often a loop that is not a spin loop, and that executions leave differently, is
-    followed."""
+    """How a test is judged.
+
+    `bound`: how many backward jumps of a loop are followed, if the number of its rounds differs between executions.
+    Rounds of a spin loop that write nothing do not count.
+    """
 
     engine: str = "auto"
     budget: Budget = field(default_factory=Budget)
@@ -32,15 +38,33 @@ def answer(lowered: LoweredTest, model: Model, options: Options, *, findings: bo
     """What happens to the condition of a test under a model; with `findings`, also what the model's flags report."""
     chosen = choose(lowered, options)
     try:
-        if chosen == "enumerate":
-            from memmodel.enumeration.answers import enumerate_answer
+        if chosen == "z3":
+            return _solved(lowered, model, options, findings)
+        if options.engine == "enumerate":
+            return _enumerated(lowered, model, options, options.budget, findings)
+        from memmodel.concrete.meter import BudgetSpent
 
-            return enumerate_answer(lowered, model, budget=options.budget, bound=options.bound, findings=findings)
-        from memmodel.solve.answers import solve_answer
-
-        return solve_answer(lowered, model, budget=options.budget, bound=options.bound, findings=findings)
+        little = Budget(effort=min(TRIAL, options.budget.effort), seconds=options.budget.seconds)
+        try:
+            return _enumerated(lowered, model, options, little, findings, trial=True)
+        except BudgetSpent:
+            return _solved(lowered, model, options, findings)
     except TooLarge as error:
         return Answer(Observation.UNDECIDED, chosen, reason=error.message, unsearched=error.message)
+
+
+def _enumerated(
+    lowered: LoweredTest, model: Model, options: Options, budget: Budget, findings: bool, *, trial: bool = False
+) -> Answer:
+    from memmodel.enumeration.answers import enumerate_answer
+
+    return enumerate_answer(lowered, model, budget=budget, bound=options.bound, findings=findings, trial=trial)
+
+
+def _solved(lowered: LoweredTest, model: Model, options: Options, findings: bool) -> Answer:
+    from memmodel.solve.answers import solve_answer
+
+    return solve_answer(lowered, model, budget=options.budget, bound=options.bound, findings=findings)
 
 
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:

@@ -8,8 +8,8 @@ comes before every model. A file that is included again adds nothing; one that i
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memmodel.cat import tree
@@ -17,6 +17,7 @@ from memmodel.cat.parser import parse
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest
+from memmodel.resources import axioms_dir
 from memmodel.source import Source
 
 PRELUDE = "prelude.cat"
@@ -30,17 +31,9 @@ _HERD = {
 """Includes of herd's own models that have no counterpart here, and why none is needed."""
 
 
-@cache
-def axioms_directory() -> Path:
-    """Where shipped models lie: `memmodel/axioms` in an installed wheel, `axioms` beside the package in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "axioms"
-    return installed if installed.is_dir() else package.parent / "axioms"
-
-
 def shipped_models() -> list[str]:
     """Names that `load_model` takes, in order. Files in folders below are parts and variants, loaded by their path."""
-    return sorted(path.stem for path in axioms_directory().glob("*.cat") if path.name != PRELUDE)
+    return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != PRELUDE)
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
@@ -48,11 +41,11 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     name = os.fspath(name_or_path)
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
-    shipped = axioms_directory() / f"{name}.cat"
+    shipped = axioms_dir() / f"{name}.cat"
     if not name.endswith(".cat") and _is_file(shipped):
-        return parse_model(_read_shipped(shipped), (shipped.parent,))  # its includes lie beside it, wherever we run
+        return _kept(name, shipped, lambda: _shipped(name, shipped))
     if _is_file(Path(name)):
-        return parse_model(Source.read(name))
+        return _kept(name, Path(name), lambda: _Loader(()).load(Source.read(name)))
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
     hint = f"{meant}shipped models: {', '.join(shipped_models())}; or a path to a .cat file"
@@ -61,7 +54,49 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
 
 def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = ()) -> Model:
     """The model that a text describes; `search`: more directories for its includes. Raises InputError."""
-    return _Loader(tuple(Path(directory) for directory in search)).load(source)
+    return _Loader(tuple(Path(directory) for directory in search)).load(source).model
+
+
+# ---- models that were loaded before ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A model, the files that it was read from with their text, and what each include was found to mean."""
+
+    model: Model
+    files: tuple[tuple[Path, str], ...]
+    includes: tuple[tuple[tree.Include, tuple[Path, ...], Path], ...]
+
+    def holds(self) -> bool:
+        """Would loading it again give the same?"""
+        try:
+            return all(_look(include, places) == found for include, places, found in self.includes) and all(
+                Source.read(path).text == text for path, text in self.files
+            )
+        except InputError:
+            return False
+
+
+_LOADED: dict[tuple[str, Path], _Loaded] = {}
+"""By the name that was asked for and the file that it stood for."""
+
+
+def _kept(name: str, path: Path, load: Callable[[], _Loaded]) -> Model:
+    """The model loaded before, if no file of it has changed since."""
+    key = (name, path.resolve())
+    known = _LOADED.get(key)
+    if known is None or not known.holds():
+        known = _LOADED[key] = load()
+    return known.model
+
+
+def _shipped(name: str, path: Path) -> _Loaded:
+    loaded = _Loader((path.parent,)).load(_read_shipped(path))  # its includes lie beside it, wherever we run
+    return replace(loaded, model=replace(loaded.model, name=name))
+
+
+# ---- loading ---------------------------------------------------------------------------------------------------------
 
 
 class _Loader:
@@ -72,15 +107,18 @@ class _Loader:
         self.sources: list[Source] = []
         self.seen: set[Path] = set()
         self.open: list[tuple[Path | None, Source]] = []
+        self.files: list[tuple[Path, str]] = []
+        self.includes: list[tuple[tree.Include, tuple[Path, ...], Path]] = []
         self.resolver = Resolver(self.include)
 
-    def load(self, source: Source) -> Model:
-        prelude = axioms_directory() / PRELUDE
+    def load(self, source: Source) -> _Loaded:
+        prelude = axioms_dir() / PRELUDE
         self.take(prelude, _read_shipped(prelude))
         path = Path(source.name)
         text = self.take(path if _is_file(path) else None, source)
         name = path.stem if source.name.endswith(".cat") else source.name
-        return self.resolver.model(name, text.title or name, tuple(self.sources))
+        model = self.resolver.model(name, text.title or name, tuple(self.sources))
+        return _Loaded(model, tuple(self.files), tuple(self.includes))
 
     def take(self, path: Path | None, source: Source) -> tree.Text:
         """Read one file into the resolver."""
@@ -88,6 +126,7 @@ class _Loader:
         self.open.append((path, source))
         if path is not None:
             self.seen.add(path.resolve())
+            self.files.append((path, source.text))
         text = parse(source)
         self.resolver.run(text)
         self.open.pop()
@@ -104,7 +143,7 @@ class _Loader:
         if path.resolve() in self.seen:
             return
         try:
-            source = _read_shipped(path) if path.parent == axioms_directory() else Source.read(path)
+            source = _read_shipped(path) if path.parent == axioms_dir() else Source.read(path)
         except InputError as error:
             if error.span is not None:
                 raise
@@ -114,11 +153,11 @@ class _Loader:
     def find(self, include: tree.Include) -> Path:
         """The file that an include names; InputError at the include if there is none."""
         beside = self.open[-1][0]
-        places = [*([beside.parent] if beside is not None else []), *self.search, axioms_directory()]
-        if include.path and "\0" not in include.path:
-            for place in places:
-                if _is_file(place / include.path):
-                    return place / include.path
+        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir())
+        found = _look(include, places)
+        if found is not None:
+            self.includes.append((include, places, found))
+            return found
         known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
         near = nearest(include.path, sorted(known))
         hint = "it is looked for beside this file, then among the shipped models"
@@ -131,7 +170,14 @@ class _Loader:
 
 def _read_shipped(path: Path) -> Source:
     """A shipped file under a short name, the same wherever memmodel is installed."""
-    return Source(f"axioms/{path.relative_to(axioms_directory()).as_posix()}", Source.read(path).text)
+    return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)
+
+
+def _look(include: tree.Include, places: Sequence[Path]) -> Path | None:
+    """The first place that has the file which an include names."""
+    if not include.path or "\0" in include.path:
+        return None
+    return next((place / include.path for place in places if _is_file(place / include.path)), None)
 
 
 def _is_file(path: Path) -> bool:

@@ -14,7 +14,7 @@ from time import perf_counter
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
-from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.execution import Execution, Position, bits, position
 from memmodel.concrete.meter import BudgetSpent, Meter
 from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan
@@ -22,6 +22,7 @@ from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.question import WAITS, AskedKey, Key, Stopped
 from memmodel.enumeration.search import Candidate, Search, SearchResult, smallest_blame
 from memmodel.errors import InternalError, TooLarge
+from memmodel.litmus.syntax import Quantifier
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.evaluate import Evaluation, evaluate
@@ -31,17 +32,22 @@ from memmodel.referee.witness import make_witness, rule_of, shown_event
 
 ENGINE = "enumerate"
 
+FlagKey = tuple[str, frozenset[Position]]
+"""A flag, and where in the test the events come from that it relates."""
+
 _WIDER = 20
 """So much wider bounds are tried, to say which would do."""
 
 _LITTLE = Budget(effort=5_000_000, seconds=5.0)
 
 
-def enumerate_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool) -> Answer:
+def enumerate_answer(
+    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool, trial: bool = False
+) -> Answer:
     """What happens to the test's condition under the model; with `findings`, what its flags report as well.
 
     When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
-    searched. Raises TooLarge.
+    searched. Raises TooLarge; and BudgetSpent if this is a `trial`, after which the other engine is asked.
     """
     started = perf_counter()
     meter = Meter(budget)
@@ -49,6 +55,8 @@ def enumerate_answer(lowered: LoweredTest, model: Model, *, budget: Budget, boun
     try:
         problem = prepare(lowered, bound, meter, waits=findings)
     except BudgetSpent as spent:
+        if trial:
+            raise
         return Answer(Observation.UNDECIDED, ENGINE, reason=str(spent), times=_times(started, perf_counter()))
     ready = perf_counter()
     undefined = [name for name in flags if kind_of(name) is FindingKind.UNDEFINED]
@@ -58,6 +66,8 @@ def enumerate_answer(lowered: LoweredTest, model: Model, *, budget: Budget, boun
     try:
         search.run()
     except BudgetSpent as spent:
+        if trial:
+            raise
         spent_for = str(spent)
     judged = _Judged(lowered, model, search.result)
     observation, reason = _observation(lowered, search.result, spent_for, bound)
@@ -242,11 +252,14 @@ class _Judged:
         return self.shown(candidate, evaluation)
 
     def findings(self) -> tuple[Finding, ...]:
-        """What flags report, each with its own execution; and a hang."""
+        """What flags report, each with its own execution; and a hang.
+
+        A finding that the execution shown for the question has as well is told of that one.
+        """
         found: list[Finding] = []
         known: dict[int, Witness] = {}
         with_pairs: Collection[str] = {flag for flag, _ in self.result.flags}
-        for (flag, _), (candidate, first, second) in self.result.flags.items():
+        for (flag, _), (candidate, first, second) in {**self.result.flags, **self._shown_flags()}.items():
             witness = self._known(known, candidate)
             execution = self.execution(candidate)
             left, right = (shown_event(execution, one) for one in (first, second))
@@ -259,6 +272,22 @@ class _Judged:
         if waiting is not None:
             found.append(Finding(HANG, self._known(known, waiting)))
         return tuple(found)
+
+    def _shown_flags(self) -> dict[FlagKey, tuple[Candidate, int, int]]:
+        """What the flags that were searched for relate in the executions that settle the question."""
+        found: dict[FlagKey, tuple[Candidate, int, int]] = {}
+        breaks = self.lowered.test.quantifier is Quantifier.FORALL
+        for key in (breaks, not breaks):  # the one that is shown comes last
+            candidate = self.result.found.get(key)
+            if candidate is None:
+                continue
+            frame = candidate.skeleton.frame
+            for flag, pairs in self.judge(candidate).flags.items():
+                for a, b in pairs:
+                    places = frozenset((position(frame, frame.events[a]), position(frame, frame.events[b])))
+                    if (flag, places) in self.result.flags:
+                        found[flag, places] = (candidate, min(a, b), max(a, b))
+        return found
 
     def _known(self, known: dict[int, Witness], candidate: Candidate) -> Witness:
         if id(candidate) not in known:
