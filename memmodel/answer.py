@@ -84,8 +84,8 @@ HANG = "hang"
 class Finding:
     """What a flag of the model reports in some consistent execution, which `witness` shows; or a hang.
 
-    `first`, `second`: the events that it relates, equal if it speaks of one, None if the flag names none. `rule`: what a
-    bad address or an undefined instruction of one thread breaks.
+    `first`, `second`: the events that the flag relates; the same event twice if it names one, None if it names none.
+    `rule`: the rule that a bad address or an undefined instruction of one thread breaks.
     """
 
     flag: str

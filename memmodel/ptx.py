@@ -53,7 +53,10 @@ class Space(Enum):
 
 
 class Window(Enum):
-    """Where an address has to lie for an instruction that names this state space. GENERIC: anywhere but tensor memory."""
+    """Where an address must be for an instruction that names this state space.
+
+    GENERIC: anywhere but in tensor memory.
+    """
 
     GENERIC = "generic"
     GLOBAL = "global"

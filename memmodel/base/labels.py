@@ -89,7 +89,10 @@ class Covers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A memory fence; `sem` is ACQUIRE, RELEASE, ACQ_REL or SC. `covers`: fences with .sync_restrict, fence.mbarrier_init."""
+    """A memory fence.
+
+    `sem`: ACQUIRE, RELEASE, ACQ_REL or SC. `covers`: set for fences with .sync_restrict and for fence.mbarrier_init.
+    """
 
     sem: Sem
     scope: Scope
@@ -139,7 +142,10 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An asynchronous instruction as its thread executes it; `sem` RELEASE for st.async.release and red.async.release."""
+    """An asynchronous instruction as its thread executes it.
+
+    `sem`: RELEASE for st.async.release and red.async.release.
+    """
 
     family: Family
     sem: Sem | None = None
@@ -149,7 +155,10 @@ class Issue:
 
 
 class Action(Enum):
-    """What an operation does to an mbarrier object. PENDING: cp.async.mbarrier.arrive without .noinc expects one more."""
+    """What an operation does to an mbarrier object.
+
+    PENDING: cp.async.mbarrier.arrive without .noinc adds one pending arrival.
+    """
 
     INIT = "init"
     INVAL = "inval"

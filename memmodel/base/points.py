@@ -1,7 +1,7 @@
 """An event at one place, as the base relations look at it.
 
-In: nothing. Out: `Point`, `BarrierId`. An event whose address an execution decides is one point for each place that it may access;
-an event without a place is one point.
+In: nothing. Out: `Point`, `BarrierId`. An event whose address depends on the execution has one point for each place
+that it may access. An event without a place has one point.
 """
 
 from __future__ import annotations

@@ -119,7 +119,10 @@ class Resolver:
                     self.shown.pop(statement.name, None)
 
     def collect_overrides(self, text: tree.Text) -> None:
-        """What a file overrides holds for all files that it includes, theirs included; the outermost file has the say."""
+        """Collect the overrides of a file. They hold for all files that it includes, directly or not.
+
+        If several files override a name, the outermost one decides.
+        """
         mine: dict[str, tuple[tree.Binding, str]] = {}
         for statement in text.statements:
             if isinstance(statement, tree.Let) and statement.override:

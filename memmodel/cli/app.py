@@ -21,6 +21,7 @@ from memmodel.cli.options import (
     EngineName,
     File,
     Files,
+    FindingWord,
     JsonOut,
     ModelName,
     ModelNames,
@@ -172,6 +173,9 @@ def draw(
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
+    finding: Annotated[
+        FindingWord | None, typer.Option("--finding", help="Draw an execution with such a finding instead.")
+    ] = None,
 ) -> Exit:
     """Draw the execution that settles the test's question."""
     from memmodel import api
@@ -181,7 +185,7 @@ def draw(
 
     form = format_of(output)
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
-    text = picture(report, form)
+    text = picture(report, form, finding.value if finding is not None else None)
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))
     _write(output, text)

@@ -25,6 +25,15 @@ class Engine(StrEnum):
     ENUMERATE = "enumerate"
 
 
+class FindingWord(StrEnum):
+    """What a question can ask for beside final states."""
+
+    RACE = "race"
+    HANG = "hang"
+    HAZARD = "hazard"
+    UNDEFINED = "undefined"
+
+
 def parse_budget(text: str | None) -> Budget:
     """`200k`, `5M`, `1G` or a plain number as solver steps. None: the default. Raises InputError."""
     if text is None:

@@ -1,6 +1,6 @@
 """Colour where a person reads, a progress bar while they wait, plain text everywhere else.
 
-In: streams. Out: a `Style` for `report.text`, and a `Ticker`. NO_COLOR and TERM=dumb are respected.
+In: streams. Out: a `Style` for reports, and a `Ticker`. NO_COLOR and TERM=dumb are respected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from memmodel.report.text import Style, plain
+from memmodel.report.execution import Style, plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress

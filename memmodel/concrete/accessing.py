@@ -1,7 +1,7 @@
 """Reads and writes of one thread, with numbers.
 
-In: a step that accesses memory, a run. Out: records. The data of an access is one number, its bytes little-endian in the
-order of the footprint; bytes that are not accessed are 0.
+In: a step that accesses memory, a run. Out: records. The data of an access is one number: its bytes, little-endian, in
+the order of the footprint. Bytes that are not accessed are 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Barriers, mbarrier objects and waiting threads of one execution: what is left to decide once the threads have run.
 
-In: a trace for each thread, the frame of their events. Out: `Assembly`; and sentences that say what waiting threads lack.
+In: a trace for each thread, the frame of their events. Out: `Assembly`, and messages that say what each waiting thread
+still needs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from memmodel.concrete.execution import FixedPart, Rows, rows_of
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
 from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
 from memmodel.concrete.waiting import barrier_at
-from memmodel.memory.bytes import Cell, spell_bytes
+from memmodel.memory.bytes import Cell
+from memmodel.program.spelling import spell_cell, spell_value
 
 
 class Assembly:
@@ -111,6 +113,7 @@ class Assembly:
 
     def _missing(self, thread: int, values: Sequence[int | None], mbar: Rows, meeting: Meeting) -> str:
         """What a thread waits for: a barrier, or the first test or read of its last round."""
+        space = self.frame.lowered.space
         for barrier, who in self.waiting:
             if who.thread == thread:
                 one: OneBarrier = self.barriers[barrier]
@@ -122,9 +125,10 @@ class Assembly:
             record = self.frame.record_of(self.frame.events[event])
             if isinstance(record, ObjectRecord):
                 uses = next(one for one in self.objects if one.cell == record.object)
-                return uses.missing(uses.chosen(mbar))
-            if _reads(self.frame, event) and point.cell is not None:
-                return f"{spell_bytes(point.cell.instance, point.cell.first, point.cell.size)} stays {values[event]}"
+                return f"{spell_cell(space, uses.cell)} {uses.missing(uses.chosen(mbar))}"
+            value = values[event]
+            if _reads(self.frame, event) and point.cell is not None and value is not None:
+                return f"{spell_cell(space, point.cell)} stays {spell_value(space, point.cell, value)}"
         return ""
 
 

@@ -1,7 +1,7 @@
 """Which arrivals make a generation of a barrier, and which waits they release (docs/executions.md, "Barriers").
 
-In: the barrier halves that the threads executed, in program order. Out: every way in which they can meet: the generation
-of each arrive half, and the relations that follow. Nothing if some wait that ended could not end.
+In: the barrier halves that the threads executed, in program order. Out: every way in which they can meet, that is, the
+generation of each arrive half and the relations that follow; none if some wait ended that could not have ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class HalfEvent:
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """A thread that waits for ever: for the generation of an arrive half, or for generation `cluster` of its cluster."""
+    """A thread that waits for ever.
+
+    It waits for the generation of the arrive half `arrive`, or for generation `cluster` of the barrier of its cluster.
+    """
 
     thread: int
     arrive: int | None
@@ -108,7 +111,10 @@ class OneBarrier:
         )
 
     def _extend(self, at: int, chosen: Generations) -> Iterator[Generations]:
-        """Arrivals in order of threads: in no earlier generation than the thread's last one, behind a wait in a later."""
+        """Assign generations to the arrivals from number `at` on, thread by thread.
+
+        An arrival is in no earlier generation than its thread's previous one; after a wait, it is in a later one.
+        """
         if at == len(self.arrives):
             yield dict(chosen)
             return
@@ -189,9 +195,9 @@ class OneBarrier:
             number = self.awaited(assignment, wait)
             members = [] if number is None else self.members(assignment, number)
             explicit = any(one.record.count is not None for one in members)
-            if members and not (explicit and self.full(members)):
-                if not any(one.record.count is not None and one.record.count < 0 for one in members):
-                    found += [(thread, wait.event) for thread in self.gone(members)]
+            any_number = any(one.record.count is not None and one.record.count < 0 for one in members)
+            if members and not any_number and not (explicit and self.full(members)):
+                found += [(thread, wait.event) for thread in self.gone(members)]
         return found
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
@@ -268,8 +274,11 @@ def mixed(barriers: Sequence[OneBarrier]) -> list[tuple[int, int]]:
 
 
 def _can_end(halves: Sequence[HalfEvent], meeting: Meeting, exits: Sequence[tuple[int, int]]) -> bool:
-    """No wait ends before an arrival that it waits for, or the exit of a thread that does not arrive; and no arrival of a
-    generation comes before one of the generations before it."""
+    """Is there an order of the halves in which every wait can end?
+
+    A wait ends after the arrivals that it waits for and after the exits of threads that do not arrive. The arrivals of
+    a generation come after those of earlier generations.
+    """
     thread = {one.event: one.thread for one in halves}
     after: dict[int, set[int]] = {one.event: set() for one in halves}
     for first in halves:

@@ -1,15 +1,15 @@
 """The cells of one execution: memory cut wherever an access of it begins or ends (docs/executions.md, "Cells").
 
-In: the accesses of an execution, the elements that a question asks for. Out: `Cutting`. Written as plainly as possible: a
-set of places for each instance, grown until copies carry nothing more.
+In: the accesses of an execution, the elements that a question asks for. Out: `Cutting`. The method is kept simple: a
+set of cuts for each instance, which grows until carrying cuts over copies adds nothing.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
-import itertools
 
 Copy = tuple[Footprint, Footprint]
 """Bytes of the first are copied to the second, position by position."""

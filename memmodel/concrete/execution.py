@@ -1,7 +1,7 @@
 """One concrete execution, with every base set and relation of cat spelled out.
 
-In: a trace for each thread, and what the execution decides (rf, co, sync_fence, barriers, objects). Out: `Execution`, whose
-sets are bit masks over event numbers and whose relations are lists of rows (row a has bit b set: a is related to b).
+In: a trace for each thread, and what the execution decides (rf, co, sync_fence, barriers, objects). Out: `Execution`.
+Its sets are bit masks over event numbers; its relations are lists of rows (row a has bit b set: a is related to b).
 Settled here: which events an execution has. The tables of `memmodel.base` say what they are in.
 """
 
@@ -307,9 +307,10 @@ class FixedPart:
             event = self.events[number]
             if not isinstance(event.label, Access):
                 yield number
-            elif event.point.cell is not None:
-                if event.at < token.first + token.size and token.first < event.at + event.point.cell.size:
-                    yield number
+                continue
+            cell = event.point.cell
+            if cell is not None and event.at < token.first + token.size and token.first < event.at + cell.size:
+                yield number
 
     def _completions(self) -> Rows:
         rows = [0] * self.count
@@ -326,10 +327,11 @@ class FixedPart:
         rows, compl = [0] * self.count, self.relation("compl")
         issues: dict[int, list[int]] = {}
         for number, event in enumerate(self.events):
-            place = event.point.place
-            if isinstance(event.label, Issue) and event.label.family is Family.WGMMA and place is not None:
-                if place.warp is not None and event.point.thread is not None:
-                    issues.setdefault(event.point.thread, []).append(number)
+            thread, place = event.point.thread, event.point.place
+            if thread is None or place is None or place.warp is None:
+                continue
+            if isinstance(event.label, Issue) and event.label.family is Family.WGMMA:
+                issues.setdefault(thread, []).append(number)
         for thread, mine in issues.items():
             for other, theirs in issues.items():
                 if thread == other or self._warpgroup(mine[0]) != self._warpgroup(theirs[0]):

@@ -27,7 +27,10 @@ Views = dict[int, View]
 
 @dataclass(frozen=True, slots=True)
 class ObjectUse:
-    """One operation of an execution on an object. `order`: its place in program order; a signal has that of its issue."""
+    """One operation of an execution on an object.
+
+    `order`: its place in program order; for a signal, the place of its issue.
+    """
 
     event: int
     thread: int
@@ -108,7 +111,10 @@ class ObjectWalk:
 
 
 class MbarrierUses:
-    """One mbarrier object in one execution. `waiting`: tests by which a thread waits for ever: they see the last state."""
+    """One mbarrier object in one execution.
+
+    `waiting`: the tests with which a thread waits for ever. They see the last state of the object.
+    """
 
     def __init__(self, cell: Cell, uses: Sequence[ObjectUse], waiting: frozenset[int] = frozenset()) -> None:
         self.cell = cell
@@ -199,7 +205,10 @@ class MbarrierUses:
         return test.record.answer(view[1]) == test.record.result
 
     def _views(self, walk: ObjectWalk, test: ObjectUse) -> list[View]:
-        """The states that a test can see, for what its own thread updates; the last one if the thread waits for ever."""
+        """The states that a test can see: those that respect program order between the test and its thread's updates.
+
+        If the thread waits for ever at the test, the test sees the last state.
+        """
         low, high = 0, len(walk.order)
         for number, update in enumerate(walk.order):
             if not walk.counted(number) or update.record.action is Action.INVAL:
@@ -217,9 +226,9 @@ class MbarrierUses:
         """What the phase that the object ends in still needs."""
         last = walk.counts[-1]
         if self._never:
-            return f"{self.cell} is never initialised"
+            return "is never initialised"
         if not last.live:
-            return f"{self.cell} phase {last.over}: the object is no longer valid"
+            return f"phase {last.over}: the object is no longer valid"
         inside = [
             number
             for number in range(len(walk.order))
@@ -233,7 +242,7 @@ class MbarrierUses:
         came = sum(one.bytes for one in updates if one.action is Action.COMPLETE_TX)
         needed = sum(one.bytes for one in updates if one.action in (Action.ARRIVE, Action.EXPECT_TX))
         total = walk.counts[begun].pending + raised
-        text = f"{self.cell} phase {last.over}: {total - last.pending} of {total} arrivals"
+        text = f"phase {last.over}: {total - last.pending} of {total} arrivals"
         return f"{text}, {came} of {needed} bytes" if came or needed else text
 
     def chosen(self, mbar: Sequence[int]) -> ObjectWalk:

@@ -1,7 +1,7 @@
 """What one thread leaves behind when it runs alone.
 
-In: nothing. Out: the `Record` types, `Trace`. Where the values that it read came from, and what memory looks like between
-its accesses, is left open.
+In: nothing. Out: the `Record` types, `Trace`. Not decided here: where the values that the thread read come from, and
+what memory holds between its accesses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from memmodel.program.ops import Track
 
 @dataclass(frozen=True, slots=True)
 class RecordName:
-    """How two engines speak of a record: the n-th time (from 0) that its thread executes a step, and which part of it."""
+    """The name of a record that both engines know.
+
+    `time`: how often the thread had executed the step before. `part`: which part of the step.
+    """
 
     thread: int
     step: int
@@ -64,8 +67,9 @@ class PlainRecord(Record):
 class AccessRecord(Record):
     """A read or write of a footprint; its value is in the trace.
 
-    `data`: what each scalar depends on, or one mask for all. `half_of`: for the write of an atomic operation, the record
-    of its read. `copies`: the record whose bytes this one writes. `refused`: the response of a request that failed.
+    `data`: what each scalar depends on, or one mask for all. `half_of`: for the write of an atomic operation, the
+    record of its read. `copies`: the record whose bytes this one writes. `refused`: this is the response to a request
+    that failed.
     """
 
     footprint: Footprint
@@ -137,7 +141,10 @@ class WaitRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a thread put into a barrier reduction, and what it took the result to be. `arrive`: the record of its half."""
+    """The value that a thread gave to a barrier reduction, and the result that it assumed.
+
+    `arrive`: the record of its arrive half.
+    """
 
     arrive: int
     op: str
@@ -158,10 +165,13 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How and where a trace ends. `step`, `time`: for the last three, the step and how often it was executed before.
+    """How and where a trace ends.
 
-    `first`: the first record of the round of a spin loop that a thread waits in. `arrive`: the record of the arrive half of the barrier that it waits at; `cluster`: how many wait
-    halves of barrier.cluster are behind it. `reason`: of BEYOND.
+    `step`, `time`: for WAITS, CUT and BEYOND, the step and how often it was executed before. `reason`: for BEYOND.
+
+    For WAITS, one of three says what the thread waits for. `first`: the first record of the round of a spin loop that
+    it repeats. `arrive`: the record of the arrive half of a barrier. `cluster`: how many wait halves of barrier.cluster
+    it has passed.
     """
 
     end: End = End.REACHED

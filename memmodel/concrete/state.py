@@ -1,7 +1,7 @@
 """A thread in the middle of a run, and who answers it.
 
-In: nothing. Out: `RunState`, `Oracle`, `Run`. An oracle says what a read, a test or a reduction may return; with several
-answers the run goes on once for each.
+In: nothing. Out: `RunState`, `Oracle`, `Run`. An oracle says what a read, a test or a reduction may return; if there
+are several answers, the run continues once for each.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ class Issuing:
 class RunState:
     """A thread in the middle of a run.
 
-    `depends`: register -> mask over `tokens`. `times`: how often each step was executed. `rounds`: of each loop.
-    `heads`: where the records of the present round of a loop begin. `groups`: each group that was closed: its name, and
-    the number of records before its end. `failed`: spin loops of which a failed round was kept. `dropped`: the run came to a round that is not kept.
+    `depends`: register -> mask over `tokens`. `times`: how often each step was executed. `rounds`: the rounds of each
+    loop. `heads`: where the records of the current round of a loop begin. `groups`: for each closed group, its name and
+    the number of records before its end. `failed`: the spin loops of which a failed round was kept. `dropped`: the run
+    reached a round that is not kept.
     """
 
     registers: dict[str, int]

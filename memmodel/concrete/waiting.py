@@ -56,7 +56,10 @@ def at_barrier(runner: Runner, state: RunState, op: AtBarrier, run: Run) -> bool
 
 
 def _waits_at(state: RunState, barrier: BarrierId) -> Ending:
-    """The thread waits for ever for the generation of its instruction's arrive half, or, in a cluster, of that number."""
+    """The ending of a thread that waits for ever at a barrier.
+
+    It waits for the generation of its instruction's arrive half; at barrier.cluster, for a generation by number.
+    """
     if barrier.domain is Domain.CLUSTER:
         waits = [
             one

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable
+from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable, root_of
 from memmodel.ptx import Proxy, Space
 
 OURS = "mm_"
@@ -61,15 +61,12 @@ class Memory:
         for variable in test.variables:
             if variable.space is Space.TENSOR and variable.alias_of is None:
                 memory.offsets[variable.name] = column
-                column += allocated.pop(0) if allocated else len(variable.init)
+                column += allocated.pop(0) if allocated else variable.length
         return Memory(variables, frozenset(pointers), memory.offsets)
 
     def root(self, name: str) -> Variable:
         """The variable that this one is, or is finally an alias of."""
-        variable = self.variables[name]
-        while variable.alias_of is not None:
-            variable = self.variables[variable.alias_of]
-        return variable
+        return root_of(self.variables, name)
 
     def symbol(self, name: str) -> str:
         """What the module calls the memory behind a name."""
@@ -85,7 +82,7 @@ class Memory:
 
     def columns(self) -> int:
         """Tensor-memory columns to allocate: a power of two, at least 32."""
-        used = sum(len(self.variables[name].init) for name in self.offsets)
+        used = sum(self.variables[name].length for name in self.offsets)
         return max(32, 1 << (used - 1).bit_length())
 
 

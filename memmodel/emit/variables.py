@@ -44,8 +44,8 @@ def declare(test: LitmusTest, memory: Memory) -> list[Line]:
             continue
         if space is None or variable.name in memory.pointers:
             if variable.space is not Space.PARAM:
-                values = ", ".join(map(str, variable.init[:8])) + (", …" if len(variable.init) > 8 else "")
-                what = f"tensor memory from column {memory.offsets[variable.name]}" if space is None else values
+                column = memory.offsets.get(variable.name)
+                what = _first(variable) if column is None else f"tensor memory from column {column}"
                 lines.append((f"// {clean(variable.name)}: {what}", variable.span))
             continue
         kind = variable.type or types.get(variable.name) or DataType("b", 64)
@@ -67,7 +67,7 @@ def initialise(test: LitmusTest, memory: Memory) -> list[Line]:
             continue
         name = clean(variable.name)
         if variable.mbarrier is not None:
-            for index in range(len(variable.init)):
+            for index in range(variable.length):
                 at = f"{name}+{8 * index}" if index else name
                 lines.append((f"mbarrier.init.shared.b64 [{at}], {variable.mbarrier};", variable.span))
             continue
@@ -79,17 +79,18 @@ def initialise(test: LitmusTest, memory: Memory) -> list[Line]:
 def _stores(variable: Variable, name: str, width: int) -> list[Line]:
     size = width // 8
     found: list[str] = []
-    values = list(enumerate(variable.init))
-    if len(values) > UNROLLED:
+    values = {index: value for index, value in enumerate(variable.init) if value}
+    if variable.length > UNROLLED:
         loop, n, x = f"{OURS}clear_{name}", f"%{OURS}n", f"%{OURS}x"
-        found += [f"mov.b64 {x}, {name};", f"mov.u32 {n}, {len(values) * size};", f"{loop}:"]
+        found += [f"mov.b64 {x}, {name};", f"mov.u32 {n}, {variable.length * size};", f"{loop}:"]
         found += [f"st.shared.b8 [{x}], 0;", f"add.u64 {x}, {x}, 1;", f"sub.u32 {n}, {n}, 1;"]
         found += [f"setp.ne.u32 %{OURS}p, {n}, 0;", f"@%{OURS}p bra {loop};"]
-        values = [(index, value) for index, value in values if value]
-    for index, value in values:
+    else:
+        values = dict.fromkeys(range(variable.length), 0) | values
+    for index, value in values.items():
         at = f"{name}+{index * size}" if index else name
         for half in range(max(1, width // 64)):
-            part = value if half == 0 else 0
+            part = value >> 64 * half & (1 << 64) - 1 if width > 64 else value
             found.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {part};")
     return [(text, variable.span) for text in found]
 
@@ -102,7 +103,13 @@ def _what(variable: Variable, kind: DataType) -> str:
     natural = max(1, kind.width // 8)
     align = variable.align or (TILE if variable.array else natural)
     word = "b" + str(kind.width) if kind.kind == "f" and kind.width == 16 else str(kind)
-    return f".align {max(align, natural)} .{word} {name}" + (f"[{len(variable.init)}]" if variable.array else "")
+    return f".align {max(align, natural)} .{word} {name}" + (f"[{variable.length}]" if variable.array else "")
+
+
+def _first(variable: Variable) -> str:
+    """The first values of a variable, for a comment."""
+    values = [*variable.init[:8], *[0] * (min(variable.length, 8) - len(variable.init))]
+    return ", ".join(map(str, values)) + (", …" if variable.length > 8 else "")
 
 
 def _values(variable: Variable) -> str:

@@ -1,7 +1,7 @@
 """The base sets and relations of cat over an EventGraph, by name. What the program settles is a constant.
 
-In: EventGraph. Out: `BaseFormulas`, which gives a row for every base set and a matrix for every base relation. The tables of
-`memmodel.base` say which events a label or a place puts into each; here are those that an execution decides.
+In: EventGraph. Out: `BaseFormulas`, which gives a row for every base set and a matrix for every base relation. The
+tables of `memmodel.base` say which events a label or a place puts into each; what an execution decides is here.
 """
 
 from __future__ import annotations

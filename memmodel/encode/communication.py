@@ -1,7 +1,8 @@
 """Who reads from whom, and which write comes first: rf, co, sync_fence, and the final write of each cell.
 
-In: EventGraph. Out: `Communication`: matrices of variables (events × events); what makes them well-formed goes to `logic`
-as constraints, one named function per fact. No rule of a memory model is here (docs/executions.md is the definition).
+In: EventGraph. Out: `Communication`: matrices of variables (events × events). The constraints that make them
+well-formed go to `logic`, one named function per fact. No rule of a memory model is here; docs/executions.md is the
+definition.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Evaluate a cat model over formulas: each definition becomes a matrix, each check a formula.
 
-In: Model, BaseFormulas. Out: `ModelFormulas`. Definitions are evaluated when a check first needs them. A `let rec` group is its
-least fixpoint, exactly: cells that the program settles are found by iteration on constants, and the rest is unfolded
-inside each cyclic group of cells as often as that group has cells, which is as deep as a shortest derivation can be.
+In: Model, BaseFormulas. Out: `ModelFormulas`. Definitions are evaluated when a check first needs them. The formulas of
+a `let rec` group are exactly its least fixpoint. Cells that the program settles are found by iteration on constants.
+The others are unfolded within each cyclic group of cells as often as the group has cells, because no shortest
+derivation is deeper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The order of the updates of one mbarrier object, and its lives: from an init to an inval or the next init.
 
-In: the updates that may happen to one object. Out: `ObjectOrder`: for each pair the formula that says which comes first,
-for each update the life that it is in and whether the object is valid then.
+In: the updates that may happen to one object. Out: `ObjectOrder`: for each pair of updates, the formula that says which
+comes first; for each update, the life that it is in and whether the object is valid then.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ START = -1
 class ObjectOrder:
     """A total order on the updates of an object, those that do not run included.
 
-    `earlier[i, j]`: update i comes before update j. `lives`: START, then the numbers of the inits. `life[i][l]`: update i is
-    in life l. `live[i]`: it runs, and the object is valid when it is made (an init makes it so).
+    `earlier[i, j]`: update i comes before update j. `lives`: START, then the numbers of the inits. `life[i][l]`: update
+    i is in life l. `live[i]`: update i runs, and it is an init or the object is valid just before it.
     """
 
     def __init__(self, graph: EventGraph, cell: Cell, updates: list[ObjectEvent]) -> None:

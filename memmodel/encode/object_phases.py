@@ -1,7 +1,7 @@
 """The phases of one mbarrier object: which update is made in which, and which phases are over.
 
-In: ObjectOrder. Out: `ObjectPhases`. A phase is over after the update that brings its pending arrivals and its tx-count to
-zero ("Phase of the mbarrier object"). Sums are taken along the order of updates, within each life.
+In: ObjectOrder. Out: `ObjectPhases`. A phase is over after the update that brings its pending arrivals and its tx-count
+to zero ("Phase of the mbarrier object"). Sums are taken along the order of updates, within each life.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the tests of an mbarrier object see, and which updates they observe.
 
-In: one test, the order and the phases of its object. Out: cells of mbarobs, mbarfr, mbarnext, MBDONE, MBBAD, MBSTALE. A test
-happens somewhere in the order of updates that keeps program order; it sees a life, and how many of its phases are over.
+In: one test, the order and the phases of its object. Out: cells of mbarobs, mbarfr, mbarnext, MBDONE, MBBAD, MBSTALE. A
+test has a position in the order of updates that respects program order. It sees a life, and how many of its phases are
+over.
 """
 
 from __future__ import annotations
@@ -120,7 +121,11 @@ class _Test:
                 self._place_of_life(i)
 
     def _place_of_counting(self, i: int) -> None:
-        """An update that counts: it is observed if its phase is over, and comes after the test if more are over then."""
+        """Relate the test to an update that counts.
+
+        The test observes the update if the update's phase is over. The update comes after the test if more phases are
+        over after the update than the test sees.
+        """
         logic, update = self.logic, self.order.updates[i]
         observed, later, following = [], [], []
         for (life, k), sees in self.seen.items():
@@ -177,7 +182,7 @@ class _Test:
         self._set(self.whole.mbarfr, self.test.uid, update.uid, both)
 
     def is_valid(self) -> None:
-        """A test of an object that nothing has initialised, or that its own thread has invalidated or initialises later."""
+        """Mark the test if its object is invalid: not initialised yet, or invalidated by the test's own thread."""
         logic, order, test = self.logic, self.order, self.test
         bad = []
         for (life, _), sees in self.seen.items():

@@ -1,7 +1,7 @@
 """A test and a model as formulas: everything that a solver is asked about one test.
 
-In: LoweredTest, Model, loop bound, terms. Out: `Query`. One encoding answers every question: what ends, what hangs, what
-flags report, what goes beyond the bound.
+In: LoweredTest, Model, loop bound, terms. Out: `Query`. One encoding answers every question: which executions end,
+which hang, what flags report, and which executions exceed the bound.
 """
 
 from __future__ import annotations

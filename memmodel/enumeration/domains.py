@@ -1,12 +1,13 @@
 """The answers that threads may get: what their reads may return, and what objects may tell them.
 
-In: the writes and object operations of traces. Out: `Domains`, an oracle that grows until running the threads adds nothing.
+In: the writes and object operations of traces. Out: `Domains`, an oracle that grows until running the threads adds
+nothing to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product, pairwise
+from itertools import pairwise, product
 
 from memmodel.base.labels import Action, Side
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace

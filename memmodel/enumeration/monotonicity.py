@@ -1,7 +1,7 @@
-"""Whether adding pairs to a base relation, or taking pairs away, can make a check fail: then some choices need not be tried.
+"""Whether adding pairs to a base relation, or removing pairs, can make a check fail. If not, some choices are skipped.
 
-In: Model, name of a base relation. Out: for each check, which of the two can. An occurrence is positive if a larger relation
-makes the whole larger, negative if it makes it smaller (below `~`, or right of `\\`).
+In: Model, name of a base relation. Out: for each check, which of the two can make it fail. An occurrence is positive if
+a larger relation makes the whole larger, negative if it makes the whole smaller (below `~`, or to the right of `\\`).
 """
 
 from __future__ import annotations

@@ -40,7 +40,10 @@ class _Instruction:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCheck:
-    """A check at the stage that settles it: what to run first, the slot of its body, whether more or less of `co` can break it."""
+    """A check at the stage that settles it.
+
+    `runs`: what to compute first. `slot`: the slot of its body. `broken_by`: whether more or less of `co` can break it.
+    """
 
     check: Check
     slot: int

@@ -1,7 +1,7 @@
 """All runs of each thread, with every answer that some other thread could give it.
 
-In: LoweredTest, loop bound. Out: `Problem`. The threads are run again and again, each time with the values that the last
-runs wrote, until nothing new comes up; then once more with those values only that some run writes.
+In: LoweredTest, loop bound. Out: `Problem`. The threads are run repeatedly, each time with the values that the previous
+runs wrote, until no new value appears; then once more with only the values that some run writes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Problem:
 
 
 def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool) -> Problem:
-    """The runs of a test's threads. Raises BudgetSpent, TooLarge."""
+    """The runs of a test's threads; those that wait for ever only if `waits`. Raises BudgetSpent, TooLarge."""
     starts = Starts()
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
     domains = Domains(lowered.space, len(runners))
@@ -45,7 +45,8 @@ def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool) -> P
     seeded, rounds = False, 0
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
-        runs = [runner.run(domains, meter, waits=waits).traces for runner in runners]
+        # With the runs that wait for ever: what they write before may be what lets them go on.
+        runs = [runner.run(domains, meter, waits=True).traces for runner in runners]
         found = Domains(lowered.space, len(runners))
         found.learn(runs)
         if not seeded:
@@ -56,7 +57,7 @@ def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool) -> P
         # A value that needs more rounds than an execution has writes supports itself.
         if settled and (found == domains or rounds > 2 + sum(map(_most_writes, runs))):
             if seeded:
-                return _problem(lowered, runners, runs)
+                return _problem(lowered, runners, runs, waits)
             seeded, rounds = True, 0  # from here on, only values that some run writes
         domains = found
 
@@ -72,7 +73,9 @@ def _most_writes(traces: Sequence[Trace]) -> int:
     )
 
 
-def _problem(lowered: LoweredTest, runners: tuple[Runner, ...], runs: Sequence[Sequence[Trace]]) -> Problem:
+def _problem(
+    lowered: LoweredTest, runners: tuple[Runner, ...], runs: Sequence[Sequence[Trace]], waits: bool
+) -> Problem:
     def those(*ends: End) -> tuple[tuple[Trace, ...], ...]:
         return tuple(tuple(trace for trace in traces if trace.ending.end in ends) for traces in runs)
 
@@ -80,7 +83,7 @@ def _problem(lowered: LoweredTest, runners: tuple[Runner, ...], runs: Sequence[S
         lowered,
         runners,
         those(End.REACHED, End.EXIT, End.FAULT),
-        those(End.WAITS),
+        those(End.WAITS) if waits else tuple(() for _ in runs),
         those(End.CUT, End.BEYOND),
     )
 
@@ -94,9 +97,10 @@ def _seed(found: Domains, runs: Sequence[Sequence[Trace]], seeds: frozenset[int]
     for traces in runs:
         for trace in traces:
             for record in trace.records:
-                if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
-                    if any(record.data) or record.copies is not None:
-                        places[record.footprint] = None
+                if not isinstance(record, AccessRecord) or record.access.side is not Side.WRITE:
+                    continue
+                if any(record.data) or record.copies is not None:
+                    places[record.footprint] = None
     for footprint in places:
         size = footprint.scalar or footprint.size
         for seed in seeds if size <= 16 else ():
@@ -129,7 +133,7 @@ def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
         yield expr
 
 
-# ---- spin loops whose failed rounds may race ---------------------------------------------------------------------------
+# ---- spin loops whose failed rounds may race -------------------------------------------------------------------------
 
 
 def _note_noise(runners: Sequence[Runner], runs: Sequence[Sequence[Trace]]) -> None:
@@ -151,9 +155,10 @@ def _accesses(traces: Sequence[Trace], side: Side, steps: range | None = None) -
     found: dict[tuple[int, int, Footprint], AccessRecord] = {}
     for trace in traces:
         for record in trace.records:
-            if isinstance(record, AccessRecord) and record.access.side is side:
-                if steps is None or record.name.step in steps:
-                    found[record.name.step, record.name.part, record.footprint] = record
+            if not isinstance(record, AccessRecord) or record.access.side is not side:
+                continue
+            if steps is None or record.name.step in steps:
+                found[record.name.step, record.name.part, record.footprint] = record
     return list(found.values())
 
 

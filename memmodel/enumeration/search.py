@@ -1,8 +1,8 @@
 """Try candidate executions one by one, refusing whole families as early as the model allows.
 
-In: Problem, Plan, AskedKey. Out: SearchResult: for each key of the question one consistent candidate, what flags reported,
-and which axioms stood in the way. Order of choice: paths and values of the threads, barriers and objects, rf, sync_fence,
-co. A family is skipped only if nothing in it could add to the result.
+In: Problem, Plan, AskedKey. Out: SearchResult: for each key of the question one consistent candidate, what flags
+reported, and which axioms excluded candidates. Choices are made in this order: paths and values of the threads,
+barriers and objects, rf, sync_fence, co. A family is skipped only if nothing in it could add to the result.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class Candidate:
 
 @dataclass(slots=True)
 class SearchResult:
-    """`found`: key -> a consistent candidate. `blamed`: sets of axioms, one of each at least forbids something wanted.
+    """What a search has found.
 
-    `flags`: (flag, positions) -> candidate and events. `raised`: flag -> a candidate that raises it; `with_condition`: the
-    flags that are raised where the condition holds.
+    `found`: key -> a consistent candidate. `blamed`: sets of axioms; from each set, at least one axiom forbids
+    something wanted. `flags`: (flag, positions) -> candidate and events. `raised`: flag -> a candidate that raises it.
+    `with_condition`: the flags that are raised where the condition holds.
     """
 
     found: dict[Key, Candidate] = field(default_factory=dict)

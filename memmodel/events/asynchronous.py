@@ -1,7 +1,7 @@
 """What asynchronous instructions do: an issue in program order, then their parts, outside of it.
 
-In: an IssueAsync step, the place where it is executed. Out: events. Settled here: an instruction with a bad address does
-nothing; one whose tensor map says a bad address has read that map, and does nothing more (docs/executions.md).
+In: an IssueAsync step, the place where it is executed. Out: events. Settled here: an instruction with a bad address
+does nothing; one whose tensor map gives a bad address reads the map and does nothing more (docs/executions.md).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _targets(
     return [(target, deps) for target in meant]
 
 
-# ---- reading parts -----------------------------------------------------------------------------------------------------
+# ---- reading parts ---------------------------------------------------------------------------------------------------
 
 
 def _read(
@@ -172,7 +172,7 @@ def _sum(build: Builder, done: Done) -> Value:
     return total
 
 
-# ---- writing parts -----------------------------------------------------------------------------------------------------
+# ---- writing parts ---------------------------------------------------------------------------------------------------
 
 
 def _scatter(build: Builder, here: Here, parts: _Parts, number: int, part: Scatter) -> None:
@@ -298,7 +298,7 @@ def _respond(build: Builder, here: Here, parts: _Parts, number: int, part: Respo
     parts.uids[number] += range(start, len(build.events))
 
 
-# ---- signals -----------------------------------------------------------------------------------------------------------
+# ---- signals ---------------------------------------------------------------------------------------------------------
 
 
 def _signal(build: Builder, here: Here, parts: _Parts, number: int, part: SignalPart) -> None:

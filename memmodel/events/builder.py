@@ -104,6 +104,7 @@ class Builder:
         self.footprints: dict[Edges, int] = {}
         self.copies: list[Copied] = []
         self.faulted = [FALSE] * len(lowered.programs)
+        self.at_faults: list[list[tuple[int, dict[str, Value]]]] = [[] for _ in lowered.programs]
         self._operations = 0
         self._used: list[tuple[Extent, tuple[Cell, ...]]] = []
         self._seen: list[tuple[Cell, frozenset[int] | None]] = []
@@ -155,6 +156,7 @@ class Builder:
         if when == FALSE:
             return
         self.plain(here, Fault(why), when, deps)
+        self.at_faults[here.number].append((when, dict(here.state.registers)))
         self.faulted[here.number] = self.logic.either(self.faulted[here.number], when)
         here.state.path = self.logic.both(here.state.path, -when)
         here.runs = self.logic.both(here.runs, -when)

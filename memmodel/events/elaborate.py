@@ -1,8 +1,8 @@
 """Run every thread once for all executions (`walk`), again and again until a pass learns nothing new (`knowledge`).
 
-In: LoweredTest, loop bound, the terms whose values are asked for. Out: EventGraph. Settled here: which events can run and
-when, their cells, values, dependencies and order. Left to `encode`: where reads read from, coherence, and everything
-else that an execution decides.
+In: LoweredTest, loop bound, the terms whose values are asked for. Out: EventGraph. Settled here: which events can run
+and when, their cells, values, dependencies and order. Left to `encode`: which writes the reads read from, coherence,
+and everything else that an execution decides.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term]) -> EventG
         walk.build.settle()
         later = _learn(walk, graph, knowledge, seeds)
         # A value that needs more passes than there are writes supports itself; then it is none of this test's.
-        if not later or (later == "values" and number > 2 + len(graph.events)):
+        if later and not (later == "values" and number > 2 + len(graph.events)):
+            continue
+        if not walk.held_back:
             return graph
+        knowledge.rounds = 2 * max(bound, knowledge.rounds)
     raise TooLarge("the addresses that the test computes do not settle")
 
 

@@ -15,7 +15,7 @@ from memmodel.base.points import BarrierId, Point
 from memmodel.events.values import NO_DEPS, Deps, Value
 from memmodel.litmus.syntax import Instruction
 from memmodel.memory.bytes import Cell, Extent
-from memmodel.memory.cells import Cells, Edges
+from memmodel.memory.cells import Cells, Edges, Starts
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Track
 
@@ -195,9 +195,9 @@ class EventGraph:
     """All events of a test: threads first, in program order, then initial writes.
 
     `registers[t]`: final register values of thread t, if it ends. Thread t reaches its end under `ended[t]`, by ret or
-    exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its visit,
-    the part that responds and the formula of its success. `footprints`: memory is cut at their
-    ends, and at those of their scalars, when the formula holds.
+    exit under `exited[t]`, and stops at a bad address under `faulted[t]`. `requests`: for each try_cancel, by its
+    visit, the part that responds and the formula of its success. `footprints`: memory is cut at their ends, and at the
+    ends of their scalars, when the formula holds.
     """
 
     lowered: LoweredTest
@@ -217,6 +217,7 @@ class EventGraph:
     footprints: dict[Edges, int]
     copies: list[Copied]
     cells: Cells
+    starts: Starts
 
     def of_kind(self, kind: type[K]) -> list[K]:
         """The events of one class."""

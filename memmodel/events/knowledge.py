@@ -22,14 +22,17 @@ Domain = frozenset[int] | None
 
 @dataclass(slots=True)
 class Knowledge:
-    """`noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever.
+    """What is known after some passes.
 
-    `most_phases`: the phases of an mbarrier object that states tell apart. `most_pending`: arrivals that may be pending.
+    `noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever. `most_phases`: how
+    many phases of an mbarrier object a state can tell apart. `most_pending`: how many arrivals may be pending.
+    `rounds`: how often loops are followed whose jumps depend on values that were read, and still always go back.
     """
 
     space: AddressSpace
     most_phases: int = 2
     most_pending: int = 0
+    rounds: int = 0
     cells: Cells = field(default_factory=Cells)
     starts: Starts = field(default_factory=Starts)
     noisy: set[tuple[int, Loop]] = field(default_factory=set)

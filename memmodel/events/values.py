@@ -223,11 +223,25 @@ def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, .
 
 def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
     if op in ("shl", "shr") and args[1].constant is not None:
-        return Cases({}, bits.shift(op, args[0].as_bits(logic), args[1].constant, type))
+        return _narrow(logic, bits.shift(op, args[0].as_bits(logic), args[1].constant, type))
     found = bits.apply(logic, op, [arg.as_bits(logic) for arg in args], type)
     if found is None:
         raise TooLarge(f"'{op}' on a register that may hold very many values")
-    return Cases({}, found)
+    return _narrow(logic, found)
+
+
+def _narrow(logic: Logic, wide: Bits) -> Cases:
+    """The integers again, if only a few bits of a wide value are open, as after a mask."""
+    opened = tuple(dict.fromkeys(abs(bit) for bit in wide if bit not in (TRUE, FALSE)))
+    if 1 << len(opened) > FEW:
+        return Cases({}, wide)
+    numbers = {}
+    for choice in product((1, -1), repeat=len(opened)):
+        true = {TRUE, *(bit * sign for bit, sign in zip(opened, choice, strict=True))}
+        formula = logic.conj(true)
+        if formula != FALSE:
+            numbers[bits.number(wide, true.__contains__)] = formula
+    return few(logic, numbers)
 
 
 # ---- bytes ---------------------------------------------------------------------------------------------------------

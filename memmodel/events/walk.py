@@ -56,12 +56,14 @@ class Walk:
         )
         self._instructions = 0
         self.rounds: list[tuple[int, Loop, tuple[int, int]]] = []
+        self.held_back = False
 
     def graph(self) -> EventGraph:
         """All events of the test."""
         build, lowered = self.build, self._lowered
         pairs = zip(lowered.test.threads, lowered.programs, strict=True)
-        registers = [self._thread(number, thread, program) for number, (thread, program) in enumerate(pairs)]
+        ends = [self._thread(number, thread, program) for number, (thread, program) in enumerate(pairs)]
+        registers = [self._final(number, at_end) for number, at_end in enumerate(ends)]
         build.initial_writes()
         return EventGraph(
             lowered,
@@ -81,6 +83,7 @@ class Walk:
             build.footprints,
             build.copies,
             build.knowledge.cells,
+            build.knowledge.starts,
         )
 
     # ---- one thread ----------------------------------------------------------------------------------------------
@@ -124,6 +127,18 @@ class Walk:
                 self._leave(loops, state, pc + 1)
                 arrive(pc + 1, state)
         return {}
+
+    def _final(self, number: int, at_end: dict[str, Value]) -> dict[str, Value]:
+        """The registers of a thread at its end, or at the bad address where it stops."""
+        if self.build.faulted[number] == FALSE:
+            return at_end
+        options = [(self._ended[number], at_end), *self.build.at_faults[number]]
+        options = [(when, registers) for when, registers in options if when != FALSE]
+        names = {name: None for _, registers in options for name in registers}
+        return {
+            name: select(self._logic, [(when, registers.get(name, ZERO)) for when, registers in options])
+            for name in names
+        }
 
     def _end(self, number: int, thread: Thread, state: State) -> None:
         """The thread is at its end; an event says so where tensor memory may be left behind."""
@@ -230,7 +245,7 @@ class Walk:
         target = program.target(op.label)
         loop = loops.by_end.get(pc) if op.label is not None and target <= pc else None
         if loop is not None and go != FALSE:
-            go = self._round(loops, loop, here, go, stay == FALSE)
+            go = self._round(loop, here, go, deps, stay == FALSE)
         if go != FALSE:
             after = State(go, dict(state.registers), control, dict(state.rounds), dict(state.wrote))
             if loop is not None:
@@ -245,12 +260,13 @@ class Walk:
             self._leave(loops, after, pc + 1)
             arrive(pc + 1, after)
 
-    def _round(self, loops: Loops, loop: Loop, here: Here, go: int, always: bool) -> int:
+    def _round(self, loop: Loop, here: Here, go: int, deps: Deps, always: bool) -> int:
         """The formula under which a loop goes round once more and the walk follows.
 
         A round of a spin loop that has written nothing leaves nothing behind: it is followed once where a failed read
         may race, and never twice; or the thread waits there for ever. Other loops are followed up to the bound, or
-        as far as every execution goes round (docs/executions.md, "Loops").
+        as far as every execution goes round (docs/executions.md, "Loops"). Where that depends on values that were read
+        (`deps`), it is known only once these have settled: such rounds are added a few at a time (`Knowledge.rounds`).
         """
         logic, state = self._logic, here.state
         count = state.rounds.get(loop, 0)
@@ -268,6 +284,9 @@ class Walk:
                 if logic.refuted(go):
                     return FALSE
                 always = False
+        if always and deps and count >= max(self._bound, self.build.knowledge.rounds):
+            self.held_back = True
+            always = False
         if count >= self._bound and not always:
             self.build.cut.append(CutAt(here.number, go, here.step.instruction))
             return FALSE

@@ -127,7 +127,7 @@ class Call:
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         """The register to write; None for `_` where that is allowed."""
         if isinstance(operand, Reg):
-            return operand.name
+            return self._named(operand)
         if isinstance(operand, Blank) and sink:
             return None
         return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
@@ -155,10 +155,16 @@ class Call:
     def _register_value(self, operand: Reg) -> Expr:
         found = special_register(operand.name, self.place, self.context.space)
         if found is None:
-            return Get(operand.name)
+            return Get(self._named(operand))
         if isinstance(found, str):
             self.fail(f"the special register '%{operand.name}' has no value here", operand, found)
         return Const(found)
+
+    def _named(self, operand: Reg) -> str:
+        """The name of a register, which no temporary of an instruction may have."""
+        if operand.name.startswith("$"):
+            self.fail("names that begin with $ are those of temporaries here", operand, "rename the register")
+        return operand.name
 
     def _check_fits(self, symbol: Sym, type: DataType | None) -> None:
         """An address has 64 bits, in shared and tensor memory 32 ("State Spaces"; 32-bit code is history)."""

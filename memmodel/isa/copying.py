@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
-from memmodel.isa.call import Call
-from memmodel.isa.place import Receiver, in_cta, memory_base
+from memmodel.isa.call import ADDRESS, Call
+from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of
 from memmodel.litmus.syntax import Imm, Operand, Sym
-from memmodel.program.expressions import Expr
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track
 from memmodel.program.regions import Chunk, Object, Region
 from memmodel.ptx import Proxy, Scope, Sem, Space, Window
@@ -32,7 +32,7 @@ WINDOWS = {
 
 
 def end(call: Call, operand: Operand, space: str) -> tuple[Expr, Window, Sym | None]:
-    """One end of a copy at a memory operand of that state space: its address, its window, and its name if it has one."""
+    """The address, the window and, if there is one, the name of a memory operand that is one end of a copy."""
     wanted = Space.GLOBAL if space == "global" else Space.SHARED
     address, _, _, symbol = memory_base(call, operand, wanted)
     return address, WINDOWS[space], symbol
@@ -107,16 +107,18 @@ def receivers(
         return [(target, barrier, None)]
     made = []
     for rank, when in ctas:
-        there = rank if group != 2 else rank & ~1 | _parity(call, barrier)
-        bar = Object(in_cta(call, barrier.address, there), Window.SHARED_CLUSTER)
-        made.append((in_cta(call, target, rank), bar, when))
+        bar = _of_pair(call, barrier.address, rank) if group == 2 else in_cta(call, barrier.address, rank)
+        made.append((in_cta(call, target, rank), Object(bar, Window.SHARED_CLUSTER), when))
     return made
 
 
-def _parity(call: Call, barrier: Object) -> int:
-    """0 or 1: which CTA of a pair an mbarrier operand lies in; an address in a register is the executing CTA's."""
-    named = getattr(barrier.address, "cta", None)
-    return (call.place.cta if named is None else int(named)) & 1
+def _of_pair(call: Call, barrier: Expr, rank: int) -> Expr:
+    """The mbarrier object in the pair of that CTA, at the parity of the CTA in which the operand lies."""
+    if isinstance(barrier, AddressOf):
+        own = call.place.cta if barrier.cta is None else barrier.cta
+        return in_cta(call, barrier, rank & ~1 | own & 1)
+    parity = Apply("and", (rank_of(call, barrier), Const(1)), ADDRESS)
+    return mapped(call, barrier, Apply("or", (parity, Const(rank & ~1)), ADDRESS))
 
 
 def check_barrier(call: Call, target: Sym | None, where: Sym | None, operand: Operand, *, peer: bool = False) -> None:

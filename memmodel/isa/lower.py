@@ -1,7 +1,7 @@
 """Lower instructions, threads and tests to steps.
 
-In: LitmusTest. Out: `LoweredTest`: addresses, steps in order, and where each label points. Settled here: legality of every
-instruction (InputError with span, rule, repair), guards, labels, and the least target architecture of a test.
+In: LitmusTest. Out: `LoweredTest`: addresses, steps in order, and where each label points. Settled here: the legality
+of every instruction (InputError with span, rule, repair), guards, labels, and the least target architecture of a test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Structural hazards of asynchronous instructions: what is doubtful whatever the outcome that a test asks for.
 
-In: LoweredTest. Out: Advice. Settled here: what can be told from the text alone; what depends on the order of events is a
-matter of the model's flags.
+In: LoweredTest. Out: Advice. Settled here: what the text alone shows. What depends on the order of events is left to
+the flags of the model.
 """
 
 from __future__ import annotations

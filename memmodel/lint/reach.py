@@ -88,7 +88,8 @@ def _too_wide(lowered: LoweredTest) -> Iterator[Advice]:
             wide = scope.name.lower()
             if wide in step.instruction.parts and not _one_scope_only(step):
                 within = {Scope.CTA: "CTA", Scope.CLUSTER: "cluster", Scope.GPU: "GPU"}[least]
-                message = f"all threads of the test are in one {within}: .{wide} reaches no farther than .{least.name.lower()}"
+                narrow = least.name.lower()
+                message = f"all threads of the test are in one {within}: .{wide} reaches no farther than .{narrow}"
                 yield Advice(step, message, "place the threads as in the kernel, or take the smaller scope")
                 return
 

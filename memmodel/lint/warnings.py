@@ -66,9 +66,10 @@ def _about(step: Step, lowered: LoweredTest, sharers: dict[str, set[tuple[object
                 message = f"PTX has no red.{word}: a red heads no acquire pattern"
                 return message, "write red.release or red.relaxed, or atom"
     variable = named(op.region, lowered.space)
-    if variable is not None and op.label.rmw and op.label.scope is Scope.CTA:
-        if variable.space is not Space.SHARED and len(sharers[variable.name]) > 1:
-            count = len(sharers[variable.name])
-            message = f"an atomic of .cta scope on '{variable.name}', which threads of {count} CTAs access"
-            return message, "it is atomic within the CTA only; write .gpu"
+    if variable is None or variable.space is Space.SHARED:
+        return None
+    count = len(sharers[variable.name])
+    if op.label.rmw and op.label.scope is Scope.CTA and count > 1:
+        message = f"an atomic of .cta scope on '{variable.name}', which threads of {count} CTAs access"
+        return message, "it is atomic within the CTA only; write .gpu"
     return None

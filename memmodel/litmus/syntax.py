@@ -129,7 +129,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """One thread: `name` as written (`P0`), its place, its body in order. `predicates`: registers declared `.reg .pred`."""
+    """One thread: its name as written (`P0`), its place, its body in order.
+
+    `predicates`: the registers declared with `.reg .pred`.
+    """
 
     name: str
     place: Place

@@ -6,19 +6,20 @@ cut at its destination and the other way round, so that a cell is copied to cell
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance, Stretch
-import itertools
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Where an access cuts memory: at the ends of an extent, and between its scalars of `size` bytes (None: nowhere else).
+    """Where an access cuts memory: at the ends of an extent, and between its scalars.
 
-    `phase`: how far into the extent the first scalar begins.
+    `size`: bytes of a scalar; None: memory is cut at the ends only. `phase`: how far into the extent the first scalar
+    begins.
     """
 
     extent: Extent

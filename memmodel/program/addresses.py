@@ -154,7 +154,10 @@ class AddressSpace:
         return self._variables.get(name)
 
     def address(self, name: str, offset: int, place: Place, cta: int | None = None) -> int | None:
-        """Integer address of `name` + offset bytes (columns) for a thread at `place`; None if it has no instance there."""
+        """Integer address of `name` + `offset` for a thread at `place`; None if the name has no instance there.
+
+        `offset` is in bytes; in tensor memory, in columns.
+        """
         root = self.root(name)
         owner: CtaId | None = None
         if root.space in PER_CTA:
@@ -244,7 +247,10 @@ class AddressSpace:
         return TensorMap.dense(self._bases[data.name, None], element_bytes(data), sizes, variable.box or sizes).pack()
 
     def term(self, term: LocValue) -> tuple[Extent, DataType]:
-        """The element that a condition names, and the type it is read with. Raises InputError if it is not one element."""
+        """The element that a condition names, and the type with which it is read.
+
+        Raises InputError if the condition does not name exactly one element.
+        """
         root = self.root(term.name)
         found = [
             instance

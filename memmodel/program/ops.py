@@ -1,8 +1,8 @@
 """What an instruction does, in steps small enough for any engine: the output language of the instruction table.
 
 In: nothing. Out: the `Op` types. `isa.lower` turns one Instruction into a few of these; each engine interprets them in
-its own way (with concrete integers, or with formulas), so that an instruction's meaning is written once. The guard `@%p`
-of an instruction guards all its steps.
+its own way (with concrete integers, or with formulas), so that the meaning of an instruction is written once. The guard
+`@%p` of an instruction guards all its steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Special registers: those whose value follows from where a thread is placed, and the others.
 
-In: a register's name, the thread's place. Out: its value, or why it has none, or None for an ordinary register. A litmus
-thread stands for a warp and a test for part of a grid, so that what tells lanes or grid sizes apart is not known.
+In: a register's name, the thread's place. Out: its value, or why it has none, or None for an ordinary register. A
+litmus thread represents a warp and a test represents part of a grid, so registers that depend on lanes or on the size
+of the grid have no value.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memmodel.concrete.records import RecordName
 from memmodel.memory.bytes import Cell
+from memmodel.memory.cells import Starts
 
 Writer = RecordName | None
 """Who wrote some bytes: a record of a thread, or None for the initial write."""
@@ -20,12 +21,13 @@ class Choice:
 
     Cells here may be finer or coarser than those of the execution: what is said of a cell holds for all its bytes.
 
-    `values`: (reader, cell, its value), as far as anything depends on it. `answers`: what operations on mbarrier objects, barrier
-    reductions and try_cancel requests told their threads, in the order of the record's questions (an arrive: the state, then the pending count). `rf`: (writer, reader,
-    cell). `co`: (earlier, later, cell), without initial writes. `sync_fence`: all pairs of the order on fence.sc.
-    `generations`: of every arrive half of a barrier. `mbar`: for each object, its updates in order. `seen`: what each
-    test saw. `finals`: who wrote the bytes that a cell ends with; of a cell left out, any co-maximal write. `waiting`: for
-    each thread, the step where it waits for ever, or None.
+    `values`: (reader, cell, its value), as far as anything depends on it. `answers`: the answers that operations on
+    mbarrier objects, barrier reductions and try_cancel requests gave to their threads; for an arrive, the state and
+    then the pending count. `rf`: (writer, reader, cell). `co`: (earlier, later, cell), without initial writes.
+    `sync_fence`: all pairs of the order on fence.sc. `generations`: the generation of every arrive half of a barrier.
+    `mbar`: for each object, its updates in order. `seen`: what each test saw. `finals`: who wrote the final bytes of a
+    cell; for a cell that is left out, any co-maximal write. `waiting`: for each thread, the step where it waits for
+    ever, or None. `starts`: where matrices of the test begin, those that this execution does not use included.
     """
 
     values: tuple[tuple[RecordName, Cell, int], ...]
@@ -38,3 +40,4 @@ class Choice:
     seen: dict[RecordName, Place]
     finals: tuple[tuple[Cell, Writer], ...]
     waiting: tuple[RecordName | None, ...]
+    starts: Starts = field(default_factory=Starts)

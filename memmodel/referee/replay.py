@@ -22,7 +22,6 @@ from memmodel.concrete.runner import Runner
 from memmodel.errors import InternalError
 from memmodel.litmus.syntax import terms_of
 from memmodel.memory.bytes import Cell
-from memmodel.memory.cells import Starts
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx import Sem
 from memmodel.referee.choice import Choice, Writer
@@ -92,7 +91,7 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
 def _settled(lowered: LoweredTest, choice: Choice) -> list[Trace]:
     """Each thread once. What a choice leaves open of the values that are read follows from who wrote them: the threads
     are run again until nothing changes."""
-    starts = Starts()
+    starts = choice.starts
     given = Given(choice)
     for _ in range(len(choice.rf) + 3):
         meter, known = Meter(_BUDGET), starts.count
@@ -196,9 +195,9 @@ class _Where:
             if one.point.operation == self._operation(first) and _writes(one.label):
                 for b in self._same_cell(range(self.frame.count), a):
                     other = self.frame.events[b]
-                    if other.point.operation == self._operation(second) and _writes(other.label):
-                        if not rows[a] >> b & 1:
-                            raise InternalError("replay: co orders two operations differently in different cells")
+                    same = other.point.operation == self._operation(second) and _writes(other.label)
+                    if same and not rows[a] >> b & 1:
+                        raise InternalError("replay: co orders two operations differently in different cells")
 
     def fence_order(self, choice: Choice) -> Rows:
         """sync_fence: a strict partial order on fence.sc that relates every pair whose scopes include each other."""

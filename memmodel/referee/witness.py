@@ -11,26 +11,38 @@ from functools import lru_cache
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.kinds import Kind
-from memmodel.base.labels import Access, Barrier, Fault, Half, Label, Mark, Marker, Side, Undefined
+from memmodel.base.labels import (
+    Access,
+    Barrier,
+    Fault,
+    Label,
+    Mark,
+    Marker,
+    Mbarrier,
+    Side,
+    Signal,
+    Undefined,
+)
 from memmodel.base.sets import DECIDED, SETS
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, pairs_of
-from memmodel.memory.bytes import Cell, spell_bytes
-from memmodel.program.addresses import AddressSpace, element_type
+from memmodel.concrete.records import BarrierRecord
+from memmodel.memory.bytes import Cell
+from memmodel.program.spelling import spell_cell, spell_value
 from memmodel.referee.evaluate import Evaluation
 
 _ALWAYS = ("po", "rf", "co", "rmw")
 _SYNC = ("sync", "base-causality")
 """Relations worth seeing when a model defines them, whether it shows them or not."""
 
-_SILENT = re.compile(r"[usbf](8|16|32|64|128)|f16x2|bf16|pred|global|shared|generic|const|param|ld|st|atom|red")
-"""Parts of a mnemonic that say nothing about order: the type, the state space, and what R and W say already."""
+_SILENT = re.compile(
+    r"[usbf](8|16|32|64|128)|f16x2|bf16|pred|global|shared(::cta|::cluster)?|generic|const|param|ld|st|atom|red"
+    r"|mbarrier::complete_tx::bytes|bulk_group"
+)
+"""Parts of a mnemonic that say nothing about order: type, state space, what R and W say, how the end is told."""
 
 SPACED = tuple(row for row in SETS if row.spaces)
 _PLAIN = frozenset(row.name for row in SETS if not row.spaces)
-
-_FEW_ELEMENTS = 4
-"""More elements of a cell than this are not written out."""
 
 
 def shown_event(execution: Execution, number: int) -> ShownEvent:
@@ -84,9 +96,16 @@ def _text(frame: FixedPart, event: ConcreteEvent, value: int | None) -> str:
     instruction, label, cell = frame.instruction_of(event), event.label, event.point.cell
     if instruction is None or (isinstance(label, Mark) and label.what is Marker.END):
         return "end of the thread"
+    space = frame.lowered.space
     match label:
         case Barrier(half=half):
-            return f"{instruction.mnemonic} ({'arrive' if half is Half.ARRIVE else 'wait'})"
+            record = frame.record_of(event)
+            assert isinstance(record, BarrierRecord)
+            return f"{instruction.mnemonic} ({half.value}, {record.barrier.text})"
+        case Mbarrier() if cell is not None:
+            return f"{instruction.mnemonic} {spell_cell(space, cell)}"
+        case Signal(action=action) if cell is not None:
+            return f"signal.{action.value} {spell_cell(space, cell)}"
         case Fault(reason):
             return f"{instruction.mnemonic}: {reason}"
         case Undefined(rule):
@@ -94,7 +113,6 @@ def _text(frame: FixedPart, event: ConcreteEvent, value: int | None) -> str:
         case Access(side=side) if cell is not None and value is not None:
             words = [side.value if side is Side.READ else "W"]
             words += [part for part in instruction.parts if not _SILENT.fullmatch(part)]
-            space = frame.lowered.space
             return f"{'.'.join(words)} {spell_cell(space, cell, event.point.name)} = {spell_value(space, cell, value)}"
         case _:
             return instruction.mnemonic
@@ -109,31 +127,6 @@ def rule_of(execution: Execution, number: int) -> str:
             return rule
         case _:
             return ""
-
-
-def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
-    """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it."""
-    text = spell_bytes(cell.instance, cell.first, cell.size)
-    if name is not None and name != cell.instance.name:
-        text = name + text.removeprefix(cell.instance.name)
-    several = sum(one.name == cell.instance.name for one in space.instances) > 1
-    return f"{text}@cta{cell.instance.owner[-1]}" if several and cell.instance.owner is not None else text
-
-
-def spell_value(space: AddressSpace, cell: Cell, value: int) -> str:
-    """The value of a cell as its variable's type has it: one number, or its elements."""
-    kind = element_type(space.root(cell.instance.name))
-    unit = cell.instance.unit
-    if cell.size == unit and cell.first % unit == 0:
-        return "a tensor map" if kind.width > 128 else str(kind.wrap(value))
-    if cell.size % unit or cell.first % unit:
-        return str(value) if cell.size <= 2 else f"{value:#x}"
-    count = cell.size // unit
-    elements = [kind.wrap(value >> k * unit * 8) for k in range(min(count, _FEW_ELEMENTS + 1))]
-    if value == 0:
-        return "all 0"
-    shown = ", ".join(str(element) for element in elements[:_FEW_ELEMENTS])
-    return f"{{{shown}}}" if count <= _FEW_ELEMENTS else f"{{{shown}, ...}}"
 
 
 def make_witness(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import textwrap
 
-from memmodel.answer import Witness
+from memmodel.answer import HANG, Witness
+from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.report.dot import dot
+from memmodel.report.execution import final_state
+from memmodel.report.expect import is_called
+from memmodel.report.findings import sentence
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
 from memmodel.report.layout import Picture, arrange, shorten
 from memmodel.report.report import Report
 from memmodel.report.route import routes
 from memmodel.report.svg import Words, subtitle_bottom, svg
-from memmodel.report.text import final_state
 
 FORMATS = ("svg", "dot")
 
@@ -25,6 +28,9 @@ MAX_EVENTS = 200
 
 MAX_ARROWS = 14
 """A relation that a model shows with more arrows than this hides the rest of the picture."""
+
+MAX_TOLD = 3
+"""Findings that are told above a picture."""
 
 WRAP = 110
 
@@ -42,24 +48,21 @@ def format_of(path: str) -> str:
     return suffix
 
 
-def draw(report: Report, form: str = "svg") -> str:
-    """The report's execution as a picture. Raises InputError when it has none, TooLarge when nobody could read it."""
-    answer = report.answer
-    hang = answer.hang
-    witness = report.execution or answer.counter or (hang.witness if hang else None)
-    if witness is None:
-        why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
+    """The report's execution as a picture, or with `finding` (`race`, `hang`, …) an execution that has such a finding.
+
+    Raises InputError when there is none, TooLarge when nobody could read it.
+    """
+    witness = _execution(report) if finding is None else _with_finding(report, finding)
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)
     count = {edge.name: sum(other.name == edge.name for other in edges) for edge in edges}
     left_out = [f"{name} ({number})" for name, number in count.items() if number > MAX_ARROWS and name not in BASIC]
     drawn = tuple(edge for edge in edges if edge.name in BASIC or count[edge.name] <= MAX_ARROWS)
-    shows = witness is answer.witness
     words = Words(
-        f"{shorten(report.test, 80)} under {report.model}: {answer.observation.value}",
-        (*_question(report), *(_waits(witness) if witness.waits else (_said(report, shows),))),
+        f"{shorten(report.test, 80)} under {report.model}: {report.answer.observation.value}",
+        (*_question(report), *_said(report, witness)),
         tuple(
             line.replace("\u00a0", " ")
             for text in (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
@@ -73,6 +76,28 @@ def draw(report: Report, form: str = "svg") -> str:
     near = [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes and _next(layout, a, b)]
     far = tuple(Edge("po", a, b) for a, b in po if a in layout.boxes and b in layout.boxes and (a, b) not in near)
     return svg(layout, routes(layout, drawn + far), near, words)
+
+
+def _execution(report: Report) -> Witness:
+    """The execution that settles the question; failing that, any that is known."""
+    answer = report.answer
+    found = report.execution or answer.counter
+    if report.mixed:
+        found = report.found(FindingKind.MIXED)[0].witness
+    elif found is None and answer.findings:
+        found = (answer.hang or answer.findings[0]).witness
+    if found is None:
+        why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
+        raise InputError(f"{report.path}: no execution to draw: {why}")
+    return found
+
+
+def _with_finding(report: Report, word: str) -> Witness:
+    found = next((one.witness for one in report.answer.findings if is_called(one.flag, word)), None)
+    if found is None:
+        why = report.answer.unsearched or f"no execution has a finding of the kind `{word}`"
+        raise InputError(f"{report.path}: no execution to draw: {why}")
+    return found
 
 
 def _next(layout: Picture, first: int, second: int) -> bool:
@@ -91,17 +116,20 @@ def _question(report: Report) -> tuple[str, ...]:
     return tuple(textwrap.wrap(text, WRAP)[:4])
 
 
-def _said(report: Report, shows: bool) -> str:
-    """How the execution stands to the question."""
-    if shows:
-        return "This execution satisfies the condition."
-    because = f" (forbidden by {', '.join(report.answer.axioms)})" if report.answer.axioms else ""
-    return f"This execution does not satisfy the condition{because}."
-
-
-def _waits(witness: Witness) -> tuple[str, ...]:
-    """What threads of a hanging execution wait for."""
-    return tuple(line for sentence in witness.waits for line in textwrap.wrap(sentence, WRAP))
+def _said(report: Report, witness: Witness) -> tuple[str, ...]:
+    """How the execution stands to the question, what is found in it, and what its threads wait for."""
+    answer = report.answer
+    lines = []
+    if report.finding is None and witness == answer.witness:
+        lines.append("This execution satisfies the condition.")
+    elif report.finding is None and witness == answer.counter:
+        because = f" (forbidden by {', '.join(answer.axioms)})" if answer.axioms else ""
+        lines.append(f"This execution does not satisfy the condition{because}.")
+    told = [sentence(one) for one in answer.findings if one.witness == witness and one.flag != HANG]
+    lines += [f"{one[:1].upper()}{one[1:]}." for one in told[:MAX_TOLD]]
+    if len(told) > MAX_TOLD:
+        lines.append(f"{len(told) - MAX_TOLD} more findings are not listed here.")
+    return tuple(part for line in (*lines, *witness.waits) for part in textwrap.wrap(line, WRAP))
 
 
 def _end(state: str) -> str:

@@ -57,17 +57,18 @@ def _meets(answer: Answer, quantifier: Quantifier, word: str) -> bool:
 
 def has(answer: Answer, word: str) -> bool:
     """Does the answer have this finding?"""
-    return any(_is(flag, word) for flag in answer.flags)
+    return any(is_called(flag, word) for flag in answer.flags)
 
 
-def _is(flag: str, word: str) -> bool:
+def is_called(flag: str, word: str) -> bool:
+    """Is a finding with this flag what the word (`race`, `hang`, …) speaks of?"""
     return flag == HANG if word == HANG else flag != HANG and kind_of(flag) in FINDINGS[word]
 
 
 def about_finding(word: str, model: Model, answer: Answer) -> Answer:
     """The answer to `exists race` and its like, from the answer about all executions; its witness is the finding's."""
-    found = next((finding for finding in answer.findings if _is(finding.flag, word)), None)
-    told = word == HANG or any(_is(flag.name, word) for flag in model.flags)
+    found = next((finding for finding in answer.findings if is_called(finding.flag, word)), None)
+    told = word == HANG or any(is_called(flag.name, word) for flag in model.flags)
     if found is not None:
         observation, reason = Observation.SOMETIMES, ""
     elif not told:

@@ -1,15 +1,120 @@
-"""What a finding means to a reader.
+"""What the findings of an answer mean to a reader.
 
-In: Finding. Out: what keeps its two events from being ordered.
+In: Report, Finding. Out: lines. Settled here: the labels and values of a finding are those of its own execution, which
+is printed below it unless it is the execution that settles the question. Of a flag that several executions raise, one
+is printed.
 """
 
 from __future__ import annotations
 
-from memmodel.answer import Finding, ShownEvent
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.ptx import Scope
+from memmodel.report.execution import Style, execution_lines, line_of
+
+if TYPE_CHECKING:
+    from memmodel.report.report import Report
+
+MAX_LISTED = 8
+"""More findings of one flag than this are counted, not listed."""
 
 _PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
+
+
+def finding_lines(report: Report, style: Style) -> list[str]:
+    """Every finding; those of the execution that settles the question first, a hang before the rest."""
+    lines: list[str] = []
+    listed: Counter[str] = Counter()
+    for witness, found in _by_execution(report):
+        fresh = any(one.flag not in listed for one in found)
+        own = witness == report.execution
+        shown = own or fresh
+        count = len(lines)
+        for one in found:
+            listed[one.flag] += 1
+            if listed[one.flag] <= MAX_LISTED:
+                lines += _finding(report, one, style, labelled=shown)
+                lines += _about_flag(report, one.flag) if listed[one.flag] == 1 else ()
+        if fresh and not own and len(lines) > count:
+            lines.append(f"    an execution {'with it' if len(found) == 1 else 'with all of these'}:")
+            lines += [f"      {line}" for line in execution_lines(witness, style)]
+    for flag, number in listed.items():
+        if number > MAX_LISTED:
+            lines.append(f"  … and {number - MAX_LISTED} more: {style(word_of(flag), 'warning')}")
+    return lines
+
+
+def _by_execution(report: Report) -> list[tuple[Witness, list[Finding]]]:
+    """The findings of each execution."""
+    groups: list[tuple[Witness, list[Finding]]] = []
+    order = sorted(report.answer.findings, key=lambda one: (one.witness != report.execution, one.flag != HANG))
+    for one in order:
+        group = next((members for witness, members in groups if witness == one.witness), None)
+        if group is None:
+            groups.append((one.witness, [one]))
+        else:
+            group.append(one)
+    return groups
+
+
+def _finding(report: Report, finding: Finding, style: Style, *, labelled: bool) -> list[str]:
+    word = style(word_of(finding.flag), "warning")
+    if finding.flag == HANG:
+        return [f"  {word}: {sentence}" for sentence in finding.witness.waits]
+    lines = [f"  {word}{_ends(finding, labelled=labelled)}"]
+    if why := why_unordered(finding if labelled else _unlabelled(finding)):
+        lines.append(f"    {why}")
+    return lines
+
+
+def _unlabelled(finding: Finding) -> Finding:
+    """The finding for a reader who does not see its execution."""
+    if finding.first is None or finding.second is None:
+        return finding
+    first, second = (replace(finding.first, label="the first"), replace(finding.second, label="the second"))
+    return replace(finding, first=first, second=second)
+
+
+def _about_flag(report: Report, flag: str) -> list[str]:
+    """What is said once of all findings of a flag."""
+    lines = []
+    told = report.answer.with_condition
+    if flag != HANG and told is not None and report.answer.observation is Observation.SOMETIMES:
+        both = "in some" if flag in told else "in none"
+        lines.append(f"    this happens {both} of the executions that satisfy the condition")
+    if kind_of(flag) is FindingKind.UNDEFINED and report.rule(flag):
+        lines.append(f"    rule: {report.rule(flag)} [{flag}]")
+    return lines
+
+
+def word_of(flag: str) -> str:
+    """What a finding of this flag is called."""
+    kind = kind_of(flag)
+    return flag.replace("-", " ") if kind is FindingKind.OTHER else kind.value
+
+
+def sentence(finding: Finding) -> str:
+    """A finding in a line, with the labels of its execution; for a hang, what the first thread waits for."""
+    if finding.flag == HANG:
+        return next(iter(finding.witness.waits), word_of(HANG))
+    return word_of(finding.flag) + _ends(finding, labelled=True)
+
+
+def _ends(finding: Finding, *, labelled: bool) -> str:
+    """The events of a finding and where they are."""
+    first, second = finding.first, finding.second
+    if first is None or second is None:
+        return f" ({finding.flag})"
+    ends = [(f"{event.label}: " if labelled else "") + f"{event.text} ({_where(event)})" for event in (first, second)]
+    return f" at {ends[0]}" if first.uid == second.uid else f" between {ends[0]} and {ends[1]}"
+
+
+def _where(event: ShownEvent) -> str:
+    return ", ".join(part for part in (event.thread or "initial write", line_of(event)) if part)
 
 
 def why_unordered(finding: Finding) -> str:
@@ -20,7 +125,10 @@ def why_unordered(finding: Finding) -> str:
     if not all(event.tags & {"R", "W"} for event in (first, second)):
         return ""
     if "TMEM" in first.tags and "TMEM" in second.tags:
-        return f"{first.label} is over {_ends(first)}, {second.label} {_ends(second)}; neither comes before the other"
+        ends = f"{first.label} is over {_completion(first)}, {second.label} {_completion(second)}"
+        return f"{ends}; neither comes before the other"
+    if kind_of(finding.flag) is FindingKind.MIXED:
+        return f"{first.label} and {second.label} belong to accesses that overlap only in part, and nothing orders them"
     proxies = [_proxy(event) for event in (first, second)]
     running = [event.label for event in (first, second) if "ASYNC" in event.tags]
     if len(running) == 1 and proxies[0] != proxies[1]:
@@ -47,7 +155,7 @@ def _proxy(event: ShownEvent) -> str:
     return next((name for tag, name in _PROXIES.items() if tag in event.tags), "generic")
 
 
-def _ends(event: ShownEvent) -> str:
+def _completion(event: ShownEvent) -> str:
     """Where a tcgen05 operation is complete."""
     for tag, where in (("TLD", "at a tcgen05.wait::ld"), ("TST", "at a tcgen05.wait::st")):
         if tag in event.tags:

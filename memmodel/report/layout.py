@@ -6,6 +6,7 @@ In: Witness and the edges to draw. Out: `Layout`, in pixels. Settled here: which
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -245,13 +246,13 @@ def _initial(witness: Witness, edges: tuple[Edge, ...]) -> list[ShownEvent]:
 
 def _lines(event: ShownEvent) -> tuple[Line, ...]:
     if event.thread is None:
-        return (Line(shorten(f"init {event.location} = {event.value}" if event.location else f"init {event.text}")),)
+        return (Line(shorten(f"init {_effect(event)}")),)
     if event.span is None or is_async(event):
-        text = _effect(event) if event.location and is_async(event) else shorten(event.text)
-        return (Line(f"{event.label}: {text}"),)
-    spelled, effect = _spelled(event.span.text.strip().rstrip(";")), _effect(event)
+        first, *rest = textwrap.wrap(_effect(event) if event.location else event.text, MAX_NAME)
+        return (Line(f"{event.label}: {first}"), *(Line(f"   {line}") for line in rest))
+    spelled, effect = _spelled(event.span.text.strip().rstrip(";")), textwrap.wrap(_effect(event), MAX_NAME)
     lines = [Line(f"{event.label}: {spelled[0]}"), *(Line(f"   {line}") for line in spelled[1:])]
-    return (*lines, Line(f"   {effect}", faint=True)) if effect else tuple(lines)
+    return (*lines, *(Line(f"   {line}", faint=True) for line in effect))
 
 
 def _spelled(text: str) -> list[str]:
@@ -271,7 +272,8 @@ def _spelled(text: str) -> list[str]:
 def _effect(event: ShownEvent) -> str:
     """`R x = 1`: what the instruction's own text does not say. Nothing for a fence."""
     head, _, rest = event.text.partition(" ")
-    return shorten(f"{head.split('.')[0]} {rest}") if rest else ""
+    access = f"{head.split('.')[0]} " if event.location and event.thread else ""
+    return access + rest
 
 
 def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:

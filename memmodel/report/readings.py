@@ -15,7 +15,7 @@ from itertools import groupby
 from memmodel.answer import Answer, Observation
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.report.text import Style, plain
+from memmodel.report.execution import Style, plain
 
 WIDTH = 110
 

@@ -31,7 +31,7 @@ class Report:
     """One test under one model.
 
     `question`: the file's, as text. `expected`: a word, or None when nothing was. `rules`: what each flag of the model
-    is about, in the words of its cat file.
+    is about, in the words of its cat file. `finding`: the question asks for such a finding, and not for an outcome.
     """
 
     test: str
@@ -43,6 +43,7 @@ class Report:
     expected: str | None = None
     warnings: tuple[str, ...] = ()
     rules: tuple[tuple[str, str], ...] = ()
+    finding: str | None = None
 
     @staticmethod
     def of(lowered: LoweredTest, model: Model, answer: Answer, expected: str | None) -> Report:
@@ -57,7 +58,9 @@ class Report:
         question = f"{test.quantifier.value} {asked}"
         warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
-        return Report(test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules)
+        return Report(
+            test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules, test.finding
+        )
 
     @property
     def holds(self) -> bool | None:
@@ -83,10 +86,20 @@ class Report:
 
     @property
     def execution(self) -> Witness | None:
-        """The execution that settles the question: for `forall` one that breaks it, otherwise one that shows it."""
+        """The execution that settles the question: for `forall` one that breaks it, otherwise one that shows it.
+
+        None for an outcome of a program with a mixed-size race, of which the model says nothing.
+        """
+        if self.mixed:
+            return None
         if self.quantifier is Quantifier.FORALL and self.answer.counter is not None:
             return self.answer.counter
         return self.answer.witness
+
+    @property
+    def mixed(self) -> bool:
+        """Is it about an outcome of a program with a mixed-size race?"""
+        return self.finding is None and bool(self.found(FindingKind.MIXED))
 
     def found(self, *kinds: FindingKind) -> tuple[Finding, ...]:
         """The findings of flags of these kinds."""

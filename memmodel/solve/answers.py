@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Position
 from memmodel.encode.query import FlagFormula, Query, encode
 from memmodel.errors import InternalError, TooLarge
 from memmodel.events.elaborate import elaborate
-from memmodel.litmus.syntax import Term, terms_of
+from memmodel.litmus.syntax import Quantifier, Term, terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
@@ -67,6 +67,7 @@ class _Questions:
         self.door = door
         self.bound = bound
         self.consistent = list(query.axioms.values())
+        self.settled: list[Replay] = []
 
     # ---- what happens --------------------------------------------------------------------------------------------
 
@@ -178,12 +179,18 @@ class _Questions:
         again = self._replayed()
         if again.satisfies is not satisfies or again.waits:
             raise InternalError(f"{self.lowered.test.name}: the final state that Z3 found is another when replayed")
+        self.settled.append(again)
         return again.witness
 
     # ---- findings ------------------------------------------------------------------------------------------------
 
     def _findings(self) -> tuple[tuple[Finding, ...], str]:
-        """Every pair that a flag relates in some consistent execution, a hang, and what was not looked at."""
+        """Every pair that a flag relates in some consistent execution, a hang, and what was not looked at.
+
+        The executions that settle the question, the one that is shown before the other, are looked at first.
+        """
+        if self.lowered.test.quantifier is Quantifier.FORALL:
+            self.settled.reverse()
         found: list[Finding] = []
         for name, flag in self.query.flags.items():
             if not self._raise(name, flag, found):
@@ -201,31 +208,34 @@ class _Questions:
 
     def _raise(self, name: str, flag: FlagFormula, found: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
+        logic = self.query.graph.logic
         left = self._by_position(flag.pairs)
-        more = flag.raised
+        for again in self.settled:
+            self._take(name, again, left, found)
         while True:
-            answer = self.door.check([*self.consistent, self.query.rests, more])
+            more = logic.disj(formula for formulas in left.values() for formula in formulas)
+            answer = self.door.check([*self.consistent, self.query.rests, more if flag.pairs else flag.raised])
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
             again = self._replayed()
             if name not in again.flags:
                 raise InternalError(f"{self.lowered.test.name}: flag {name} is not raised when replayed")
-            shown = {event.uid: event for event in again.witness.events}
-            fresh = False
-            for a, b in again.flags[name]:
-                places = frozenset((again.positions[a], again.positions[b]))
-                if places in left:
-                    del left[places]
-                    fresh = True
-                    found.append(
-                        Finding(name, again.witness, shown[min(a, b)], shown[max(a, b)], again.rules.get(a, ""))
-                    )
             if not flag.pairs:
                 found.append(Finding(name, again.witness))
                 return True
-            if not fresh:
+            if not self._take(name, again, left, found):
                 raise InternalError(f"{self.lowered.test.name}: flag {name} relates other events when replayed")
-            more = self.query.graph.logic.disj(formula for formulas in left.values() for formula in formulas)
+
+    @staticmethod
+    def _take(name: str, again: Replay, left: dict[frozenset[Position], list[int]], found: list[Finding]) -> bool:
+        """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
+        known = len(found)
+        shown = {event.uid: event for event in again.witness.events}
+        for a, b in again.flags.get(name, ()):
+            if left.pop(frozenset((again.positions[a], again.positions[b])), None) is not None:
+                first, second = shown[min(a, b)], shown[max(a, b)]
+                found.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))
+        return len(found) > known
 
     def _by_position(self, pairs: dict[tuple[int, int], int]) -> dict[frozenset[Position], list[int]]:
         """The formulas of pairs of events, by the two places in the test that they come from, in either order."""

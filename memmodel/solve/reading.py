@@ -76,6 +76,7 @@ class _Reader:
             self._seen(),
             tuple(self._finals()),
             self._waiting(),
+            self.graph.starts,
         )
 
     def _values(self) -> Iterator[tuple[RecordName, Cell, int]]:

@@ -181,8 +181,8 @@ ROWS = (
         ),
         ("d", "a", "b-desc", "scale-d", *(f"imm{k}?" for k in range(4))),
         mma,
-        "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of its own "
-        "where a register is touched that is still in use, or no wgmma.fence stands before it",
+        "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of "
+        "its own where a register is touched that is still in use, or no wgmma.fence stands before it",
         _PAGE + "wgmma.mma_async",
         rules=(
             *BOTH_ALIGNED,

@@ -1,6 +1,7 @@
 """Rows of the table: loads and stores, and the surface, texture and constant accesses of the column layout.
 
-In: a Call. Out: one Read or Write of all elements. Settled here: the label of an access, and which qualifiers go together.
+In: a Call. Out: one Read or Write of all elements. Settled here: the label of an access, and which qualifiers can be
+combined.
 """
 
 from __future__ import annotations

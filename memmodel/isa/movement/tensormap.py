@@ -28,7 +28,7 @@ from memmodel.program.regions import TensorMapAt
 from memmodel.ptx import DataType, Proxy, Sem, Space, Window
 
 MAP = DataType("b", TENSORMAP_BYTES * 8)
-ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
+ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}
 """Bytes of an element by the code of its type; the others are packed ("tensormap.replace")."""
 
 WIDE = ("global_address", "global_stride")

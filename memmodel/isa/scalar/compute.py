@@ -113,6 +113,8 @@ def _unpacked(call: Call, vector: Group, value: Expr) -> tuple[Op, ...]:
         if register is not None:
             shifted = Apply("shr", (Get(whole), Const(number * element.width)), call.type)
             steps.append(Assign(register, Apply("cvt", (shifted,), element)))
+    if len(steps) == 1:
+        call.fail("at least one element goes to a register", vector, "drop the instruction, or name a register")
     return tuple(steps)
 
 
