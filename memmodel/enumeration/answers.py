@@ -7,7 +7,7 @@ evaluation before it leaves; a disagreement is an InternalError, never an answer
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
 
@@ -211,6 +211,7 @@ class _Judged:
     lowered: LoweredTest
     model: Model
     result: SearchResult
+    _judged: dict[int, Evaluation] = field(default_factory=dict)
 
     def execution(self, candidate: Candidate) -> Execution:
         """The concrete execution that a candidate stands for."""
@@ -226,10 +227,12 @@ class _Judged:
 
     def judge(self, candidate: Candidate) -> Evaluation:
         """Evaluate a candidate plainly; InternalError if it is not consistent after all."""
-        evaluation = evaluate(self.model, self.execution(candidate))
-        if not evaluation.consistent:
-            raise InternalError(f"the search accepted an execution that violates {', '.join(evaluation.failed)}")
-        return evaluation
+        if id(candidate) not in self._judged:  # the result keeps the candidates, so that their identities stay theirs
+            evaluation = evaluate(self.model, self.execution(candidate))
+            if not evaluation.consistent:
+                raise InternalError(f"the search accepted an execution that violates {', '.join(evaluation.failed)}")
+            self._judged[id(candidate)] = evaluation
+        return self._judged[id(candidate)]
 
     def shown(self, candidate: Candidate, evaluation: Evaluation) -> Witness:
         """A candidate as a witness, with what its waiting threads lack."""

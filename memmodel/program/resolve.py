@@ -148,14 +148,16 @@ def _with_gaps(
 def _masked(
     address: int, size: int, mask: int, region: Chunk, space: AddressSpace, place: Place
 ) -> Footprint | BadFootprint:
-    """The bytes whose bit of the mask is 1, of every 16; the others are dropped."""
-    whole = space.find(address, size, region.align, region.window, place)
-    if isinstance(whole, BadFootprint):
-        return whole
+    """The bytes whose bit of the mask is 1, of every 16; the others are dropped, wherever they would be."""
     parts: list[Stretch] = []
     for kept, first, end in _runs(lambda at: bool(mask >> at % MASK_BYTES & 1), size):
-        run = Extent(whole.instance, whole.first + first, end - first, whole.name)
-        parts.append(run if kept else Gap(end - first, Filler.DROPPED))
+        if not kept:
+            parts.append(Gap(end - first, Filler.DROPPED))
+            continue
+        found = space.find(address + first, end - first, 1, region.window, place)
+        if isinstance(found, BadFootprint):
+            return found
+        parts.append(found)
     return Footprint(tuple(parts), region.scalar)
 
 

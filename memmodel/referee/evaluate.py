@@ -138,7 +138,8 @@ class _Evaluator:
         if op == "~":
             return self.all & ~value if isinstance(value, int) else [self.all & ~row for row in value]
         if op == "[]":
-            return [1 << one if self._mask(value) >> one & 1 else 0 for one in range(self.count)]
+            mask = self._mask(value)
+            return [mask & 1 << one for one in range(self.count)]
         rows = self._rows(value)
         if op == "^-1":
             return self._inverse(rows)
@@ -157,7 +158,8 @@ class _Evaluator:
     def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
         op = expr.op
         if op == "*":
-            return [self._mask(right) if self._mask(left) >> one & 1 else 0 for one in range(self.count)]
+            first, second = self._mask(left), self._mask(right)
+            return [second if first >> one & 1 else 0 for one in range(self.count)]
         if op == ";":
             return self._compose(self._rows(left), self._rows(right))
         if isinstance(left, int) or isinstance(right, int):
@@ -175,7 +177,11 @@ class _Evaluator:
         raise InternalError(f"unknown operator {op}")
 
     def _inverse(self, rows: Rows) -> Rows:
-        return [sum(1 << one for one in range(self.count) if rows[one] >> other & 1) for other in range(self.count)]
+        inverse = [0] * self.count
+        for one, row in enumerate(rows):
+            for other in bits(row):
+                inverse[other] |= 1 << one
+        return inverse
 
     def _compose(self, left: Rows, right: Rows) -> Rows:
         composed = []
