@@ -132,7 +132,14 @@ class Addresses:
         """The address as a source operand of `width` bits; `named`: the instruction takes the name of a variable."""
         root = self.memory.root(symbol.name)
         if root.space is Space.TENSOR:
-            return self._tensor(root, 0)
+            return self._tensor(root, symbol.offset)
+        text = self._address(symbol, root, width, named=named)
+        if not symbol.offset or not text.startswith("%"):
+            return plus(text, symbol.offset)
+        return self._register(("on", text, symbol.offset), width, f"add.u{width} {{}}, {text}, {symbol.offset};")
+
+    def _address(self, symbol: Sym, root: Variable, width: int, *, named: bool) -> str:
+        """The address of a variable in its own state space."""
         remote = self._remote(symbol, root)
         if remote is None and symbol.name not in self.memory.pointers:
             text = self.memory.symbol(symbol.name)

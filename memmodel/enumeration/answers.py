@@ -52,16 +52,19 @@ def enumerate_answer(
     started = perf_counter()
     meter = Meter(budget)
     flags = tuple(check.name for check in model.flags if findings or kind_of(check.name) is FindingKind.MIXED)
+    question = AskedKey(lowered)
     try:
-        problem = prepare(lowered, bound, meter, waits=findings)
+        problem = prepare(lowered, bound, meter, waits=findings or bool(flags), asked=question.extents)
     except BudgetSpent as spent:
         if trial:
             raise
-        return Answer(Observation.UNDECIDED, ENGINE, reason=str(spent), times=_times(started, perf_counter()))
+        reason = str(spent)
+        times = _times(started, perf_counter())
+        return Answer(Observation.UNDECIDED, ENGINE, reason=reason, unsearched=reason, times=times)
     ready = perf_counter()
     undefined = [name for name in flags if kind_of(name) is FindingKind.UNDEFINED]
     wanted: list[Key] = [True, False, *([WAITS] if findings else []), *_stops(problem)]
-    search = Search(problem, _plan(model, flags), AskedKey(lowered), wanted, undefined, meter)
+    search = Search(problem, _plan(model, flags), question, wanted, undefined, meter)
     spent_for = ""
     try:
         search.run()
@@ -91,13 +94,13 @@ def enumerate_answer(
 def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
     """All final states: the terms of the condition and of `locations`, or everything without these. Raises TooLarge."""
     meter = Meter(budget)
-    try:
-        problem = prepare(lowered, bound, meter, waits=False)
-    except BudgetSpent as spent:
-        return Outcomes((), ENGINE, complete=False, reason=str(spent))
     terms = outcome_terms(lowered)
     question = AskedKey(lowered, terms)
     flags = tuple(check.name for check in model.flags if kind_of(check.name) is FindingKind.MIXED)
+    try:
+        problem = prepare(lowered, bound, meter, waits=bool(flags), asked=question.extents)
+    except BudgetSpent as spent:
+        return Outcomes((), ENGINE, complete=False, reason=str(spent))
     search = Search(problem, _plan(model, flags), question, None, (), meter)
     reason = ""
     try:

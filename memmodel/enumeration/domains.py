@@ -7,9 +7,11 @@ nothing to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import product
 
 from memmodel.base.labels import Action, Side
+from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
@@ -20,24 +22,31 @@ MAX_VALUES = 2_000
 
 
 class Domains:
-    """What is known so far of the values in memory: who may write what where. Initial values belong to it."""
+    """What is known so far of the values in memory: who may write what where. Initial values belong to it.
 
-    def __init__(self, space: AddressSpace, threads: int) -> None:
+    Memory is cut here wherever some execution cuts it, so that a read may return parts of different writes. `asked`:
+    elements that a question reads.
+    """
+
+    def __init__(self, space: AddressSpace, threads: int, asked: Sequence[Extent] = ()) -> None:
         self._space = space
         self._threads = threads
+        self._asked = asked
+        self._footprints: dict[Footprint, None] = {}
+        self._copies: dict[Copy, None] = {}
         self._writes: dict[Instance, dict[tuple[int, int, int], None]] = {}
         self._phases: dict[Cell, int] = {}
         self._pending: dict[Cell, int] = {}
         self._found: dict[Extent, tuple[int, ...]] = {}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domains) and (self._writes, self._phases, self._pending) == (
-            other._writes,
-            other._phases,
-            other._pending,
-        )
+        return isinstance(other, Domains) and self._known == other._known
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _known(self) -> tuple[object, ...]:
+        return self._writes, self._footprints, self._copies, self._phases, self._pending
 
     # ---- growing -------------------------------------------------------------------------------------------------
 
@@ -50,8 +59,10 @@ class Domains:
                 mine: dict[Cell, int] = {}
                 counts: dict[Cell, int] = {}
                 for record, value in zip(trace.records, trace.values, strict=True):
-                    if isinstance(record, AccessRecord) and record.access.side is Side.WRITE and value is not None:
-                        self.write(record.footprint, value)
+                    if isinstance(record, AccessRecord):
+                        self._access(trace, record)
+                        if record.access.side is Side.WRITE and value is not None:
+                            self.write(record.footprint, value)
                     elif isinstance(record, ObjectRecord) and record.updates:
                         mine[record.object] = mine.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
@@ -62,6 +73,19 @@ class Domains:
             for total, most in ((self._phases, updates), (self._pending, arrivals)):
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
+
+    def _access(self, trace: Trace, record: AccessRecord) -> None:
+        """An access cuts memory."""
+        self._footprints[record.footprint] = None
+        if record.copies is not None:
+            source = trace.records[record.copies]
+            assert isinstance(source, AccessRecord)
+            self._copies[source.footprint, record.footprint] = None
+
+    @cached_property
+    def _cutting(self) -> Cutting:
+        """Where memory is cut; asked for only when everything is learnt."""
+        return Cutting(self._footprints, self._copies, self._asked)
 
     def write(self, footprint: Footprint, value: int) -> None:
         """Somebody may write that value there."""
@@ -109,17 +133,14 @@ class Domains:
             for first, size, value in self._writes.get(extent.instance, ())
             if first < extent.end and extent.first < first + size
         ]
-        cuts = sorted(
-            {extent.first, extent.end}
-            | {cut for first, size, _ in writes for cut in (first, first + size) if extent.first < cut < extent.end}
-        )
+        cells = self._cutting.cells(extent)
         pieces: list[dict[int, None]] = []
-        for low, high in pairwise(cuts):
-            mask = (1 << (high - low) * 8) - 1
-            found = {self._space.initial(extent.instance, low, high - low): None}
+        for cell in cells:
+            mask = (1 << cell.size * 8) - 1
+            found = {self._space.initial(extent.instance, cell.first, cell.size): None}
             for first, size, value in writes:
-                if first <= low and high <= first + size:
-                    found[value >> (low - first) * 8 & mask] = None
+                if first <= cell.first and cell.end <= first + size:
+                    found[value >> (cell.first - first) * 8 & mask] = None
             pieces.append(found)
         count = 1
         for piece in pieces:
@@ -128,7 +149,7 @@ class Domains:
             raise TooLarge(f"a read may return any of more than {MAX_VALUES:,} values")
         seen: set[int] = set()
         for chosen in product(*pieces):
-            total = sum(part << (low - extent.first) * 8 for part, low in zip(chosen, cuts, strict=False))
+            total = sum(part << (cell.first - extent.first) * 8 for part, cell in zip(chosen, cells, strict=True))
             if total not in seen:
                 seen.add(total)
                 yield total

@@ -36,18 +36,21 @@ class Problem:
     stopped: tuple[tuple[Trace, ...], ...]
 
 
-def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool) -> Problem:
-    """The runs of a test's threads; those that wait for ever only if `waits`. Raises BudgetSpent, TooLarge."""
+def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool, asked: Sequence[Extent] = ()) -> Problem:
+    """The runs of a test's threads; those that wait for ever only if `waits`. `asked`: elements that a question reads.
+
+    Raises BudgetSpent, TooLarge.
+    """
     starts = Starts()
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
-    domains = Domains(lowered.space, len(runners))
+    domains = Domains(lowered.space, len(runners), asked)
     seeds = _constants(lowered)
     seeded, rounds = False, 0
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
         # With the runs that wait for ever: what they write before may be what lets them go on.
         runs = [runner.run(domains, meter, waits=True).traces for runner in runners]
-        found = Domains(lowered.space, len(runners))
+        found = Domains(lowered.space, len(runners), asked)
         found.learn(runs)
         if not seeded:
             _seed(found, runs, seeds)

@@ -127,6 +127,8 @@ class Call:
     def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
         """The register to write; None for `_` where that is allowed."""
         if isinstance(operand, Reg):
+            if special_register(operand.name, self.place, self.context.space) is not None:
+                self.fail(f"the special register '%{operand.name}' is read-only", operand)
             return self._named(operand)
         if isinstance(operand, Blank) and sink:
             return None
@@ -146,7 +148,7 @@ class Call:
             return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
         if isinstance(operand, Sym):
             self._check_fits(operand, type or self.given_type)
-            return self.address_of(operand, 0)
+            return self.address_of(operand, operand.offset)
         hint = "load it into a register first" if isinstance(operand, Mem) else None
         return self.fail(
             f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
@@ -203,6 +205,8 @@ class Call:
         if not isinstance(operand, Sym | Reg):
             self.fail(f"{self.head} jumps to a label, and this is {describe(operand)}", operand)
         labels = self.context.labels
+        if isinstance(operand, Sym) and operand.offset:
+            self.fail("a jump goes to a label, not to a place after one", operand)
         if operand.name not in labels:
             close = nearest(operand.name, labels)
             repair = f"did you mean '{close}'?" if close else f"put '{operand.name}:' where it should go"
@@ -244,7 +248,7 @@ class Call:
             base = self.value(operand.base)
             return Apply("add", (base, Const(operand.offset)), ADDRESS) if operand.offset else base
         symbol: Operand = operand.base if isinstance(operand, Mem) else operand
-        offset = operand.offset if isinstance(operand, Mem) else 0
+        offset = operand.offset if isinstance(operand, Mem | Sym) else 0
         if not isinstance(symbol, Sym) or (symbol is operand and not self.columns):
             self.no_memory(operand)
         self._check_access(self.variable(symbol), operand, proxy)

@@ -257,7 +257,7 @@ def _access(item: Instruction, reading: Spelling, position: int, test: LitmusTes
     """A load, store or atomic: its memory operand in brackets, its type that of the element."""
     where = item.operands[position]
     if isinstance(where, Sym):
-        item = _with(item, position, Mem(where, 0, where.span))
+        item = _with(item, position, Mem(replace(where, offset=0), where.offset, where.span))
     if "type" in reading.words:
         return item
     width = _element(item, position, test)

@@ -12,6 +12,7 @@ from memmodel.litmus.condition import begins_question
 from memmodel.litmus.declarations import TYPES, Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
 from memmodel.litmus.lexer import Reader, Token, shorten
+from memmodel.litmus.scopes import flatten
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
 
 Registers = dict[str, set[str]]
@@ -60,7 +61,10 @@ def _over(reader: Reader) -> bool:
 def _body(
     reader: Reader, opened: Token, declarations: Declarations, registers: tuple[set[str], set[str]], room: int
 ) -> list[Instruction | Label]:
-    labels = read_labels(reader, range(reader.at, _closing(reader, opened)))
+    closing = _closing(reader, opened)
+    flat = flatten(reader.source, reader.tokens[reader.at : closing])
+    reader.replace(closing, flat)
+    labels = read_labels(reader, range(reader.at, reader.at + len(flat)))
     names = declarations.variables.keys() | labels.keys()
     body: list[Instruction | Label] = []
     while not reader.accept("}"):

@@ -26,7 +26,8 @@ MAX_LENGTH = 1 << 40
 SPACES = {space.value: space for space in Space if space is not Space.GENERIC}
 _WIDTHS = {"u": (8, 16, 32, 64), "s": (8, 16, 32, 64), "b": (8, 16, 32, 64, 128), "f": (16, 32, 64)}
 TYPES = {f"{kind}{width}": DataType(kind, width) for kind, widths in _WIDTHS.items() for width in widths}
-PROXIES = {proxy.value: proxy for proxy in Proxy}
+PROXIES = {proxy.value: proxy for proxy in Proxy if proxy is not Proxy.READ_ONLY}
+"""What an alias may go through. The read-only path is that of an instruction, through any name."""
 
 
 @dataclass(slots=True)

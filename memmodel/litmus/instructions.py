@@ -132,6 +132,9 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
     token = reader.token
     if token.kind == "name":
         named = _named(reader, names)
+        if isinstance(named, Sym) and (offset := _offset(reader)):
+            last = reader.tokens[reader.at - 1]
+            return Sym(named.name, named.cta, Span(reader.source, token.start, last.end), offset)
         return _pair(reader, named) if reader.token.kind == "|" and depth == 0 else named
     if token.kind == "number":
         value, token = reader.number()
@@ -197,6 +200,14 @@ def _pair(reader: Reader, first: Reg | Sym | Blank) -> Pair:
     return Pair(first, second, first.span.to(span))
 
 
+def _offset(reader: Reader) -> int:
+    """`+4` or `-4` after a name; 0 if neither follows."""
+    minus = reader.accept("-")
+    if minus or reader.accept("+") or (reader.token.kind == "number" and reader.token.text[0] == "-"):
+        return reader.number("an offset in bytes", bits=63)[0] * (-1 if minus else 1)
+    return 0
+
+
 def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group:
     """`[base]`, `[base+offset]`, or a tensor operand `[map, {c0, c1}]`."""
     first = reader.next()
@@ -209,9 +220,6 @@ def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group
         items = [base, *_items(reader, names, depth)]
         last = reader.expect("]", "`,` or `]`")
         return Group(tuple(items), True, reader.span(first, last))
-    offset = 0
-    minus = reader.accept("-")
-    if minus or reader.accept("+") or (reader.token.kind == "number" and reader.token.text[0] == "-"):
-        offset = reader.number("an offset in bytes", bits=63)[0] * (-1 if minus else 1)
+    offset = _offset(reader)
     last = reader.expect("]", "`]`", "write [x], [x+4] or [%rd1]")
     return Mem(base, offset, reader.span(first, last))

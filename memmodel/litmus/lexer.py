@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<name>%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)"
     r"|(?P<number>-?\d[\w.]*)"
     r"|(?P<dot>\.[A-Za-z]\w*(?:::\w+)*)"
+    r"|(?P<string>\"[^\"\n]*\")"
     r"|(?P<punct>/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-])"
     r"|(?P<bad>\S))",
     re.ASCII,
@@ -122,6 +123,11 @@ class Reader:
             self.at += 1
             self.token = self.tokens[self.at]
         return token
+
+    def replace(self, end: int, tokens: list[Token]) -> None:
+        """Put other tokens in place of those from the cursor up to `end`, which stays where it is in the text."""
+        self.tokens = [*self.tokens[: self.at], *tokens, *self.tokens[end:]]
+        self.token = self.tokens[self.at]
 
     def ahead(self, count: int = 1) -> Token:
         """The token `count` after the current one."""

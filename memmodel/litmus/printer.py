@@ -206,7 +206,8 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
 
 
 def _symbol(symbol: Sym) -> str:
-    return symbol.name if symbol.cta is None else f"{symbol.name}@cta{symbol.cta}"
+    name = symbol.name if symbol.cta is None else f"{symbol.name}@cta{symbol.cta}"
+    return f"{name}{symbol.offset:+d}" if symbol.offset else name
 
 
 # ---- the question --------------------------------------------------------------------------------------------

@@ -39,11 +39,12 @@ class Imm:
 
 @dataclass(frozen=True, slots=True)
 class Sym:
-    """A bare name that is a declared variable (its address) or a label; `cta` for `x@cta1` (an instance of x)."""
+    """A bare name: a declared variable (its address, `offset` bytes on) or a label; `cta` for `x@cta1` (an instance)."""
 
     name: str
     cta: int | None = None
     span: Span = _span()
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""Blocks `{ … }` in the body of a thread, which have registers and labels of their own, as compilers' inline code has.
+
+In: the words of a thread's body. Out: the same instructions without blocks: a name that a block declares and that
+occurs elsewhere in the thread as well is replaced by one that does not. Lines for debuggers and hints to ptxas (`.loc`,
+`.file`, `.pragma`) are left out: they change nothing that a thread does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from memmodel.errors import InputError
+from memmodel.litmus.lexer import Token
+from memmodel.source import Source
+
+MAX_DEPTH = 32
+"""Blocks inside one another."""
+
+_TO_THE_LINE_END = frozenset({".loc", ".file"})
+_TO_THE_SEMICOLON = frozenset({".pragma"})
+_BEFORE_STATEMENT = frozenset({";", ":", "{", "}"})
+
+
+def flatten(source: Source, tokens: list[Token]) -> list[Token]:
+    """The words of a body (without its own braces) with its blocks resolved. Raises InputError."""
+    kept = list(_without_directives(source, tokens))
+    if not any(_opens(kept, at) for at in range(len(kept))):
+        return kept
+    depth, at = 0, 0
+    while at < len(kept):
+        if _opens(kept, at):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise InputError(f"blocks nest deeper than {MAX_DEPTH}", source.span(kept[at].start, kept[at].end))
+            end = _closing(source, kept, at)
+            kept[at + 1 : end] = _renamed(kept, at + 1, end)
+            # Its words stay in place, so that blocks inside this one are found next; the braces go at last.
+        elif kept[at].kind == "}" and _closes(kept, at):
+            depth -= 1
+        at += 1
+    return [token for token in _without_braces(kept)]
+
+
+def _without_directives(source: Source, tokens: list[Token]) -> Iterator[Token]:
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if token.text in _TO_THE_LINE_END:
+            while at < len(tokens) and "\n" not in source.text[tokens[at - 1].end : tokens[at].start]:
+                at += 1
+        elif token.text in _TO_THE_SEMICOLON:
+            while at < len(tokens) and tokens[at].kind != ";":
+                at += 1
+            at += 1
+        else:
+            yield token
+
+
+def _opens(tokens: list[Token], at: int) -> bool:
+    """Does a block begin here? (Elsewhere a brace begins a vector.)"""
+    return tokens[at].kind == "{" and (at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT)
+
+
+def _closes(tokens: list[Token], at: int) -> bool:
+    return at == 0 or tokens[at - 1].kind in _BEFORE_STATEMENT
+
+
+def _closing(source: Source, tokens: list[Token], opened: int) -> int:
+    depth = 0
+    for at in range(opened, len(tokens)):
+        depth += (tokens[at].kind == "{") - (tokens[at].kind == "}")
+        if depth == 0:
+            return at
+    raise InputError("this `{` is never closed", source.span(tokens[opened].start, tokens[opened].end))
+
+
+def _renamed(tokens: list[Token], first: int, end: int) -> list[Token]:
+    """The words of a block, with what it declares renamed where the rest of the thread has that name too."""
+    inside = Counter(_plain(token) for token in tokens[first:end] if token.kind == "name")
+    everywhere = Counter(_plain(token) for token in tokens if token.kind == "name")
+    names, families = _declared(tokens, first, end)
+    new = {name: _fresh(name, everywhere) for name in names if everywhere[name] > inside[name]}
+    for family, count in families.items():
+        members = [f"{family}{number}" for number in range(count)]
+        if any(everywhere[name] > inside[name] for name in (family, *members)):
+            fresh = _fresh(family, everywhere) + "_"
+            new[family] = fresh
+            new.update((name, fresh + name.removeprefix(family)) for name in members if inside[name])
+    return [
+        token._replace(text=new[_plain(token)]) if token.kind == "name" and _plain(token) in new else token
+        for token in tokens[first:end]
+    ]
+
+
+def _declared(tokens: list[Token], first: int, end: int) -> tuple[set[str], dict[str, int]]:
+    """Registers and labels that a block declares itself, and families of registers (`%r<4>`) with their number."""
+    names: set[str] = set()
+    families: dict[str, int] = {}
+    depth, at = 0, first
+    while at < end:
+        token = tokens[at]
+        depth += (token.kind == "{") - (token.kind == "}")
+        if depth == 0 and token.kind == ":" and at > first and tokens[at - 1].kind == "name":
+            names.add(tokens[at - 1].text)
+        if depth == 0 and token.text == ".reg":
+            while at < end and tokens[at].kind != ";":
+                if tokens[at].kind == "name":
+                    count = tokens[at + 2].text if tokens[at + 1].kind == "<" else ""
+                    if count.isdigit() and len(count) < 6:
+                        families[_plain(tokens[at])] = int(count)
+                    else:
+                        names.add(_plain(tokens[at]))
+                at += 1
+        at += 1
+    return names, families
+
+
+def _fresh(name: str, taken: Counter[str]) -> str:
+    number = 1
+    while any(other.startswith(f"{name}_{number}") for other in taken):
+        number += 1
+    found = f"{name}_{number}"
+    taken[found] += 1
+    return found
+
+
+def _plain(token: Token) -> str:
+    return token.text.removeprefix("%")
+
+
+def _without_braces(tokens: list[Token]) -> Iterator[Token]:
+    for at, token in enumerate(tokens):
+        if token.kind == "{" and _opens(tokens, at):
+            continue
+        if token.kind == "}" and _closes(tokens, at):
+            continue
+        yield token
