@@ -7,7 +7,7 @@ is printed here. `check`, `suite` and `readings` all go through `lowered` and `r
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -33,25 +33,48 @@ def check(
     test: TestInput,
     model: ModelInput = DEFAULT_MODEL,
     *,
+    ask: str | None = None,
     engine: str = "auto",
     budget: Budget = Budget(),
     bound: int = 3,
 ) -> Report:
     """What happens to the test's condition under the model, and whether that was expected.
 
+    `ask`: a question in place of the test's own, such as `exists (P1:r0 == 0)` or `exists race`. Of a test with several
+    questions, the first is answered (`check_all` answers all).
+
     `test`: a path, a Source, or the text itself (a string with a newline in it). `model`: a shipped name, a path to a
     cat file, or a loaded Model. Raises InputError for text that cannot be used; a test beyond a limit is undecided.
     """
+    return next(_checked(test, model, () if ask is None else (ask,), Options(engine, budget, bound)))
+
+
+def check_all(
+    test: TestInput,
+    model: ModelInput = DEFAULT_MODEL,
+    *,
+    ask: Sequence[str] = (),
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+) -> tuple[Report, ...]:
+    """A report on each question of the test, or on each of `ask`. As `check` otherwise."""
+    return tuple(_checked(test, model, ask, Options(engine, budget, bound)))
+
+
+def _checked(test: TestInput, model: ModelInput, ask: Sequence[str], options: Options) -> Iterator[Report]:
     started = perf_counter()
-    steps = lowered(test)
+    asked = lowered(test, ask)
     loaded = load(model)
     reading = 1000 * (perf_counter() - started)
-    return report_on(steps, loaded, Options(engine, budget, bound), reading=reading)
+    for steps in questions(asked):
+        yield report_on(steps, loaded, options, reading=reading)
 
 
 def readings(
     test: TestInput,
     *,
+    ask: str | None = None,
     engine: str = "auto",
     budget: Budget = Budget(),
     bound: int = 3,
@@ -62,10 +85,28 @@ def readings(
     `progress` is told each model that has answered. Raises InputError as `check` does. No findings are looked for: a
     reading is about the condition.
     """
-    steps = lowered(test)
+    asked = questions(lowered(test, () if ask is None else (ask,)))
+    return _under_readings(asked[0], Options(engine, budget, bound), progress)
+
+
+def readings_all(
+    test: TestInput,
+    *,
+    ask: Sequence[str] = (),
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[ReadingsReport, ...]:
+    """What `readings` says of each question of the test, or of each of `ask`."""
+    options = Options(engine, budget, bound)
+    return tuple(_under_readings(steps, options, progress) for steps in questions(lowered(test, ask)))
+
+
+def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[str], None] | None) -> ReadingsReport:
     answers: dict[str, Answer] = {}
     for name in reading_models():
-        answers[name] = judge(steps, load(name), Options(engine, budget, bound), findings=False)
+        answers[name] = judge(steps, load(name), options, findings=False)
         if progress is not None:
             progress(name)
     return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
@@ -93,9 +134,14 @@ def outcomes(
 # ---- the hops --------------------------------------------------------------------------------------------------
 
 
-def lowered(test: TestInput) -> LoweredTest:
-    """A test as steps, from its text. Raises InputError."""
-    return lower_test(litmus.parse_litmus(read(test)))
+def lowered(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
+    """A test as steps, from its text; `ask`: questions in place of its own. Raises InputError."""
+    return lower_test(litmus.parse_litmus(read(test), ask))
+
+
+def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
+    """A lowered test once for each of its questions."""
+    return tuple(replace(steps, test=one) for one in steps.test.questions())
 
 
 def judge(steps: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:

@@ -6,13 +6,18 @@ In: a path, or text with a name. Out: `Source` and `Span`, which every later sta
 from __future__ import annotations
 
 import os
+import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memmodel.errors import InputError
 
+STANDARD_INPUT = "-"
 MAX_BYTES = 1_000_000
 """A litmus test or a model is a page of text; anything near a megabyte is a mistake."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0d-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +29,38 @@ class Source:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Source:
-        """Read a file. Raises InputError if it is missing, not text, empty or larger than MAX_BYTES."""
+        """Read a file, or standard input where the path is `-`.
+
+        Raises InputError if it is missing, not text or larger than MAX_BYTES.
+        """
         name = os.fspath(path)
+        if name == STANDARD_INPUT:
+            return Source.decode("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
         try:
             if Path(path).is_dir():
-                raise InputError(f"{name}: is a directory, not a file", hint="only `memmodel suite` takes directories")
+                raise InputError(
+                    f"{name}: is a directory, not a file", hint="`memmodel check` and `memmodel suite` take directories"
+                )
             with open(path, "rb") as handle:
                 data = handle.read(MAX_BYTES + 1)
         except OSError as error:
             raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
-        if len(data) > MAX_BYTES:
-            raise InputError(
-                f"{name}: larger than {MAX_BYTES:,} bytes", hint="a litmus test is a few threads; split it"
-            )
         return Source.decode(name, data)
 
     @staticmethod
     def decode(name: str, data: bytes) -> Source:
-        """Bytes to Source. Raises InputError on NUL bytes or bytes that are not UTF-8."""
+        """Bytes to Source. Raises InputError on more than MAX_BYTES, on NUL bytes or bytes that are not UTF-8."""
+        if len(data) > MAX_BYTES:
+            hint = "a litmus test is a few threads; split it"
+            raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes", hint=hint)
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
         source = Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
-        bad = next((i for i, c in enumerate(source.text) if c < " " and c not in "\n\t\f"), None)
+        bad = _CONTROL.search(source.text)
         if bad is not None:
-            where = Span(source, bad, bad + 1)
-            raise InputError("not a text file: control character", where, show_line=False)
+            raise InputError("not a text file: control character", Span(source, *bad.span()), show_line=False)
         return source
 
     def span(self, start: int, end: int) -> Span:

@@ -15,7 +15,6 @@ from enum import Enum
 from functools import cache
 from multiprocessing import active_children
 from pathlib import Path
-from time import perf_counter
 
 from memmodel import api
 from memmodel.answer import Budget
@@ -23,10 +22,11 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
+from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import FAILS, HOLDS
 from memmodel.report.report import Report, Status
 from memmodel.resources import suite_dir
-from memmodel.source import Source, Span
+from memmodel.source import STANDARD_INPUT, Source, Span
 
 
 class Outcome(Enum):
@@ -46,11 +46,13 @@ class Job:
     """One file to run.
 
     `models` None: those that its Expect line names. `expected`: a CSV's word, or None for the file's own.
+    `ask`: questions in place of the file's own.
     """
 
     path: str
     models: tuple[str, ...] | None = None
     expected: str | None = None
+    ask: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def collect(paths: Iterable[str]) -> list[str]:
     files: dict[str, str] = {}
     for path in paths:
         if not os.path.isdir(path):
-            if not os.path.exists(path):
+            if path != STANDARD_INPUT and not os.path.exists(path):
                 raise InputError(f"{path}: no such file or directory")
             files.setdefault(os.path.normpath(path), path)
             continue
@@ -180,20 +182,25 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
-    started = perf_counter()
-    steps = api.lowered(job.path)
-    reading = 1000 * (perf_counter() - started)
-    named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
-    models = job.models or named or (api.DEFAULT_MODEL,)
+    asked = api.questions(api.lowered(job.path, job.ask))
     options = Options(settings.engine, settings.budget, settings.bound)
+
+    return [entry for number, steps in enumerate(asked) for entry in _question(job, steps, number, options, settings)]
+
+
+def _question(job: Job, steps: LoweredTest, number: int, options: Options, settings: Settings) -> list[Entry]:
+    """One question of a file under each of its models. What a CSV expects is about the first."""
+    named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
+    expected = job.expected if number == 0 else None
 
     def under(name: str) -> list[Entry]:
         model = _model(name)
-        report = api.report_on(steps, model, options, expected=job.expected, against=settings.against, reading=reading)
-        known = known_difference(steps) if job.expected and report.status is Status.DIFFERS else None
+        report = api.report_on(steps, model, options, expected=expected, against=settings.against)
+        known = known_difference(steps) if expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, model.name, outcome, report, known or "")]
 
+    models = job.models or named or (api.DEFAULT_MODEL,)
     return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]
 
 

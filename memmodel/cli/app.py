@@ -14,6 +14,7 @@ import typer
 
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.options import (
+    Ask,
     Bound,
     BudgetText,
     CheckedModels,
@@ -69,6 +70,7 @@ def _options(
 def check(
     files: Files,
     model: CheckedModels = None,
+    ask: Ask = None,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
@@ -79,6 +81,7 @@ def check(
 ) -> Exit:
     """Say what happens to each test's condition, and why.
 
+    A question is `exists (P1:r0 == 0)`, `~exists …`, `forall …`, or `exists` with race, hang, hazard or undefined.
     Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
     undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
@@ -91,12 +94,12 @@ def check(
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
-        return run_readings(files, settings, json_out=json_out, write=_write)
+        return run_readings(suite.collect(files), settings, tuple(ask or ()), json_out=json_out, write=_write)
     models = tuple(model or (DEFAULT_MODEL,))
     suite.preload(models)
     entries = []
-    for path in files:
-        for entry in suite.run_job(suite.Job(path, models), settings):
+    for path in suite.collect(files):
+        for entry in suite.run_job(suite.Job(path, models, ask=tuple(ask or ())), settings):
             entries.append(entry)
             if entry.report is None:
                 complain(entry.message)

@@ -93,7 +93,12 @@ def _known(against: str | None, entries: Sequence[Entry]) -> None:
 
 
 def run_readings(
-    files: Sequence[str], settings: Settings, *, json_out: str | None, write: Callable[[str, str], None]
+    files: Sequence[str],
+    settings: Settings,
+    ask: tuple[str, ...] = (),
+    *,
+    json_out: str | None,
+    write: Callable[[str, str], None],
 ) -> Exit:
     """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
     records: list[Record] = []
@@ -101,8 +106,13 @@ def run_readings(
     with ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
             try:
-                found = api.readings(
-                    path, engine=settings.engine, budget=settings.budget, bound=settings.bound, progress=tick.done
+                asked = api.readings_all(
+                    path,
+                    ask=ask,
+                    engine=settings.engine,
+                    budget=settings.budget,
+                    bound=settings.bound,
+                    progress=tick.done,
                 )
             except InputError as error:
                 limit = isinstance(error, TooLarge)
@@ -111,11 +121,12 @@ def run_readings(
                 records.append(failure(path, None, "limit" if limit else "input", error.render(), error.span))
                 codes.append(Exit.UNDECIDED if limit else Exit.BAD_INPUT)
                 continue
-            records.append(found.to_json())
-            codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
-            if json_out != "-":
-                tick.hide()
-                say(found.explain(style_for(sys.stdout)))
+            for found in asked:
+                records.append(found.to_json())
+                codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
+                if json_out != "-":
+                    tick.hide()
+                    say(found.explain(style_for(sys.stdout)))
     if json_out:
         import json
 

@@ -46,8 +46,19 @@ def parse_budget(text: str | None) -> Budget:
     return Budget(effort=effort)
 
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Litmus tests.", show_default=False)]
-File = Annotated[str, typer.Argument(metavar="FILE", help="A litmus test.", show_default=False)]
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Litmus tests, directories of them, - for standard input."),
+]
+File = Annotated[str, typer.Argument(metavar="FILE", help="A litmus test; - is standard input.", show_default=False)]
+Ask = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ask",
+        metavar="QUESTION",
+        help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
+    ),
+]
 ModelName = Annotated[str, typer.Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.")]
 ModelNames = Annotated[
     list[str] | None,

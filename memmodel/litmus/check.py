@@ -1,13 +1,13 @@
 """Every name that a test uses is one that it declares.
 
-In: declarations, threads and question as read. Out: the same, with the location that a table may leave undeclared
+In: declarations, threads and questions as read. Out: the same, with the location that a table may leave undeclared
 added, and warnings. Settled here: aliases end at a variable; every location, thread, label and instance exists.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -59,7 +59,7 @@ class Checked:
 def check_names(
     declarations: Declarations,
     threads: list[Thread],
-    question: Question,
+    questions: Sequence[Question],
     declared: dict[str, set[str]],
     *,
     implicit: bool,
@@ -83,8 +83,9 @@ def check_names(
     for thread in threads:
         known[thread.name] |= assigned(thread.body)
     _check_bodies(checked, known, implicit)
-    for term in (*question.shown, *terms_of(question.condition)):
-        _check_term(term, checked, known)
+    for question in questions:
+        for term in (*question.shown, *terms_of(question.condition)):
+            _check_term(term, checked, known)
     return checked
 
 

@@ -29,6 +29,7 @@ from memmodel.litmus.syntax import (
 MAX_DEPTH = 200
 MAX_COMPARISONS = 5_000
 MAX_SHOWN_TERMS = 1_000
+MAX_QUESTIONS = 100
 
 _OPERATORS = {"=": "==", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 QUESTIONS = ("exists", "~exists", "forall")
@@ -37,12 +38,13 @@ QUESTIONS = ("exists", "~exists", "forall")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The end of a file."""
+    """What a file asks, from the character `start` on."""
 
     quantifier: Quantifier
     condition: Condition
     shown: tuple[Term, ...]
     finding: str | None = None
+    start: int = 0
 
 
 def begins_question(token: Token, after: Token) -> bool:
@@ -50,8 +52,19 @@ def begins_question(token: Token, after: Token) -> bool:
     return token.text in ("exists", "forall", "locations") or (token.kind == "~" and after.text == "exists")
 
 
+def read_questions(reader: Reader) -> list[Question]:
+    """Everything after the threads, to the end of the file: one question or several. Raises InputError."""
+    found = [read_question(reader)]
+    while reader.token.kind != "end":
+        if len(found) == MAX_QUESTIONS:
+            raise InputError(f"more than {MAX_QUESTIONS} questions", reader.here())
+        found.append(read_question(reader))
+    return found
+
+
 def read_question(reader: Reader) -> Question:
-    """Everything after the threads, to the end of the file. Raises InputError."""
+    """One question, up to the next or the end of the file. Raises InputError."""
+    start = reader.token.start
     shown = _locations(reader)
     word = reader.token
     if word.kind == "~" and reader.ahead().text == "exists":
@@ -68,9 +81,8 @@ def read_question(reader: Reader) -> Question:
     reader.next()
     finding = _finding(reader, quantifier)
     if finding is not None:
-        return Question(quantifier, Always(), shown, finding)
-    condition = _condition(reader)
-    return Question(quantifier, condition, shown)
+        return Question(quantifier, Always(), shown, finding, start)
+    return Question(quantifier, _condition(reader), shown, None, start)
 
 
 def _finding(reader: Reader, quantifier: Quantifier) -> str | None:
@@ -86,9 +98,14 @@ def _finding(reader: Reader, quantifier: Quantifier) -> str | None:
         raise InputError(f"`forall {word.text}` asks nothing", reader.span(word), "ask with exists or ~exists")
     for _ in range(3 if bracketed else 1):
         reader.next()
-    if reader.token.kind != "end":
-        raise reader.wanted("the end of the file")
+    reader.accept(";")
+    if not _over(reader):
+        raise reader.wanted("another question or the end of the file")
     return word.text
+
+
+def _over(reader: Reader) -> bool:
+    return reader.token.kind == "end" or begins_question(reader.token, reader.ahead())
 
 
 def _locations(reader: Reader) -> tuple[Term, ...]:
@@ -178,7 +195,7 @@ def _finish(reader: Reader, level: _Level) -> Condition:
     if token.kind in ("end", ";") and level.opened is not None:
         raise InputError("this `(` is never closed", reader.span(level.opened))
     reader.accept(";")
-    if reader.token.kind != "end":
+    if not _over(reader):
         if token.text in ("|", "and", "or"):
             hint = "conjunction is `/\\`, disjunction is `\\/`"
             raise reader.wanted("`/\\`, `\\/` or the end of the condition", hint)

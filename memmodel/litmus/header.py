@@ -24,6 +24,7 @@ KEYS = ("Expect", *DROPPED)
 
 _TITLE = re.compile(r"\s*(\S*)([^\n]*)")
 _LINE = re.compile(r'\s*(?:"([^"]*)"|([A-Za-z][A-Za-z0-9_]*)[ \t]*=(?!=)([^\n]*))')
+_LATER = re.compile(r"(?m)^[ \t]*Expect[ \t]*=(?!=)([^\n;]*)$")
 _ITEM = re.compile(r"\S+")
 
 
@@ -55,6 +56,23 @@ def read_header(source: Source, clean: str) -> tuple[Header, int]:
             raise InputError(f"unknown header line `{shorten(key)}`", source.span(*found.span(2)), hint)
         at = found.end()
     return Header(name, tuple(s for s in description if s), tuple(expectations.values())), at
+
+
+def read_expectations(source: Source, clean: str, at: int) -> tuple[list[tuple[int, tuple[Expectation, ...]]], str]:
+    """`Expect=` lines after the header, each above the question that it is about; and the text without them.
+
+    Each comes with the offset where it stands. Raises InputError.
+    """
+    found: list[tuple[int, tuple[Expectation, ...]]] = []
+    pieces: list[str] = []
+    done = 0
+    for line in _LATER.finditer(clean, at):
+        into: dict[str, Expectation] = {}
+        _expect(source, line.start(1), line[1], into)
+        found.append((line.start(), tuple(into.values())))
+        pieces += (clean[done : line.start()], " " * len(line[0]))
+        done = line.end()
+    return found, "".join(pieces) + clean[done:]
 
 
 def _title(source: Source, clean: str) -> tuple[str, int]:

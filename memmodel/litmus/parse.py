@@ -8,25 +8,30 @@ whose first `{` comes right after the header is a table; any other is made of bl
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from memmodel.errors import InputError
 from memmodel.litmus.blocks import Registers, read_blocks
 from memmodel.litmus.check import check_names
 from memmodel.litmus.columns import read_columns
-from memmodel.litmus.condition import read_question
-from memmodel.litmus.header import read_header
+from memmodel.litmus.condition import Question, read_questions
+from memmodel.litmus.header import read_expectations, read_header
 from memmodel.litmus.lexer import Reader, blank_comments, tokenize
-from memmodel.litmus.syntax import Layout, LitmusTest
+from memmodel.litmus.syntax import Asked, Expectation, Layout, LitmusTest
 from memmodel.source import MAX_BYTES, Source
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
-def parse_litmus(source: Source) -> LitmusTest:
-    """Read a litmus test in either layout. Raises InputError with the place, the rule and a repair."""
+def parse_litmus(source: Source, ask: Sequence[str] = ()) -> LitmusTest:
+    """Read a litmus test in either layout. Raises InputError with the place, the rule and a repair.
+
+    `ask`: questions in place of the file's own, whose Expect lines are then left out; such a file needs no question.
+    """
     _check_text(source)
     clean = blank_comments(source)
     header, at = read_header(source, clean)
+    expected, clean = read_expectations(source, clean, at)
     reader = Reader(source, tokenize(source, clean, at))
     layout = Layout.COLUMNS if reader.token.kind == "{" else Layout.BLOCKS
     declared: Registers = {}
@@ -34,23 +39,60 @@ def parse_litmus(source: Source) -> LitmusTest:
         declarations, threads = read_columns(reader)
     else:
         declarations, threads, declared = read_blocks(reader)
-    question = read_question(reader)
-    checked = check_names(declarations, threads, question, declared, implicit=layout is Layout.COLUMNS)
+    questions = [] if ask and reader.token.kind == "end" else read_questions(reader)
+    words = _words(header.expectations, expected, questions)
+    if ask:
+        questions = [one for text in ask for one in _asked(text)]
+        words = [()] * len(questions)
+    checked = check_names(declarations, threads, questions, declared, implicit=layout is Layout.COLUMNS)
+    first, *others = questions
     return LitmusTest(
         header.name,
         header.description,
-        header.expectations,
+        words[0],
         tuple(checked.variables.values()),
         tuple(declarations.registers.values()),
         tuple(checked.threads),
-        question.quantifier,
-        question.condition,
-        question.shown,
-        question.finding,
+        first.quantifier,
+        first.condition,
+        first.shown,
+        first.finding,
+        tuple(
+            Asked(one.quantifier, one.condition, one.shown, one.finding, expectations)
+            for one, expectations in zip(others, words[1:], strict=True)
+        ),
         layout,
         source,
         tuple(checked.warnings),
     )
+
+
+def _asked(text: str) -> list[Question]:
+    """Questions from outside the file. Raises InputError."""
+    source = Source("<question>", text)
+    if not text.strip():
+        raise InputError("the question is empty", hint="such as `exists (P1:r0 == 1)` or `exists race`")
+    _check_text(source)
+    return read_questions(Reader(source, tokenize(source, blank_comments(source), 0)))
+
+
+def _words(
+    first: tuple[Expectation, ...], later: list[tuple[int, tuple[Expectation, ...]]], questions: list[Question]
+) -> list[tuple[Expectation, ...]]:
+    """The expectations of each question: the header's for the first, and lines between the question before and it."""
+    words: list[tuple[Expectation, ...]] = []
+    for number, question in enumerate(questions):
+        since = questions[number - 1].start if number else 0
+        mine = [one for at, line in later if since <= at < question.start for one in line]
+        words.append((*(first if number == 0 else ()), *mine))
+        models = [one.model for one in words[-1]]
+        for one in words[-1]:
+            if models.count(one.model) > 1:
+                raise InputError(f"two expectations for `{one.model}`", one.span, "each question has one for a model")
+    for at, line in later:
+        if line and (not questions or at > questions[-1].start):
+            raise InputError("no question follows this expectation", line[0].span, "it stands above its question")
+    return words
 
 
 def _check_text(source: Source) -> None:

@@ -49,6 +49,13 @@ def print_litmus(test: LitmusTest) -> str:
     if test.shown:
         lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in test.shown) + "]")
     lines.append(print_question(test))
+    for one in test.questions()[1:]:
+        lines.append("")
+        if one.expectations:
+            lines.append("Expect=" + " ".join(f"{e.model}:{e.word}" for e in one.expectations))
+        if one.shown != test.shown:
+            lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in one.shown) + "]")
+        lines.append(print_question(one))
     return "\n".join(lines) + "\n"
 
 

@@ -7,7 +7,7 @@ Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from memmodel.ptx import DataType, Place, Proxy, Space
@@ -39,7 +39,7 @@ class Imm:
 
 @dataclass(frozen=True, slots=True)
 class Sym:
-    """A bare name: a declared variable (its address, `offset` bytes on) or a label; `cta` for `x@cta1` (an instance)."""
+    """A bare name: a declared variable (its address, plus `offset` bytes) or a label; `cta` for `x@cta1`."""
 
     name: str
     cta: int | None = None
@@ -292,6 +292,17 @@ class Expectation:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One more question of a file, after its first, with the expectations that stand above it."""
+
+    quantifier: Quantifier
+    condition: Condition
+    shown: tuple[Term, ...] = ()
+    finding: str | None = None
+    expectations: tuple[Expectation, ...] = ()
+
+
 class Layout(Enum):
     COLUMNS = "columns"
     BLOCKS = "blocks"
@@ -302,7 +313,7 @@ class LitmusTest:
     """A whole test. `description` is its quoted sentences; `shown` its `locations` clause.
 
     `finding`: the question is not about final states but whether there is such a finding (`exists race`); the condition
-    is then `true`.
+    is then `true`. `more`: further questions; those fields are about the first.
     """
 
     name: str
@@ -315,9 +326,28 @@ class LitmusTest:
     condition: Condition
     shown: tuple[Term, ...] = ()
     finding: str | None = None
+    more: tuple[Asked, ...] = ()
     layout: Layout = field(default=Layout.COLUMNS, compare=False)
     source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def questions(self) -> tuple[LitmusTest, ...]:
+        """The test once for each of its questions, in order."""
+        first = replace(self, more=()) if self.more else self
+        return (
+            first,
+            *(
+                replace(
+                    first,
+                    quantifier=one.quantifier,
+                    condition=one.condition,
+                    shown=one.shown or self.shown,
+                    finding=one.finding,
+                    expectations=one.expectations,
+                )
+                for one in self.more
+            ),
+        )
 
     def thread(self, name: str) -> Thread:
         """The thread of that name; KeyError if there is none."""
