@@ -36,10 +36,15 @@ class Observation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much work an engine may do. `effort`: solver steps (Z3 resource units); `seconds`: a last resort."""
+    """How much work one answer may cost: everything that belongs to it, from encoding to findings.
+
+    `effort`: solver steps (Z3 resource units), the same on every machine; `seconds`; `memory` in bytes
+    (None: half of the machine's, at most 4 GB).
+    """
 
     effort: int = 100_000_000
     seconds: float = 120.0
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

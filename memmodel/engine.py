@@ -5,11 +5,13 @@ In: LoweredTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is u
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from time import monotonic
 
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.syntax import Model
-from memmodel.errors import InputError, TooLarge
+from memmodel.errors import BudgetSpent, InputError, TooLarge
+from memmodel.limits import Limits
 from memmodel.program.lowered import LoweredTest
 
 ENGINES = ("auto", "z3", "enumerate")
@@ -38,48 +40,49 @@ def answer(lowered: LoweredTest, model: Model, options: Options, *, findings: bo
     """What happens to the condition of a test under a model; with `findings`, also what the model's flags report."""
     chosen = choose(lowered, options)
     try:
-        if chosen == "z3":
-            return _solved(lowered, model, options, findings)
-        if options.engine == "enumerate":
-            return _enumerated(lowered, model, options, options.budget, findings)
-        from memmodel.concrete.meter import BudgetSpent
+        with Limits(options.budget):
+            return _answered(lowered, model, options, chosen, findings)
+    except (TooLarge, BudgetSpent) as error:
+        reason = _reason(error)
+        return Answer(Observation.UNDECIDED, chosen, reason=reason, unsearched=reason)
 
-        little = Budget(effort=min(TRIAL, options.budget.effort), seconds=options.budget.seconds)
+
+def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str, findings: bool) -> Answer:
+    budget, started = options.budget, monotonic()
+    if chosen == "enumerate":
+        from memmodel.enumeration.answers import enumerate_answer
+
+        trial = options.engine == "auto"
+        limit = replace(budget, effort=min(TRIAL, budget.effort)) if trial else budget
         try:
-            return _enumerated(lowered, model, options, little, findings, trial=True)
+            return enumerate_answer(lowered, model, budget=limit, bound=options.bound, findings=findings, trial=trial)
         except BudgetSpent:
-            return _solved(lowered, model, options, findings)
-    except TooLarge as error:
-        return Answer(Observation.UNDECIDED, chosen, reason=error.message, unsearched=error.message)
-
-
-def _enumerated(
-    lowered: LoweredTest, model: Model, options: Options, budget: Budget, findings: bool, *, trial: bool = False
-) -> Answer:
-    from memmodel.enumeration.answers import enumerate_answer
-
-    return enumerate_answer(lowered, model, budget=budget, bound=options.bound, findings=findings, trial=trial)
-
-
-def _solved(lowered: LoweredTest, model: Model, options: Options, findings: bool) -> Answer:
+            if not trial or monotonic() - started >= budget.seconds:
+                raise
     from memmodel.solve.answers import solve_answer
 
-    return solve_answer(lowered, model, budget=options.budget, bound=options.bound, findings=findings)
+    left = replace(budget, seconds=budget.seconds - (monotonic() - started))
+    return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings)
 
 
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     """All final states of a test under a model."""
     chosen = choose(lowered, options)
     try:
-        if chosen == "enumerate":
-            from memmodel.enumeration.answers import enumerate_outcomes
+        with Limits(options.budget):
+            if chosen == "enumerate":
+                from memmodel.enumeration.answers import enumerate_outcomes
 
-            return enumerate_outcomes(lowered, model, budget=options.budget, bound=options.bound)
-        from memmodel.solve.answers import solve_outcomes
+                return enumerate_outcomes(lowered, model, budget=options.budget, bound=options.bound)
+            from memmodel.solve.answers import solve_outcomes
 
-        return solve_outcomes(lowered, model, budget=options.budget, bound=options.bound)
-    except TooLarge as error:
-        return Outcomes((), chosen, complete=False, reason=error.message)
+            return solve_outcomes(lowered, model, budget=options.budget, bound=options.bound)
+    except (TooLarge, BudgetSpent) as error:
+        return Outcomes((), chosen, complete=False, reason=_reason(error))
+
+
+def _reason(error: TooLarge | BudgetSpent) -> str:
+    return error.message if isinstance(error, TooLarge) else str(error)
 
 
 def choose(lowered: LoweredTest, options: Options) -> str:

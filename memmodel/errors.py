@@ -40,6 +40,10 @@ class TooLarge(InputError):
     """The test is legal but beyond a stated limit (events, values, formula size). Command line: exit code 3."""
 
 
+class BudgetSpent(Exception):
+    """Effort, time or memory is used up. Engines turn it into an answer; it never reaches a caller."""
+
+
 class InternalError(Exception):
     """memmodel contradicted itself: a bug of ours, never the user's."""
 

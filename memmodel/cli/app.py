@@ -24,8 +24,10 @@ from memmodel.cli.options import (
     Files,
     FindingWord,
     JsonOut,
+    MemoryText,
     ModelName,
     ModelNames,
+    Timeout,
     parse_budget,
 )
 from memmodel.cli.ptx import ptx
@@ -74,6 +76,8 @@ def check(
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     json_out: JsonOut = None,
     readings: Annotated[
         bool, typer.Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
@@ -90,15 +94,16 @@ def check(
     from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.report.text import explain
 
-    settings = suite.Settings(engine.value, parse_budget(budget), bound)
+    settings = suite.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
-        return run_readings(suite.collect(files), settings, tuple(ask or ()), json_out=json_out, write=_write)
+        found = suite.collect(files, missing=True)
+        return run_readings(found, settings, tuple(ask or ()), json_out=json_out, write=_write)
     models = tuple(model or (DEFAULT_MODEL,))
     suite.preload(models)
     entries = []
-    for path in suite.collect(files):
+    for path in suite.collect(files, missing=True):
         for entry in suite.run_job(suite.Job(path, models, ask=tuple(ask or ())), settings):
             entries.append(entry)
             if entry.report is None:
@@ -118,6 +123,8 @@ def outcomes(
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     json_out: JsonOut = None,
 ) -> Exit:
     """List all final states, and which of them satisfy the condition."""
@@ -125,7 +132,7 @@ def outcomes(
     from memmodel.report.record import states
     from memmodel.report.text import outcomes_lines
 
-    found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
+    found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
     if json_out:
@@ -152,6 +159,8 @@ def suite(
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every test.")] = False,
 ) -> Exit:
     """Run many tests and list those that are not as expected.
@@ -162,7 +171,7 @@ def suite(
     from memmodel import suite as runner
     from memmodel.cli.listing import run_suite
 
-    settings = runner.Settings(engine.value, parse_budget(budget), bound, against)
+    settings = runner.Settings(engine.value, parse_budget(budget, timeout, memory), bound, against)
     work = runner.plan(paths or (), model or (), expected)
     return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, write=_write)
 
@@ -176,6 +185,8 @@ def draw(
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     finding: Annotated[
         FindingWord | None, typer.Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
@@ -187,7 +198,7 @@ def draw(
     from memmodel.report.text import verdict
 
     form = format_of(output)
-    report = api.check(file, model, engine=engine.value, budget=parse_budget(budget), bound=bound)
+    report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     text = picture(report, form, finding.value if finding is not None else None)
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))

@@ -14,6 +14,8 @@ import typer
 from memmodel.answer import Budget
 from memmodel.errors import InputError
 
+LEAST_MEMORY = 50_000_000
+
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
@@ -34,16 +36,27 @@ class FindingWord(StrEnum):
     UNDEFINED = "undefined"
 
 
-def parse_budget(text: str | None) -> Budget:
-    """`200k`, `5M`, `1G` or a plain number as solver steps. None: the default. Raises InputError."""
-    if text is None:
-        return Budget()
-    match = re.fullmatch(r"([0-9]{1,12})([kmg]?)", text.strip(), re.ASCII | re.IGNORECASE)
-    effort = int(match[1]) * _FACTORS[match[2].lower()] if match else 0
+def parse_budget(steps: str | None = None, timeout: float | None = None, memory: str | None = None) -> Budget:
+    """What one answer may cost. `steps`: `200k`, `5M`, `1G` or a plain number; `memory` as well, in bytes.
+
+    None: the default. Raises InputError.
+    """
+    default = Budget()
+    effort = default.effort if steps is None else _amount(steps)
     if not 0 < effort < 2**32:  # the solver's counter has 32 bits
         hint = "such as 200k, 5M or 1000000, below 4G"
-        raise InputError(f"--budget {text[:40]}: not an amount of solver steps", hint=hint)
-    return Budget(effort=effort)
+        raise InputError(f"--budget {(steps or '')[:40]}: not an amount of solver steps", hint=hint)
+    size = None if memory is None else _amount(memory)
+    if size is not None and size < LEAST_MEMORY:
+        hint = "such as 500M or 4G, and no less than 50M"
+        raise InputError(f"--memory {(memory or '')[:40]}: not an amount of memory", hint=hint)
+    return Budget(effort, default.seconds if timeout is None else timeout, size)
+
+
+def _amount(text: str) -> int:
+    """A number with k, M or G behind it; 0 if it is none."""
+    match = re.fullmatch(r"([0-9]{1,12})([kmg]?)", text.strip(), re.ASCII | re.IGNORECASE)
+    return int(match[1]) * _FACTORS[match[2].lower()] if match else 0
 
 
 Files = Annotated[
@@ -74,6 +87,18 @@ EngineName = Annotated[Engine, typer.Option("--engine", help="Which engine answe
 BudgetText = Annotated[
     str | None,
     typer.Option("--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0.1, max=1e6, help="Seconds for each answer; default 120."),
+]
+MemoryText = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="BYTES",
+        help="For each answer, such as 2G; default: half of the machine's, at most 4G.",
+    ),
 ]
 Bound = Annotated[int, typer.Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
 JsonOut = Annotated[str | None, typer.Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
-from memmodel.cli.options import Files
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 @guarded
 def ptx(
-    files: Files,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Litmus tests; - is standard input.")],
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
     ] = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from memmodel.answer import Budget
+from memmodel.errors import BudgetSpent
 
 CANDIDATE = 1000
 """Effort units of evaluating a model on one candidate execution, or of keeping one trace of a thread."""
@@ -13,10 +14,6 @@ STEP = 10
 """Effort units of running one step of a thread."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
-
-
-class BudgetSpent(Exception):
-    """The budget ran out; the message says which part of it."""
 
 
 class Meter:

@@ -35,13 +35,13 @@ _WIDER = 64
 
 def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool) -> Answer:
     """What happens to the condition of a test, with a checked witness, or the axioms that forbid it."""
-    started = time.perf_counter()
+    started = time.monotonic()
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
     query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
-    encoded = time.perf_counter()
-    asked = _Questions(lowered, model, query, Door(query.graph.logic, budget), bound)
+    encoded = time.monotonic()
+    asked = _Questions(lowered, model, query, Door(query.graph.logic, budget, started), bound)
     answer = asked.answer(findings=findings)
-    times = Times(encode=(encoded - started) * 1000, solve=(time.perf_counter() - encoded) * 1000)
+    times = Times(encode=(encoded - started) * 1000, solve=(time.monotonic() - encoded) * 1000)
     return Answer(
         answer.observation,
         "z3",
@@ -270,10 +270,11 @@ class _Questions:
 
 def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int) -> Outcomes:
     """All final states of a test under a model."""
+    started = time.monotonic()
     terms: tuple[Term, ...] = outcome_terms(lowered)
     asked = (*terms, *terms_of(lowered.test.condition))
     query = encode(lowered, model, bound, asked, [check.name for check in model.flags if check.name == MIXED_SIZES])
-    door = Door(query.graph.logic, budget)
+    door = Door(query.graph.logic, budget, started)
     questions = _Questions(lowered, model, query, door, bound)
     logic = query.graph.logic
     values = [(spell(term), query.final.term(term)) for term in terms]

@@ -15,6 +15,7 @@ import z3
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.limits import outside
 
 
 class Found(Enum):
@@ -26,13 +27,13 @@ class Found(Enum):
 class Door:
     """A solver over the formulas of one Logic. Constraints added to the Logic later are passed on before each check."""
 
-    def __init__(self, logic: Logic, budget: Budget) -> None:
+    def __init__(self, logic: Logic, budget: Budget, started: float) -> None:
         self.logic = logic
         self.budget = budget
         self.reason = ""
         self.core: tuple[int, ...] = ()
         self.effort = 0
-        self._started = time.monotonic()
+        self._started = started
         self._done: set[int] = set()
         self._sent = 0
         self._solver = z3.SolverFor("QF_FD")
@@ -50,12 +51,15 @@ class Door:
         left = self.budget.effort - self.effort
         seconds = self.budget.seconds - (time.monotonic() - self._started)
         if left <= 0 or seconds <= 0:
-            self.reason = "the budget ran out"
+            what = f"{self.budget.effort:,} solver steps" if left <= 0 else f"{self.budget.seconds:g} seconds"
+            self.reason = f"the budget of {what} ran out"
             return Found.UNKNOWN
         self._solver.set("rlimit", min(left, 2**32 - 1))
         self._solver.set("timeout", max(1, int(seconds * 1000)))
         before = self._used()
-        found = self._solver.check(*(self._literal(f) for f in assumed))
+        literals = [self._literal(f) for f in assumed]
+        with outside():
+            found = self._solver.check(*literals)
         self.effort += max(0, self._used() - before)
         if found == z3.sat:
             self._model = self._solver.model()
@@ -65,7 +69,9 @@ class Door:
             names = {str(term) for term in self._solver.unsat_core()}
             self.core = tuple(f for f in assumed if str(self._literal(f)) in names)
             return Found.UNSAT
-        self.reason = f"the budget ran out ({self._solver.reason_unknown()})"
+        late = time.monotonic() - self._started >= self.budget.seconds
+        what = f"{self.budget.seconds:g} seconds" if late else f"{self.budget.effort:,} solver steps"
+        self.reason = f"the budget of {what} ran out"
         return Found.UNKNOWN
 
     def holds(self, formula: int) -> bool:
@@ -93,7 +99,9 @@ class Door:
         clauses = self.logic.clauses(below, self._done) + fresh
         if clauses:
             body = "\n".join(" ".join(map(str, clause)) + " 0" for clause in clauses)
-            self._solver.from_string(f"p cnf {self.logic.size} {len(clauses)}\n{body}\n")
+            text = f"p cnf {self.logic.size} {len(clauses)}\n{body}\n"
+            with outside():
+                self._solver.from_string(text)
 
     def _constant(self, node: int) -> z3.BoolRef:
         if node not in self._constants:

@@ -1,0 +1,142 @@
+"""Time and memory of one answer: a second thread looks at both and stops the work that has used them up.
+
+In: Budget. Out: BudgetSpent, raised in the thread that does the work, wherever it stands. Settled here: work is not
+trusted to look at the clock itself. Z3 is interrupted through its own call. Memory is what the process has gained since
+the work began, so that an answer does not depend on what else the program holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import monotonic, sleep
+from types import TracebackType
+
+from memmodel.answer import Budget
+from memmodel.errors import BudgetSpent
+
+GRACE = 1.0
+"""Seconds past the budget before the work is stopped from outside; the engines' own limits come first."""
+
+AGAIN = 2.0
+"""Seconds that the engine has to give what it has found before it is stopped for good."""
+
+_EVERY = 0.02
+_MOST = 4 << 30
+
+
+def default_memory() -> int:
+    """Half of the machine's memory, at most 4 GB."""
+    try:
+        return min(_MOST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    except (AttributeError, OSError, ValueError):
+        return _MOST
+
+
+def memory_in_use() -> int:
+    """Bytes of the process that are in memory; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as handle:
+            return int(handle.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class Limits:
+    """`with Limits(budget):` raises BudgetSpent inside the block when time or memory is used up.
+
+    Whoever catches it inside the block has AGAIN seconds to finish.
+    """
+
+    def __init__(self, budget: Budget, interrupt: Callable[[], None] | None = None) -> None:
+        self._seconds = budget.seconds
+        self._memory = budget.memory or default_memory()
+        self._interrupt = interrupt or _interrupt_z3
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._outside = False
+        self._spent: type[BudgetSpent] | None = None
+
+    def __enter__(self) -> Limits:
+        self._outer = _CURRENT.__dict__.get("limits")
+        _CURRENT.limits = self
+        self._started = monotonic()
+        self._before = memory_in_use()
+        self._watcher = threading.Thread(target=self._watch, name="memmodel-limits", daemon=True)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _CURRENT.limits = self._outer
+        try:
+            self._finish()
+        except BudgetSpent:  # it came too late: the work was done
+            self._finish()
+
+    def _finish(self) -> None:
+        self._over.set()
+        with self._lock:  # after this nothing more is raised, and what was raised before arrives in the next lines
+            pass
+        sleep(0)
+
+    def _watch(self) -> None:
+        deadline = self._started + self._seconds + GRACE
+        while not self._over.wait(_EVERY):
+            if monotonic() > deadline:
+                self._stop(f"the budget of {self._seconds:g} seconds ran out")
+                deadline = monotonic() + AGAIN
+            elif memory_in_use() - self._before > self._memory:
+                self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+                if self._over.wait(AGAIN):
+                    return
+
+    def _stop(self, reason: str) -> None:
+        # Python takes a class here, not an instance: the reason is part of the class.
+        spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
+        with self._lock:
+            if self._over.is_set():
+                return
+            if self._outside:
+                self._spent = spent
+                self._interrupt()
+            else:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(spent))
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Around a call into a library that Python's exceptions must not reach: it is interrupted instead."""
+        with self._lock:
+            self._outside = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._outside = False
+                spent, self._spent = self._spent, None
+            if spent is not None:
+                raise spent
+
+
+_CURRENT = threading.local()
+
+
+def outside() -> AbstractContextManager[None]:
+    """`Limits.outside` of the limits that this thread works under, if any."""
+    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    return nullcontext() if limits is None else limits.outside()
+
+
+def _interrupt_z3() -> None:
+    z3 = sys.modules.get("z3")
+    if z3 is not None:
+        z3.main_ctx().interrupt()
