@@ -18,6 +18,10 @@ from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import outside
 
 
+FEW = 400
+"""So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
+
+
 class Found(Enum):
     SAT = "sat"
     UNSAT = "unsat"
@@ -97,7 +101,10 @@ class Door:
         self._sent = len(self.logic.constraints)
         below = [f for clause in fresh for f in clause] + list(roots)
         clauses = self.logic.clauses(below, self._done) + fresh
-        if clauses:
+        if len(clauses) <= FEW:
+            for clause in clauses:
+                self._solver.add(z3.Or([self._literal(f) for f in clause]))
+        else:
             body = "\n".join(" ".join(map(str, clause)) + " 0" for clause in clauses)
             text = f"p cnf {self.logic.size} {len(clauses)}\n{body}\n"
             with outside():
