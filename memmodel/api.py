@@ -16,6 +16,7 @@ from memmodel.answer import Answer, Budget, Outcomes
 from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
+from memmodel.errors import nearest
 from memmodel.isa.lower import lower_test
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
@@ -166,7 +167,19 @@ def report_on(
     """
     word = expected or expected_word(steps.test, against or model.name)
     found = judge(steps, model, options)
-    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word)
+    report = Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word)
+    return replace(report, warnings=(*report.warnings, *_unknown_models(steps)))
+
+
+def _unknown_models(steps: LoweredTest) -> Iterator[str]:
+    """Warnings about expectations of models that there are not: most likely a slip of the pen."""
+    known = {*cat.shipped_models(), *reading_models()}
+    for expectation in steps.test.expectations:
+        name = expectation.model
+        if name not in known and not os.path.exists(name):
+            near = nearest(name, known)
+            hint = f"; did you mean {near}?" if near else ""
+            yield f"{expectation.span}: warning: no model `{name}` is known{hint}"
 
 
 def read(test: TestInput) -> Source:

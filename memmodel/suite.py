@@ -23,7 +23,7 @@ from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
 from memmodel.program.lowered import LoweredTest
-from memmodel.report.expect import FAILS, HOLDS
+from memmodel.report.expect import FAILS, HOLDS, expected_word
 from memmodel.report.report import Report, Status
 from memmodel.resources import suite_dir
 from memmodel.source import STANDARD_INPUT, Source, Span
@@ -57,12 +57,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How every test of the suite is run. `against`: the model whose Expect words count, instead of the one run."""
+    """How every test of the suite is run.
+
+    `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
+    as well; where a file says nothing of one, what it expects of the default model is expected.
+    """
 
     engine: str = "auto"
     budget: Budget = field(default_factory=Budget)
     bound: int = 3
     against: str | None = None
+    under: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +124,15 @@ def _near(directory: Path) -> str:
     return str(directory) if relative.startswith("..") else relative
 
 
-def collect(paths: Iterable[str]) -> list[str]:
-    """Files as given and every `.litmus` file below the directories, sorted, each once."""
+def collect(paths: Iterable[str], *, missing: bool = False) -> list[str]:
+    """Files as given and every `.litmus` file below the directories, sorted, each once.
+
+    `missing`: a file that is not there is kept, to cost its own entry. Raises InputError.
+    """
     files: dict[str, str] = {}
     for path in paths:
         if not os.path.isdir(path):
-            if path != STANDARD_INPUT and not os.path.exists(path):
+            if path != STANDARD_INPUT and not missing and not os.path.exists(path):
                 raise InputError(f"{path}: no such file or directory")
             files.setdefault(os.path.normpath(path), path)
             continue
@@ -193,15 +201,23 @@ def _question(job: Job, steps: LoweredTest, number: int, options: Options, setti
     named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
     expected = job.expected if number == 0 else None
 
-    def under(name: str) -> list[Entry]:
+    def judged(name: str, word: str | None) -> list[Entry]:
         model = _model(name)
-        report = api.report_on(steps, model, options, expected=expected, against=settings.against)
-        known = known_difference(steps) if expected and report.status is Status.DIFFERS else None
+        report = api.report_on(steps, model, options, expected=word, against=settings.against)
+        known = known_difference(steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, model.name, outcome, report, known or "")]
 
     models = job.models or named or (api.DEFAULT_MODEL,)
-    return [entry for name in models for entry in _guarded(job.path, name, lambda name=name: under(name))]  # type: ignore[misc]
+    wanted = [(name, expected) for name in models]
+    for name in settings.under:
+        if name not in models:
+            wanted.append((name, expected_word(steps.test, name) or expected_word(steps.test, api.DEFAULT_MODEL)))
+    return [
+        entry
+        for name, word in wanted
+        for entry in _guarded(job.path, name, lambda name=name, word=word: judged(name, word))  # type: ignore[misc]
+    ]
 
 
 _OUTCOMES = {status: Outcome(status.value) for status in Status}

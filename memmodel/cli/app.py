@@ -39,7 +39,6 @@ app = typer.Typer(
     name="memmodel",
     help="What does the PTX memory model let these threads observe?",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -60,11 +59,18 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    from memmodel.cli.config import defaults
+
+    try:
+        context.default_map = dict(defaults())
+    except InputError as error:
+        complain(error.render())
+        raise typer.Exit(Exit.BAD_INPUT) from error
 
 
 @app.command()
@@ -153,6 +159,13 @@ def suite(
     against: Annotated[
         str | None, typer.Option("--against", metavar="NAME", help="Expect what the files say of this model.")
     ] = None,
+    under: Annotated[
+        list[str] | None,
+        typer.Option("--under", metavar="NAME|PATH", help="Run every test under this model or reading as well."),
+    ] = None,
+    no_expect: Annotated[
+        bool, typer.Option("--no-expect", help="Run even if no test says what is expected of it.")
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     json_out: JsonOut = None,
     junit: Annotated[str | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
@@ -171,9 +184,13 @@ def suite(
     from memmodel import suite as runner
     from memmodel.cli.listing import run_suite
 
-    settings = runner.Settings(engine.value, parse_budget(budget, timeout, memory), bound, against)
+    cost = parse_budget(budget, timeout, memory).shared(jobs)
+    settings = runner.Settings(engine.value, cost, bound, against, tuple(under or ()))
     work = runner.plan(paths or (), model or (), expected)
-    return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, write=_write)
+    runner.preload(settings.under)
+    return run_suite(
+        work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect, write=_write
+    )
 
 
 @app.command()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
@@ -51,12 +52,13 @@ def run_suite(
     json_out: str | None,
     junit_out: str | None,
     verbose: bool,
+    no_expect: bool = False,
     write: Callable[[str, str], None],
 ) -> Exit:
     """Run a plan; print a line for every surprise and the summary last; write the files asked for."""
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style = style_for(out)
-    started = perf_counter()
+    started, began = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     entries: list[Entry] = []
     with ticker(len(plan.jobs)) as tick:
         for group in run(plan, settings, jobs):
@@ -66,7 +68,7 @@ def run_suite(
                     tick.hide()
                     say(entry_line(entry, style), out)
             tick.done(group[0].path)
-    _known(settings.against, entries)
+    _known(settings.against, entries, no_expect)
     if json_out:
         import json
 
@@ -74,15 +76,20 @@ def run_suite(
     if junit_out:
         from memmodel.report.junit import junit
 
-        write(junit_out, junit(entries))
+        write(junit_out, junit(entries, perf_counter() - started, began))
     say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
     return worst(map(code, entries))
 
 
-def _known(against: str | None, entries: Sequence[Entry]) -> None:
-    """Raise InputError if no test says what to expect of the model to compare with: its name is wrong."""
-    if against is None or any(entry.outcome is not Outcome.NO_EXPECTATION for entry in entries):
+def _known(against: str | None, entries: Sequence[Entry], no_expect: bool) -> None:
+    """Raise InputError if no test says what to expect: such a run could not fail."""
+    if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in entries):
         return
+    if against is None:
+        if no_expect or not entries:
+            return
+        hint = "write `Expect=ptx-9.3:never` into the tests, or pass --no-expect to see the verdicts with --verbose"
+        raise InputError("no test says what is expected of it, so nothing was checked", hint=hint)
     from memmodel.cat import shipped_models
 
     near = nearest(against, shipped_models())

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(entries: Sequence[Entry]) -> str:
-    """The entries as one test suite: differences are failures; bad input, undecided and internal errors are errors."""
+def junit(entries: Sequence[Entry], seconds: float = 0.0, started: str = "") -> str:
+    """The entries as one test suite: differences are failures; bad input, undecided and internal errors are errors.
+
+    `seconds`: how long it took; `started`: when, in ISO 8601.
+    """
     kinds = [_kind(entry) for entry in entries]
     counts = f'tests="{len(entries)}" failures="{kinds.count("failure")}" errors="{kinds.count("error")}"'
     counts += f' skipped="{kinds.count("skipped")}"'
+    counts += f' time="{seconds:.3f}"' + (f" timestamp={_attribute(started)}" if started else "")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="memmodel" {counts}>']
     lines += (_case(entry, kind) for entry, kind in zip(entries, kinds, strict=True))
     return "\n".join([*lines, "</testsuite>", ""])
@@ -48,7 +52,8 @@ def _case(entry: Entry, kind: str) -> str:
     report = entry.report
     message = entry.message
     if report is not None and not message:
-        message = f"{report.answer.observation.value}, expected {report.expected or 'nothing'}"
+        message = report.answer.observation.value
+        message += f", expected {report.expected}" if report.expected else "; no expectation"
     if kind == "skipped":
         return f"{head}><skipped message={_attribute(message)}/></testcase>"
     detail = report.explain() if report else entry.message

@@ -1,0 +1,96 @@
+"""`[tool.memmodel]` in the pyproject.toml of the folder that a command runs in, or of one above it.
+
+In: nothing. Out: what options are where the command line does not say. Settled here: which keys there are. Paths are
+relative to the file that they stand in.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from memmodel.errors import InputError, nearest
+
+FILE = "pyproject.toml"
+
+_OPTIONS: dict[str, tuple[type | tuple[type, ...], tuple[str, ...]]] = {
+    "model": (str, ("check", "outcomes", "draw")),
+    "engine": (str, ("check", "outcomes", "draw", "suite")),
+    "bound": (int, ("check", "outcomes", "draw", "suite")),
+    "budget": ((str, int), ("check", "outcomes", "draw", "suite")),
+    "timeout": ((int, float), ("check", "outcomes", "draw", "suite")),
+    "memory": ((str, int), ("check", "outcomes", "draw", "suite")),
+    "suite": (list, ("suite",)),
+    "readings": (list, ("suite",)),
+}
+"""Key -> what its value is, and the commands whose default it is."""
+
+_PARAMETER = {"suite": "paths", "readings": "under"}
+"""The parameter that a key stands for, where its name is another."""
+
+_SEVERAL = {"check"}
+"""Commands whose --model may be repeated."""
+
+
+def defaults(start: Path | None = None) -> Mapping[str, Mapping[str, object]]:
+    """Parameter values for each command. Raises InputError with the key that is wrong."""
+    path = _find(start or Path.cwd())
+    if path is None:
+        return {}
+    found: dict[str, dict[str, object]] = {}
+    for key, value in _table(path).items():
+        if key not in _OPTIONS:
+            near = nearest(key, _OPTIONS)
+            hint = f"did you mean {near}?" if near else f"known: {', '.join(_OPTIONS)}"
+            raise InputError(f"{path}: [tool.memmodel] has no key `{key[:80]}`", hint=hint)
+        kinds, commands = _OPTIONS[key]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise InputError(f"{path}: [tool.memmodel] {key} has a value of another kind", hint=_EXAMPLES[key])
+        for command in commands:
+            given = _beside(path, key, value)
+            if key == "model" and command in _SEVERAL:
+                given = [given]
+            found.setdefault(command, {})[_PARAMETER.get(key, key)] = given
+    return found
+
+
+_EXAMPLES = {
+    "model": 'model = "ptx-9.3"',
+    "engine": 'engine = "auto"',
+    "bound": "bound = 3",
+    "budget": 'budget = "100M"',
+    "timeout": "timeout = 60",
+    "memory": 'memory = "2G"',
+    "suite": 'suite = ["litmus"]',
+    "readings": 'readings = ["readings/D1-issuer"]',
+}
+
+
+def _beside(path: Path, key: str, value: object) -> object:
+    """Paths as seen from where the command runs; everything else as it is."""
+    if key == "suite" and isinstance(value, list):
+        return [os.path.relpath(path.parent / str(item)) for item in value]
+    if key == "model" and str(value).endswith(".cat"):
+        return os.path.relpath(path.parent / str(value))
+    if key in ("budget", "memory"):
+        return str(value)
+    return value
+
+
+def _find(folder: Path) -> Path | None:
+    for place in (folder, *folder.parents):
+        if (place / FILE).is_file():
+            return place / FILE
+    return None
+
+
+def _table(path: Path) -> dict[str, object]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        whole = tomllib.loads(text) if "tool.memmodel" in text else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    table = whole.get("tool", {}).get("memmodel", {})
+    return table if isinstance(table, dict) else {}
