@@ -260,10 +260,9 @@ def names(
     With --model also what that model defines and checks, and for the default model the decisions behind it.
     """
     from memmodel.cli.listing import base_names, model_names
+    from memmodel.cli.tables import show
 
-    say("\n".join(base_names()))
-    if model is not None:
-        say("\n".join(["", *model_names(model)]))
+    show([*base_names(), *(model_names(model) if model is not None else ())])
     return Exit.AS_EXPECTED
 
 
@@ -275,8 +274,9 @@ def models() -> Exit:
     A reading is the default model with one open question of the documents answered the other way.
     """
     from memmodel.cli.listing import shipped
+    from memmodel.cli.tables import show
 
-    say("\n".join(shipped()))
+    show([shipped()])
     return Exit.AS_EXPECTED
 
 

@@ -13,6 +13,7 @@ from time import perf_counter
 from memmodel import api
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
+from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
 from memmodel.report.record import Record, failure
@@ -161,42 +162,42 @@ def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     return f"{line} ({report.answer.reason})" if report.answer.reason else line
 
 
-def base_names() -> list[str]:
-    """The base sets and relations as a table."""
+def base_names() -> list[TextTable]:
+    """The base sets and the base relations."""
     from memmodel.cat import BASE_NAMES
 
-    return _table([(entry.name, entry.kind.value, f"{entry.meaning} [{entry.source}]") for entry in BASE_NAMES])
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for entry in BASE_NAMES:
+        found.setdefault(entry.kind.value, []).append(
+            (entry.name, entry.kind.value, f"{entry.meaning} [{entry.source}]")
+        )
+    return [TextTable(f"Base {kind}s", ("name", "kind", "meaning"), rows) for kind, rows in found.items()]
 
 
-def model_names(name: str) -> list[str]:
-    """A model's definitions and checks as a table, and for the default model what it decides."""
+def model_names(name: str) -> list[TextTable]:
+    """A model's definitions and checks, and for the default model what it decides."""
     model = api.load(name)
     rows = [(entry.name, entry.kind.value, _first_line(entry.doc)) for entry in model.definitions]
     rows += [(check.name, "flag" if check.flag else "axiom", _first_line(check.doc)) for check in model.checks]
-    head = f"{model.name}: {model.title}"
+    tables = [TextTable(f"{model.name}: {model.title}", ("name", "kind", "meaning"), rows)]
     if model.name != api.DEFAULT_MODEL:
-        return [head, *_table(rows)]
+        return tables
     sides: list[tuple[str, str, str]] = []
     for one in decisions():
         sides.append((f"{one.number} {one.default.name}", "default", f"{one.question} {one.default.answer}"))
         sides += [(f"{one.number} {side.name}", "reading", side.answer) for side in one.readings]
-    return [head, *_table(rows), "", "What the documents leave open:", *_table(sides)]
+    return [*tables, TextTable("What the documents leave open", ("decision", "side", "answer"), sides)]
 
 
-def shipped() -> list[str]:
+def shipped() -> TextTable:
     """The shipped models with their titles, and the readings with the question that each answers differently."""
     from memmodel.cat import load_model, shipped_models
 
     rows = [(name, "model", load_model(name).title) for name in shipped_models()]
     for one in decisions():
         rows += [(side.model or "", "reading", f"{one.question} {side.answer}") for side in one.readings]
-    return _table(rows)
+    return TextTable("", ("name", "kind", "what it says"), rows)
 
 
 def _first_line(doc: str) -> str:
     return " ".join(doc.split())[:160]
-
-
-def _table(rows: list[tuple[str, str, str]]) -> list[str]:
-    first, second = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
-    return [f"{a:<{first}}  {b:<{second}}  {c}".rstrip() for a, b, c in rows]
