@@ -1,0 +1,55 @@
+"""What synchronization costs, by a table: rough figures to compare changes by, not a prediction.
+
+In: the spelling of an instruction, or a test. Out: a number. The scopes' figures are the middle of the ranges that are
+usually given for them in cycles; a fence that is restricted to shared memory counts as one of the CTA, since nothing
+has to leave the SM or the cluster for it (docs/repair.md has the table and its sources).
+"""
+
+from __future__ import annotations
+
+from memmodel.isa.lower import read_instruction
+from memmodel.isa.row import Spelling
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import LitmusTest
+
+SCOPE_COST = {"cta": 5.0, "cluster": 30.0, "gpu": 500.0, "gl": 500.0, "sys": 1500.0}
+SEM_FACTOR = {"weak": 0.0, "relaxed": 0.05, "volatile": 0.05, "acquire": 0.4, "release": 0.6, "acq_rel": 1.0, "sc": 1.5}
+PROXY_FENCE = 20.0
+PROXY_FENCE_OF_ONE_SPACE = 15.0
+TCGEN05_FENCE = 2.0
+WAIT = 10.0
+OTHER = 1.0
+
+
+def cost(spelling: Spelling) -> float:
+    """What one instruction costs for what it orders."""
+    words, head = spelling.words, spelling.head
+    if head in ("fence.proxy", "membar.proxy"):
+        return PROXY_FENCE if words.get("proxy", "") in ("async", "alias") else PROXY_FENCE_OF_ONE_SPACE
+    if head.startswith("fence.proxy"):
+        return PROXY_FENCE * SEM_FACTOR.get(words.get("sem", "acq_rel"), 1.0)
+    if head.startswith("tcgen05.fence"):
+        return TCGEN05_FENCE
+    if head == "membar":
+        return SCOPE_COST[words.get("level", "sys")] * SEM_FACTOR["sc"]
+    sem = words.get("sem") or ("acq_rel" if head == "fence" else _default_sem(spelling))
+    scope = words.get("scope") or ("sys" if sem == "volatile" else _default_scope(head))
+    if "restrict" in words:
+        scope = "cta"
+    return OTHER + SCOPE_COST[scope] * SEM_FACTOR.get(sem, 1.0)
+
+
+def _default_sem(spelling: Spelling) -> str:
+    head = spelling.head
+    if "mbarrier" in head or head.startswith("barrier.cluster"):
+        return "release" if "arrive" in head else "acquire" if "wait" in head else "weak"
+    return "relaxed" if head in ("atom", "red") else "weak"
+
+
+def _default_scope(head: str) -> str:
+    return "gpu" if head in ("atom", "red") else "cluster" if head.startswith("barrier.cluster") else "cta"
+
+
+def cost_of(test: LitmusTest) -> float:
+    """What all instructions of a test cost."""
+    return sum(cost(read_instruction(item, test)) for thread in test.threads for item in instructions(thread))

@@ -1,0 +1,83 @@
+"""Changes of a test's text: each replaces some characters, so that the rest of the file stays as its writer has it.
+
+In: the text of a test, edits. Out: the changed text, a unified diff. Settled here: of several edits of one place, the
+strongest counts.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memmodel.litmus.syntax import Instruction
+from memmodel.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Characters start..end become `text`. `what`: the change in words. `cost`: what it adds, or saves if negative.
+
+    `group`: edits of one group change the same thing, and one with a higher `level` does more of it. `implies`: groups
+    whose edits add nothing where this one is made.
+    """
+
+    start: int
+    end: int
+    text: str
+    what: str
+    cost: float
+    group: tuple[object, ...]
+    level: int = 0
+    implies: frozenset[tuple[object, ...]] = frozenset()
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text with the edits made; of one group the one with the highest level counts."""
+    chosen: dict[tuple[object, ...], Edit] = {}
+    for edit in edits:
+        known = chosen.get(edit.group)
+        if known is None or known.level < edit.level:
+            chosen[edit.group] = edit
+    pieces: list[str] = []
+    done = 0
+    for edit in sorted(chosen.values(), key=lambda one: (one.start, one.end)):
+        if edit.start < done:
+            continue  # inside a piece that is gone
+        pieces += (text[done : edit.start], edit.text)
+        done = edit.end
+    return "".join(pieces) + text[done:]
+
+
+def whole(source: Source, item: Instruction) -> tuple[int, int]:
+    """The characters of an instruction with its `;`, and its line if nothing else stands there."""
+    text = source.text
+    start, end = item.span.start, text.index(";", item.span.end) + 1
+    line = text.rfind("\n", 0, start) + 1
+    after = text.find("\n", end)
+    after = len(text) if after < 0 else after
+    if not text[line:start].strip() and (not text[end:after].strip() or text[end:after].lstrip().startswith("//")):
+        return line, min(after + 1, len(text))
+    return start, end
+
+
+def before(source: Source, item: Instruction, line: str) -> tuple[int, int, str]:
+    """How to put a line in front of an instruction."""
+    start = item.span.start
+    indent = source.text[source.text.rfind("\n", 0, start) + 1 : start]
+    return start, start, f"{line};\n{indent}" if not indent.strip() else f"{line}; "
+
+
+def after(source: Source, item: Instruction, line: str) -> tuple[int, int, str]:
+    """How to put a line behind an instruction."""
+    text = source.text
+    end = text.index(";", item.span.end) + 1
+    begin = text.rfind("\n", 0, item.span.start) + 1
+    indent = text[begin : item.span.start]
+    return end, end, f"\n{indent}{line};" if not indent.strip() else f" {line};"
+
+
+def diff(name: str, old: str, new: str) -> str:
+    """A unified diff, as `patch` takes it."""
+    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)

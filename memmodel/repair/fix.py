@@ -1,0 +1,284 @@
+"""The smallest changes after which what is wrong with a test is gone.
+
+In: a test, models, options. Out: `Fixed`: repairs with their diffs, the cheapest first. Settled here: what a repair is.
+It keeps every access to memory. After it no flag is raised and no thread hangs, under all the models; the condition of
+an `exists` cannot be met and that of a `forall` always is, or, where no change gets there, what is asked answers as
+before. Each repair that is returned has been judged in full.
+
+Single changes come first, the cheapest first. If none suffices, changes that only add order are searched as a whole:
+all of them together; then a set that suffices and of which nothing can be left out; then by hitting sets (each set of
+changes that does not suffice, made as large as possible, says that a repair has one of the others), in the order of
+their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from memmodel.answer import Observation
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.errors import BudgetSpent
+from memmodel.litmus.syntax import Quantifier
+from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.judge import Judge, Standing, judging
+from memmodel.repair.vocabulary import replacements, strengthenings
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Changes after which the test is right, and the changed text."""
+
+    changes: tuple[Edit, ...]
+    name: str
+    old: str
+    new: str
+
+    @property
+    def cost(self) -> float:
+        """By the table of costs."""
+        return sum(edit.cost for edit in self.changes)
+
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        return diff(self.name, self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them."""
+
+    name: str
+    wrong: tuple[str, ...]
+    repairs: tuple[Repair, ...]
+    tried: int
+    reason: str = ""
+
+
+def fix(
+    name: str,
+    text: str,
+    models: tuple[Model, ...],
+    options: Options,
+    *,
+    most: int = 3,
+    seconds: float = 60.0,
+    progress: Callable[[int], None] | None = None,
+) -> Fixed:
+    """Repairs of a test in block layout, at most `most`. Raises InputError for a text that is no test."""
+    from memmodel import api
+    from memmodel.source import Source
+
+    asked = api.questions(api.lowered(Source(name, text)))
+    judge = judging(name, models, options)
+    before = judge(text)
+    if before is None or not before.complete:
+        return Fixed(name, (), (), 1, "what the test does as it stands is not decided")
+    wrong = _wrong(before)
+    if not wrong:
+        return Fixed(name, (), (), 1, "nothing is wrong with it")
+    search = _Search(text, judge, before, monotonic() + seconds, progress)
+    found: list[tuple[Edit, ...]] = []
+    reason = ""
+    try:
+        for target in _targets(before):
+            search.target = target
+            found = search.repairs(strengthenings(asked[0]), replacements(asked[0]), most)
+            if found:
+                break
+    except BudgetSpent:
+        found = search.best
+        reason = f"the search stopped after {seconds:g} seconds; there may be cheaper repairs"
+    if not found:
+        reason = (
+            reason or "no such change within these bounds: it needs more than fences, semantics, scopes and numbers"
+        )
+    repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
+    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
+
+
+def _wrong(standing: Standing) -> tuple[str, ...]:
+    """What is wrong, in words."""
+    outcome = "its outcome is allowed" if any(map(_bad, standing.observations)) else ""
+    return tuple(one for one in (outcome, *sorted(standing.findings)) if one)
+
+
+Observed = tuple[Quantifier, str | None, Observation]
+
+
+def _bad(observed: Observed) -> bool:
+    """Is the answer to a question about outcomes one that a repair has to change?"""
+    quantifier, finding, observation = observed
+    if finding is not None:
+        return False
+    if quantifier is Quantifier.FORALL:
+        return observation is not Observation.ALWAYS
+    return observation in (Observation.SOMETIMES, Observation.ALWAYS)
+
+
+Target = Callable[[Standing], bool]
+
+
+def _targets(before: Standing) -> Iterator[Target]:
+    """What a repair has to reach, the better first."""
+
+    def kept(now: Standing, *, strict: bool) -> bool:
+        pairs = zip(before.observations, now.observations, strict=True)
+        return all(_as_good(old, new, strict=strict) for old, new in pairs)
+
+    yield lambda now: kept(now, strict=True)
+    if before.findings:
+        yield lambda now: kept(now, strict=False)
+
+
+def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
+    if old[1] is not None:
+        return True  # the question is about a finding, and those are gone
+    if new[2] in (Observation.VACUOUS, Observation.UNDECIDED):
+        return False
+    if strict:
+        return not _bad(new)
+    return old[2] is Observation.VACUOUS or old[2] is new[2]
+
+
+class _Search:
+    """Tries changes of one text."""
+
+    def __init__(
+        self, text: str, judge: Judge, before: Standing, until: float, progress: Callable[[int], None] | None
+    ) -> None:
+        self.text = text
+        self.judge = judge
+        self.before = before
+        self.until = until
+        self.progress = progress
+        self.tried = 0
+        self.best: list[tuple[Edit, ...]] = []
+        self.target: Target = lambda _: False
+
+    def good(self, edits: Sequence[Edit]) -> bool:
+        """Is the test right with these changes? Raises BudgetSpent when time is up."""
+        if monotonic() > self.until:
+            raise BudgetSpent
+        self.tried += 1
+        if self.progress is not None:
+            self.progress(self.tried)
+        now = self.judge(apply(self.text, edits))
+        return now is not None and now.complete and not now.findings and self.target(now)
+
+    def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[tuple[Edit, ...]]:
+        """Minimal repairs, about the cheapest first."""
+        for edit in sorted((*others, *stronger), key=lambda one: one.cost):
+            if len(self.best) < most and not self._covered((edit,)) and self.good((edit,)):
+                self.best.append((edit,))
+        if not self.best:
+            if self.good(stronger):
+                self._hitting(stronger, most)
+            else:
+                self._pairs(stronger, most)
+        self.best.sort(key=_cost)
+        return self.best
+
+    def _covered(self, edits: Sequence[Edit]) -> bool:
+        """Do these changes do all that a repair does which is known already?"""
+        return any(_covers(edits, known) for known in self.best)
+
+    def _pairs(self, stronger: list[Edit], most: int) -> None:
+        """All together do harm: two at a time."""
+        ordered = sorted(stronger, key=lambda one: one.cost)
+        pairs: list[tuple[Edit, ...]] = [(one, other) for n, one in enumerate(ordered) for other in ordered[n + 1 :]]
+        pairs.sort(key=_cost)
+        for pair in pairs:
+            if len(self.best) >= most:
+                return
+            if not self._covered(pair) and self.good(pair):
+                self.best.append(pair)
+
+    def _hitting(self, stronger: list[Edit], most: int) -> None:
+        """Minimal sets of changes that suffice, by implicit hitting sets."""
+        ordered = sorted(stronger, key=lambda one: -one.cost)
+        first = self._shrunk(ordered)
+        self.best.append(first)
+        corrections: list[frozenset[Edit]] = []
+        done: list[frozenset[Edit]] = []
+        while len(self.best) < most + 1:
+            hit = _cheapest_hitting(corrections, done)
+            if hit is None:
+                break
+            if self.good(tuple(hit)):
+                done.append(hit)
+                if frozenset(first) == hit:
+                    self.best.remove(first)
+                self.best.append(tuple(sorted(hit, key=lambda one: one.start)))
+            else:
+                grown = self._grown(hit, ordered)
+                corrections.append(frozenset(stronger) - grown)
+        self.best = [one for one in self.best if not any(other < set(one) for other in done)]
+
+    def _shrunk(self, edits: list[Edit]) -> tuple[Edit, ...]:
+        """A part that suffices and of which nothing can be left out; halves go first."""
+        kept = list(edits)
+        size = max(1, len(kept) // 2)
+        while True:
+            at = 0
+            while at < len(kept):
+                rest = kept[:at] + kept[at + size :]
+                if len(rest) < len(kept) and self.good(rest):
+                    kept = rest
+                else:
+                    at += size
+            if size == 1:
+                return tuple(sorted(kept, key=lambda one: one.start))
+            size //= 2
+
+    def _grown(self, edits: frozenset[Edit], everything: list[Edit]) -> frozenset[Edit]:
+        """As many changes as do not suffice, these among them."""
+        kept = set(edits)
+        todo = [list(everything)]
+        while todo:
+            chunk = [one for one in todo.pop() if one not in kept]
+            if not chunk:
+                continue
+            if not self.good(tuple(kept | set(chunk))):
+                kept |= set(chunk)
+            elif len(chunk) > 1:
+                middle = len(chunk) // 2
+                todo += [chunk[middle:], chunk[:middle]]
+        return frozenset(kept)
+
+
+def _covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
+    """Is each change of a known repair among these, or implied by one of them?"""
+    made = tuple(edits)
+    return all(
+        any(
+            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
+            for one in made
+        )
+        for other in known
+    )
+
+
+def _cost(edits: Sequence[Edit]) -> float:
+    return sum(edit.cost for edit in edits)
+
+
+def _cheapest_hitting(sets: list[frozenset[Edit]], done: list[frozenset[Edit]]) -> frozenset[Edit] | None:
+    """The cheapest set that has a member of each of `sets` and contains none of `done`; None if there is none."""
+    best: tuple[float, frozenset[Edit]] | None = None
+    pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
+    seen: set[frozenset[Edit]] = set()
+    while pending:
+        price, chosen = pending.pop()
+        if chosen in seen or (best is not None and price >= best[0]) or any(_covers(chosen, one) for one in done):
+            continue
+        seen.add(chosen)
+        missed = min((one for one in sets if not one & chosen), key=len, default=None)
+        if missed is None:
+            best = (price, chosen)
+            continue
+        for edit in sorted(missed, key=lambda one: -one.cost):
+            pending.append((price + edit.cost, chosen | {edit}))
+    return None if best is None else best[1]

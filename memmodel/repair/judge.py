@@ -1,0 +1,71 @@
+"""What a changed test says, as far as a change may not alter it.
+
+In: text, model, options. Out: `Standing`, which can be compared. A test that cannot be judged stands for nothing good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memmodel import api
+from memmodel.answer import HANG, Observation
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.errors import InputError
+from memmodel.litmus.syntax import Quantifier
+from memmodel.program.lowered import LoweredTest
+from memmodel.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The answers to a test's questions, and what its flags report."""
+
+    observations: tuple[tuple[Quantifier, str | None, Observation], ...]
+    findings: frozenset[str]
+    complete: bool
+
+    @property
+    def hangs(self) -> bool:
+        return HANG in self.findings
+
+
+def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
+    """The test once for each question; None if it is no legal test."""
+    try:
+        return api.questions(api.lowered(Source(name, text)))
+    except InputError:
+        return None
+
+
+def standing(asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options) -> Standing:
+    """What the test says under all the models together."""
+    observations, findings, complete = [], set(), True
+    for steps in asked:
+        for model in models:
+            answer = api.judge(steps, model, options)
+            observations.append((steps.test.quantifier, steps.test.finding, answer.observation))
+            findings |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
+            complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
+    return Standing(tuple(observations), frozenset(findings), complete)
+
+
+_TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
+
+Judge = Callable[[str], Standing | None]
+"""Text -> what it says; None if it is no legal test."""
+
+
+def judging(name: str, models: tuple[Model, ...], options: Options) -> Judge:
+    """A judge that remembers what it has judged."""
+    known: dict[str, Standing | None] = {}
+
+    def judge(text: str) -> Standing | None:
+        if text not in known:
+            asked = parse(name, text)
+            known[text] = None if asked is None else standing(asked, models, options)
+        return known[text]
+
+    return judge

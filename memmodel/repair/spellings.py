@@ -1,0 +1,132 @@
+"""Other spellings of an instruction, as the instruction table has them: weaker or stronger, narrower or wider.
+
+In: an instruction of a test. Out: mnemonics with what they change. Settled here: the order of scopes and of semantics.
+Whether a spelling is legal is not settled here: the test around it is lowered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.labels import Fence, Mark, Marker, ProxyFence
+from memmodel.isa.lower import read_instruction
+from memmodel.isa.row import Spelling
+from memmodel.litmus.syntax import Instruction, LitmusTest
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Emit
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+WEAKER = {
+    "sc": ("acq_rel", "acquire", "release"),
+    "acq_rel": ("acquire", "release", "relaxed"),
+    "acquire": ("relaxed",),
+    "release": ("relaxed",),
+    "volatile": ("relaxed",),
+    "relaxed": ("weak",),
+}
+STRONGER = {
+    "weak": ("relaxed", "acquire", "release"),
+    "relaxed": ("acquire", "release", "acq_rel"),
+    "acquire": ("acq_rel", "sc"),
+    "release": ("acq_rel", "sc"),
+    "acq_rel": ("sc",),
+}
+SPACES_OF_PROXY_FENCES = ("async", "async.global", "async.shared::cta", "async.shared::cluster")
+LEVELS = ("cta", "gl", "sys")
+
+
+def spelled(spelling: Spelling, words: dict[str, str]) -> str:
+    """The mnemonic with these words, in the order of the table."""
+    return ".".join([spelling.head, *(words[slot.name] for slot in spelling.row.slots if slot.name in words)])
+
+
+def is_fence(lowered: LoweredTest, thread: int, index: int) -> bool:
+    """Is instruction number `index` of a thread nothing but fences, so that it may be dropped?"""
+    ops = [step.op for step in lowered.programs[thread].steps if step.index == index]
+    return bool(ops) and all(
+        isinstance(op, Emit)
+        and (
+            isinstance(op.label, Fence | ProxyFence)
+            or (isinstance(op.label, Mark) and op.label.what not in (Marker.EXIT, Marker.END))
+        )
+        for op in ops
+    )
+
+
+def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
+    """Mnemonics that order less, with their spellings."""
+    found = read_instruction(item, test)
+    words = dict(found.words)
+    for changed in (*_scopes(found, words, down=True), *_sems(found, words, WEAKER), *_fence_forms(found, words)):
+        yield from _legal(item, test, found, changed)
+
+
+def wider(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
+    """Mnemonics that order more, with their spellings."""
+    found = read_instruction(item, test)
+    words = dict(found.words)
+    for changed in (*_scopes(found, words, down=False), *_sems(found, words, STRONGER)):
+        yield from _legal(item, test, found, changed)
+    if found.head == "fence.proxy" and words.get("proxy") in SPACES_OF_PROXY_FENCES[1:]:
+        yield from _legal(item, test, found, {**words, "proxy": "async"})
+
+
+def _legal(
+    item: Instruction, test: LitmusTest, found: Spelling, words: dict[str, str]
+) -> Iterator[tuple[str, Spelling]]:
+    from dataclasses import replace
+
+    from memmodel.errors import InputError
+
+    mnemonic = spelled(found, words)
+    if mnemonic == item.mnemonic:
+        return
+    try:
+        spelling = read_instruction(replace(item, mnemonic=mnemonic), test)
+    except InputError:
+        return
+    yield mnemonic, spelling
+
+
+def _scopes(found: Spelling, words: dict[str, str], *, down: bool) -> Iterator[dict[str, str]]:
+    if "level" in words:
+        at = LEVELS.index(words["level"]) if words["level"] in LEVELS else 0
+        yield from ({**words, "level": level} for level in (LEVELS[:at] if down else LEVELS[at + 1 :]))
+    if words.get("scope") in SCOPES:
+        at = SCOPES.index(words["scope"])
+        yield from ({**words, "scope": scope} for scope in (SCOPES[:at] if down else SCOPES[at + 1 :]))
+
+
+def _sems(found: Spelling, words: dict[str, str], order: dict[str, tuple[str, ...]]) -> Iterator[dict[str, str]]:
+    slot = next((slot for slot in found.row.slots if slot.name == "sem"), None)
+    if slot is None:
+        return
+    sem = words.get("sem") or _unwritten(found.head)
+    scopes = [words["scope"]] if "scope" in words else list(SCOPES)
+    for other in order.get(sem, ()):
+        if other not in slot.words:
+            continue
+        if other == "weak":
+            yield {name: word for name, word in words.items() if name not in ("sem", "scope")} | {"sem": "weak"}
+        else:
+            yield from ({**words, "sem": other, "scope": scope} for scope in scopes)
+
+
+def _unwritten(head: str) -> str:
+    """The semantics of a spelling that names none."""
+    if head == "fence":
+        return "acq_rel"
+    if "arrive" in head:
+        return "release"
+    if "wait" in head:
+        return "acquire"
+    return "relaxed" if head in ("atom", "red") else "weak"
+
+
+def _fence_forms(found: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
+    """fence.proxy.async for one state space; fences of the cluster for shared memory only."""
+    if found.head == "fence.proxy" and words.get("proxy") == "async":
+        yield from ({**words, "proxy": space} for space in SPACES_OF_PROXY_FENCES[1:])
+    if found.head == "fence" and "restrict" not in words and words.get("scope") != "cta":
+        yield {"sem": "acquire", "restrict": "sync_restrict::shared::cluster", "scope": "cluster"}
+        yield {"sem": "release", "restrict": "sync_restrict::shared::cta", "scope": "cluster"}
