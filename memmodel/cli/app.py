@@ -31,6 +31,7 @@ from memmodel.cli.options import (
     parse_budget,
 )
 from memmodel.cli.ptx import ptx
+from memmodel.cli.repair import fix, weaken
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
@@ -281,6 +282,8 @@ def models() -> Exit:
 
 
 app.command()(ptx)
+app.command()(fix)
+app.command()(weaken)
 
 
 def _json(value: object) -> str:

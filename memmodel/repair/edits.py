@@ -79,5 +79,7 @@ def after(source: Source, item: Instruction, line: str) -> tuple[int, int, str]:
 
 def diff(name: str, old: str, new: str) -> str:
     """A unified diff, as `patch` takes it."""
-    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}"
+    )
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)

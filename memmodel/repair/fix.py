@@ -23,7 +23,7 @@ from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
 from memmodel.litmus.syntax import Quantifier
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import Judge, Standing, judging
+from memmodel.repair.judge import Judge, Standing, judging, looking_for
 from memmodel.repair.vocabulary import replacements, strengthenings
 
 
@@ -79,7 +79,8 @@ def fix(
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    search = _Search(text, judge, before, monotonic() + seconds, progress)
+    glance = looking_for(before.findings, name, models, options)
+    search = _Search(text, judge, glance, before, monotonic() + seconds, progress)
     found: list[tuple[Edit, ...]] = []
     reason = ""
     try:
@@ -147,10 +148,17 @@ class _Search:
     """Tries changes of one text."""
 
     def __init__(
-        self, text: str, judge: Judge, before: Standing, until: float, progress: Callable[[int], None] | None
+        self,
+        text: str,
+        judge: Judge,
+        glance: Judge,
+        before: Standing,
+        until: float,
+        progress: Callable[[int], None] | None,
     ) -> None:
         self.text = text
         self.judge = judge
+        self.glance = glance
         self.before = before
         self.until = until
         self.progress = progress
@@ -165,7 +173,10 @@ class _Search:
         self.tried += 1
         if self.progress is not None:
             self.progress(self.tried)
-        now = self.judge(apply(self.text, edits))
+        text = apply(self.text, edits)
+        return self._passes(self.glance(text)) and self._passes(self.judge(text))
+
+    def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and not now.findings and self.target(now)
 
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[tuple[Edit, ...]]:

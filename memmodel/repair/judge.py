@@ -6,7 +6,7 @@ In: text, model, options. Out: `Standing`, which can be compared. A test that ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memmodel import api
 from memmodel.answer import HANG, Observation
@@ -40,16 +40,20 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return None
 
 
-def standing(asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options) -> Standing:
+def standing(
+    asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options, *, findings: bool = True
+) -> Standing:
     """What the test says under all the models together."""
-    observations, findings, complete = [], set(), True
+    observations: list[tuple[Quantifier, str | None, Observation]] = []
+    found: set[str] = set()
+    complete = True
     for steps in asked:
         for model in models:
-            answer = api.judge(steps, model, options)
+            answer = api.judge(steps, model, options, findings=findings)
             observations.append((steps.test.quantifier, steps.test.finding, answer.observation))
-            findings |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
+            found |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
             complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
-    return Standing(tuple(observations), frozenset(findings), complete)
+    return Standing(tuple(observations), frozenset(found), complete)
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
@@ -58,14 +62,23 @@ Judge = Callable[[str], Standing | None]
 """Text -> what it says; None if it is no legal test."""
 
 
-def judging(name: str, models: tuple[Model, ...], options: Options) -> Judge:
+def looking_for(wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options) -> Judge:
+    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known."""
+    only = tuple(
+        replace(model, checks=tuple(check for check in model.checks if not check.flag or check.name in wrong))
+        for model in models
+    )
+    return judging(name, only, options, findings=bool(wrong))
+
+
+def judging(name: str, models: tuple[Model, ...], options: Options, *, findings: bool = True) -> Judge:
     """A judge that remembers what it has judged."""
     known: dict[str, Standing | None] = {}
 
     def judge(text: str) -> Standing | None:
         if text not in known:
             asked = parse(name, text)
-            known[text] = None if asked is None else standing(asked, models, options)
+            known[text] = None if asked is None else standing(asked, models, options, findings=findings)
         return known[text]
 
     return judge

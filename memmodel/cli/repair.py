@@ -1,0 +1,188 @@
+"""The commands that change tests: `fix` adds what is missing, `weaken` drops what is not needed.
+
+In: what was typed. Out: a diff, or the file changed in place, and an exit code. Settled here: a table is written as blocks
+first, since PTX's own spelling is what a kernel needs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memmodel.cli.exits import Exit, complain, guarded, say
+from memmodel.cli.options import (
+    Bound,
+    BudgetText,
+    CheckedModels,
+    Engine,
+    EngineName,
+    File,
+    JsonOut,
+    MemoryText,
+    Timeout,
+    parse_budget,
+)
+
+if TYPE_CHECKING:
+    from memmodel.cat.syntax import Model
+
+Readings = Annotated[bool, typer.Option("--readings", help="Under every reading of the documents as well.")]
+InPlace = Annotated[bool, typer.Option("--in-place", "-i", help="Change the file.")]
+
+
+@guarded
+def fix(
+    file: File,
+    model: CheckedModels = None,
+    readings: Readings = False,
+    most: Annotated[int, typer.Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
+    search: Annotated[float, typer.Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
+    in_place: InPlace = False,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Find the smallest changes after which the bad outcome and every finding are gone, as diffs.
+
+    Fences, semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened; every
+    access to memory stays. Each repair is judged in full. Exit code: 0 nothing is wrong, or repairs were found; 1 there is
+    none within these bounds; 3 undecided.
+    """
+    from memmodel.engine import Options
+    from memmodel.repair.fix import fix as search_repairs
+
+    name, text = _text(file)
+    options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
+    with _counter() as count:
+        found = search_repairs(name, text, _models(model, readings), options, most=most, seconds=search, progress=count)
+    if json_out:
+        repairs = [
+            {"cost": one.cost, "changes": [edit.what for edit in one.changes], "diff": one.diff()}
+            for one in found.repairs
+        ]
+        _write(json_out, {"file": name, "wrong": list(found.wrong), "repairs": repairs, "reason": found.reason})
+    if json_out != "-":
+        if found.wrong:
+            say(f"wrong: {', '.join(found.wrong)}")
+        if found.reason:
+            say(found.reason)
+        for number, one in enumerate(found.repairs, 1):
+            say(f"repair {number}, cost {one.cost:g}:")
+            for edit in one.changes:
+                say(f"  {edit.what}")
+            say(one.diff().rstrip("\n"))
+    if in_place and found.repairs:
+        _replace(file, found.repairs[0].new)
+    if not found.wrong:
+        return Exit.UNDECIDED if "not decided" in found.reason else Exit.AS_EXPECTED
+    return Exit.AS_EXPECTED if found.repairs else Exit.DIFFERS
+
+
+@guarded
+def weaken(
+    file: File,
+    model: CheckedModels = None,
+    readings: Readings = False,
+    in_place: InPlace = False,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Say which fences can go, and which scopes and semantics can be narrowed, with no outcome or finding added.
+
+    The answer is the cheapest such program by the table of costs, as a diff. Exit code: 0, or 3 undecided.
+    """
+    from memmodel.engine import Options
+    from memmodel.repair.weaken import weaken as search_weaker
+
+    name, text = _text(file)
+    options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
+    with _counter() as count:
+        found = search_weaker(name, text, _models(model, readings), options, count)
+    if json_out:
+        changes = [edit.what for edit in found.changes]
+        record = {"file": name, "saves": found.saves, "changes": changes, "diff": found.diff(), "reason": found.reason}
+        _write(json_out, {**record, "cheapest": found.best})
+    if json_out != "-":
+        if found.reason:
+            say(found.reason)
+        elif not found.changes:
+            say("nothing can be dropped or narrowed")
+        else:
+            for edit in found.changes:
+                say(edit.what)
+            more = "" if found.best else "; there may be a cheaper combination"
+            say(f"saves {found.saves:g} of the cost of synchronization{more}")
+            say(found.diff().rstrip("\n"))
+    if in_place and found.changes:
+        _replace(file, found.new)
+    return Exit.UNDECIDED if found.reason else Exit.AS_EXPECTED
+
+
+def _text(file: str) -> tuple[str, str]:
+    """The name and the text of a test, as blocks."""
+    from memmodel.isa.convert import convert
+    from memmodel.litmus import parse_litmus, print_litmus
+    from memmodel.litmus.syntax import Layout
+    from memmodel.source import Source
+
+    source = Source.read(file)
+    test = parse_litmus(source)
+    if test.layout is Layout.BLOCKS:
+        return source.name, source.text
+    return source.name, print_litmus(convert(test, Layout.BLOCKS))
+
+
+def _models(names: list[str] | None, readings: bool) -> tuple[Model, ...]:
+    from memmodel import api
+
+    chosen = list(names or (api.DEFAULT_MODEL,))
+    if readings:
+        chosen += [name for name in api.reading_models() if name not in chosen]
+    return tuple(api.load(name) for name in chosen)
+
+
+class _counter:
+    """Tells a person at a terminal how many changed programs were judged."""
+
+    def __enter__(self) -> Callable[[int], None]:
+        self._shown = sys.stderr.isatty()
+        return self._count
+
+    def _count(self, number: int) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r{number} programs judged")
+            sys.stderr.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r" + " " * 40 + "\r")
+
+
+def _write(path: str, record: object) -> None:
+    text = json.dumps(record, indent=1)
+    if path == "-":
+        say(text)
+        return
+    with open(path, "w", encoding="utf-8", newline="\n") as handle:
+        handle.write(text + "\n")
+
+
+def _replace(path: str, text: str) -> None:
+    from memmodel.source import STANDARD_INPUT
+
+    if path == STANDARD_INPUT:
+        complain("standard input cannot be changed in place")
+        return
+    with open(path, "w", encoding="utf-8", newline="\n") as handle:
+        handle.write(text)
