@@ -78,7 +78,7 @@ def suite(directory: str | None, expected: str | None, model: str, without: str 
         ratios: list[float] = []
         for job in jobs:
             started = time.perf_counter()
-            (entry,) = runner.run_job(job, settings)
+            entry = runner.run_job(job, settings)[0]
             took.append((1000 * (time.perf_counter() - started), job.path))
             undecided += entry.outcome is runner.Outcome.UNDECIDED
             if engine == "z3" and entry.report and entry.report.answer.events > 20:
@@ -101,25 +101,25 @@ def suite(directory: str | None, expected: str | None, model: str, without: str 
 
 def member(family: str, n: int, model: str) -> dict[str, float | str]:
     """One member of a family on Z3. Peak memory is the process's, so each member gets its own."""
-    from memmodel.solve.z3_engine import encode, solve_answer
-
-    from memmodel import api, litmus
+    from memmodel import api
     from memmodel.answer import Budget
+    from memmodel.encode.query import encode
+    from memmodel.litmus.syntax import terms_of
+    from memmodel.solve.answers import solve_answer
     from memmodel.source import Source
 
     loaded = api.load(model)
-    test = litmus.parse_litmus(Source(f"{family}-{n}", (FAMILIES | PIPELINES)[family](n)))
-    solve_answer(
-        litmus.parse_litmus(Source("warm", FAMILIES["mp-chain"](2))), loaded, budget=Budget(), bound=3, races=True
-    )
-    answer = solve_answer(test, loaded, budget=Budget(), bound=3, races=True)
-    size = encode(test, loaded, 3).graph.logic.size
+    test = api.lowered(Source(f"{family}-{n}", (FAMILIES | PIPELINES)[family](n)))
+    warm = api.lowered(Source("warm", FAMILIES["mp-chain"](2)))
+    solve_answer(warm, loaded, budget=Budget(), bound=3, findings=True)
+    answer = solve_answer(test, loaded, budget=Budget(), bound=3, findings=True)
+    size = encode(test, loaded, 3, tuple(terms_of(test.test.condition))).graph.logic.size
     return {
         "events": answer.events,
         "nodes": size,
         "encode": answer.times.encode,
         "solve": answer.times.solve,
-        "races": len(answer.races),
+        "findings": len(answer.findings),
         "answer": answer.observation.value,
         "mb": peak_megabytes(),
     }
@@ -138,14 +138,14 @@ def curves(members: dict[str, range], model: str) -> None:
     """One table for each family: over the number of threads, or of iterations."""
     for family, sizes in members.items():
         print(f"{family} under {model}, z3")
-        print("    n  events    nodes  encode ms  solve ms  ratio  peak MB  races  answer")
+        print("    n  events    nodes  encode ms  solve ms  ratio  peak MB  findings  answer")
         for n in sizes:
             command = [sys.executable, str(HERE / "run.py"), "--one", family, str(n), "--model", model]
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE.parent)
             row = json.loads(done.stdout)
             print(
                 f"  {n:>3}  {row['events']:>6}  {row['nodes']:>7}  {row['encode']:>9.1f}  {row['solve']:>8.1f}"
-                f"  {row['encode'] / row['solve']:>5.2f}  {row['mb']:>7.0f}  {row['races']:>5}  {row['answer']}"
+                f"  {row['encode'] / row['solve']:>5.2f}  {row['mb']:>7.0f}  {row['findings']:>8}  {row['answer']}"
             )
 
 

@@ -90,12 +90,16 @@ UNTYPED = DataType("s", 64)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a thread runs. `cluster` None: the CTA is a cluster of its own. `warp` None: a warp of its own."""
+    """Where a thread runs. `cluster` None: the CTA is a cluster of its own. `warp` None: a warp of its own.
+
+    `grid`: of the launches on one GPU, which depend on one another in this order.
+    """
 
     gpu: int = 0
     cluster: int | None = None
     cta: int = 0
     warp: int | None = None
+    grid: int = 0
 
     @property
     def cta_id(self) -> tuple[object, ...]:
@@ -105,7 +109,13 @@ class Place:
     @property
     def cluster_id(self) -> tuple[object, ...]:
         """Identity of the thread's cluster."""
-        return (self.gpu, "cta", self.cta) if self.cluster is None else (self.gpu, self.cluster)
+        launch = (self.gpu,) if self.grid == 0 else (self.gpu, "grid", self.grid)
+        return (*launch, "cta", self.cta) if self.cluster is None else (*launch, self.cluster)
+
+    @property
+    def grid_id(self) -> tuple[int, int]:
+        """Identity of the launch that the thread belongs to."""
+        return (self.gpu, self.grid)
 
     @property
     def rank(self) -> int:

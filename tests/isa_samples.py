@@ -1,11 +1,19 @@
-"""Small tests around one instruction, for the tests of the instruction table."""
+"""Small tests around one instruction, and its steps in short, for the tests of the instruction table."""
 
 from __future__ import annotations
 
-from memmodel.isa import programs
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+
+from memmodel.isa.lower import lower_test
+from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.program.ops import Op
+from memmodel.program.arith import apply
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import IssueAsync, Op
+from memmodel.ptx import DataType
 from memmodel.source import Source
 
 BLOCKS = """PTX sample
@@ -58,9 +66,85 @@ def columns(cell: str) -> LitmusTest:
     return parse_litmus(Source("t.litmus", COLUMNS.format(cell)))
 
 
-def ops(test: LitmusTest) -> list[Op]:
-    """The steps of the first thread."""
-    return [step.op for step in programs(test)[0].steps]
+def read(text: str) -> LitmusTest:
+    """A test from its text."""
+    return parse_litmus(Source("t.litmus", text))
+
+
+def ops(test: LitmusTest, thread: int = 0) -> list[Op]:
+    """The steps of a thread."""
+    return [step.op for step in lower_test(test).programs[thread].steps]
+
+
+def warnings(test: LitmusTest) -> list[str]:
+    """What the author of the test is told."""
+    return legality_warnings(lower_test(test))
+
+
+def shown(steps: list[Op]) -> list[str]:
+    """Steps in short: their class and fields; a field that has its default is left out. Parts stand below an issue."""
+    lines: list[str] = []
+    for op in steps:
+        if isinstance(op, IssueAsync):
+            lines += [brief(op.label), *(f"+ {brief(part)}" for part in op.parts)]
+        else:
+            lines.append(brief(op))
+    return lines
+
+
+def brief(value: object) -> str:
+    """Any part of a step in short."""
+    match value:
+        case None:
+            return "-"
+        case Const(number):
+            return str(number)
+        case Get(register):
+            return f"%{register}"
+        case AddressOf(name, offset, cta):
+            return f"&{name}{f'+{offset}' if offset else ''}{'' if cta is None else f'@{cta}'}"
+        case Apply(op, args, kind):
+            return f"{op}.{kind}({', '.join(map(brief, args))})"
+        case Enum():
+            return value.name.lower()
+        case tuple():
+            return f"[{' '.join(map(brief, value))}]"
+        case frozenset():
+            return f"{{{' '.join(sorted(map(brief, value)))}}}"
+        case DataType():
+            return str(value)
+    return f"{type(value).__name__}({' '.join(_fields(value))})" if is_dataclass(value) else str(value)
+
+
+def _fields(value: object) -> list[str]:
+    """Fields without a default stand bare, flags and words of closed lists too; the others have their name."""
+    shown = []
+    for field in fields(value):  # type: ignore[arg-type]
+        content = getattr(value, field.name)
+        if field.default is MISSING and field.default_factory is MISSING:
+            shown.append(brief(content))
+        elif content != (field.default if field.default_factory is MISSING else field.default_factory()):
+            bare = content is True or isinstance(content, Enum)
+            shown.append(
+                (field.name if content is True else brief(content)) if bare else f"{field.name}={brief(content)}"
+            )
+    return shown
+
+
+def value(expr: Expr, registers: dict[str, int], lowered: LoweredTest | None = None, thread: int = 0) -> int:
+    """What an expression computes, with these numbers in registers; one with addresses needs the test and a thread."""
+    match expr:
+        case Const(number):
+            return number
+        case Get(register):
+            return registers.get(register, 0)
+        case AddressOf(name, offset, cta):
+            assert lowered is not None
+            found = lowered.space.address(name, offset, lowered.test.threads[thread].place, cta)
+            assert found is not None
+            return found
+        case Apply(op, args, kind):
+            return apply(op, tuple(value(arg, registers, lowered, thread) for arg in args), kind)
 
 
 BLOCK_SAMPLES = """

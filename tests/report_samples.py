@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from memmodel.answer import Answer, Observation, Race, ShownEvent, Times, Witness
+from dataclasses import replace
+
+from memmodel.answer import HANG, Answer, Finding, Observation, ShownEvent, Times, Witness
 from memmodel.cat.syntax import Model
+from memmodel.isa.lower import lower_test
 from memmodel.litmus.syntax import And, Compare, Expectation, LitmusTest, Number, Quantifier, RegValue, Thread
 from memmodel.ptx import Place
 from memmodel.report.report import Report
@@ -33,9 +36,10 @@ def shown(uid: int, label: str, thread: str | None, text: str, spelled: str = ""
 
 
 def mp_witness() -> Witness:
+    """The execution in which the flag is seen and the message is not."""
     events = (
-        shown(0, "i0", None, "W x = 0"),
-        shown(1, "i1", None, "W y = 0"),
+        shown(0, "init x", None, "W x = 0"),
+        shown(1, "init y", None, "W y = 0"),
         shown(2, "a", "P0", "W.weak x = 1", "st.weak x, 1"),
         shown(3, "b", "P0", "W.release.gpu y = 1", "st.release.gpu y, 1"),
         shown(4, "c", "P1", "R.acquire.gpu y = 1", "ld.acquire.gpu r0, y"),
@@ -48,12 +52,42 @@ def mp_witness() -> Witness:
         "fr": ((5, 2),),
         "sync": ((3, 4),),
     }
-    return Witness(events, edges, {("P1", "r0"): 1, ("P1", "r1"): 0}, {"x": 1, "y": 1})
+    return Witness(events, edges, {("P1", "r0"): 1, ("P1", "r1"): 0}, {"x": "1", "y": "1"})
 
 
-def mp_race() -> Race:
-    events = mp_witness().events
-    return Race("data-race", events[2], events[5])
+def early_witness() -> Witness:
+    """Another execution, in which neither is seen; its labels stand for other events than those of mp_witness."""
+    first = mp_witness()
+    c, d = first.events[4:]
+    renamed = (
+        replace(c, label="a", text="R.acquire.gpu y = 0"),
+        replace(d, label="b"),
+        replace(first.events[2], label="c"),
+        replace(first.events[3], label="d"),
+    )
+    edges = {**first.edges, "rf": ((1, 4), (0, 5)), "fr": ((5, 2), (4, 3)), "sync": ()}
+    registers = {("P1", "r0"): 0, ("P1", "r1"): 0}
+    return replace(first, events=(*first.events[:2], *renamed), edges=edges, registers=registers)
+
+
+def finding(
+    flag: str, first: str | None = None, second: str | None = None, *, witness: Witness | None = None
+) -> Finding:
+    """A finding in an execution (None: mp_witness), about the events with these labels there."""
+    witness = witness or mp_witness()
+    event = {one.label: one for one in witness.events}
+    return Finding(flag, witness, event.get(first or ""), event.get(second or first or ""))
+
+
+def mp_race() -> Finding:
+    return finding("data-race", "a", "d")
+
+
+def hanging(*waits: str) -> Finding:
+    """A hang, in an execution in which P1 has not loaded anything yet."""
+    first = mp_witness()
+    edges = {"po": ((2, 3),), "co": ((0, 2), (1, 3))}
+    return Finding(HANG, replace(first, events=first.events[:4], edges=edges, registers={}, waits=waits))
 
 
 def litmus_test(*expected: str, quantifier: Quantifier = Quantifier.EXISTS) -> LitmusTest:
@@ -71,7 +105,12 @@ def litmus_test(*expected: str, quantifier: Quantifier = Quantifier.EXISTS) -> L
 
 def sometimes(**changes: object) -> Answer:
     return Answer(
-        Observation.SOMETIMES, "z3", witness=mp_witness(), races=(mp_race(),), times=Times(1.5, 2.25, 3.125), **changes
+        Observation.SOMETIMES,
+        "z3",
+        witness=mp_witness(),
+        findings=(mp_race(),),
+        times=Times(1.5, 2.25, 3.125),
+        **changes,
     )  # type: ignore[arg-type]
 
 
@@ -80,4 +119,4 @@ def never(**changes: object) -> Answer:
 
 
 def report(answer: Answer, expected: str | None = None, quantifier: Quantifier = Quantifier.EXISTS) -> Report:
-    return Report.of(litmus_test(quantifier=quantifier), MODEL, answer, expected)
+    return Report.of(lower_test(litmus_test(quantifier=quantifier)), MODEL, answer, expected)

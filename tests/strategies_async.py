@@ -86,9 +86,9 @@ class Program:
     def text(self) -> str:
         parts = [
             "PTX generated",
-            ".global .align 16 .u32 g[4] = {3};",
+            ".global .align 16 .u32 g[8] = {3};",
             ".global .u32 y = 0;",
-            ".shared .align 16 .u32 s[4] = {0};",
+            ".shared .align 16 .u32 s[8] = {0};",
             ".shared .align 16 .u32 sb[4] = {1};",
             f".shared .align 8 .b64 bar = mbarrier({self.count});",
             ".tensor .b32 t = 0;",
@@ -222,9 +222,11 @@ class _Maker:
         self.add(1, "arrive", text, sem, scope, "cluster")
 
     def wait(self) -> None:
+        """Wait for the first phase, or look at it once."""
         sem, scope = self.pick("relaxed", "acquire", "acquire"), self.pick("cta", "cluster")
         text = "W: mbarrier.try_wait.parity.{}.shared::cta.b64 %p, [bar], 0;\n    @!%p bra W;"
-        self.add(1, "wait", text, sem, scope, "cluster")
+        once = "mbarrier.test_wait.parity.{}.shared::cta.b64 %p, [bar], 0;"
+        self.add(1, "wait", self.pick(text, text, text, once), sem, scope, "cluster")
 
     def by_arrive(self) -> int:
         """Arrivals that the barrier counts."""
@@ -236,9 +238,10 @@ class _Maker:
         return 1 + both
 
     def by_copy(self) -> int:
-        head = "cp.async.bulk.shared::cluster"
-        self.add(0, "copy", f"{head}.global.mbarrier::complete_tx::bytes [s{self.home}], [g], 16, [bar{self.home}];")
-        self.expect(16)
+        head, size = "cp.async.bulk.shared::cluster", self.pick(16, 16, 32)
+        where = f"[s{self.home}], [g], {size}, [bar{self.home}]"
+        self.add(0, "copy", f"{head}.global.mbarrier::complete_tx::bytes {where};")
+        self.expect(self.pick(size, size, size, 16))
         self.wait()
         return 1
 

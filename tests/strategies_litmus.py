@@ -6,13 +6,17 @@ have plausible mnemonics and arbitrary operands: right for readers and printers,
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from memmodel.litmus.declarations import TYPES
+from memmodel.litmus.declarations import PROXIES, TYPES
 from memmodel.litmus.header import WORDS
 from memmodel.litmus.syntax import (
+    FINDINGS,
     Always,
     And,
+    Asked,
     Blank,
     Compare,
     Condition,
@@ -36,10 +40,11 @@ from memmodel.litmus.syntax import (
     RegisterInit,
     RegValue,
     Sym,
+    TensorView,
     Thread,
     Variable,
 )
-from memmodel.ptx import Place, Proxy, Space
+from memmodel.ptx import Place, Space
 
 VARIABLE_NAMES = ("x", "y", "z", "flag", "bar", "r0", "$s", "cta", "a_1")
 REGISTER_NAMES = ("r0", "r1", "rd1", "p", "x", "L0", "tid.x", "_", "not", "$t")
@@ -82,27 +87,30 @@ def variables(draw: st.DrawFn, ctas: tuple[int, ...] = (0,)) -> tuple[Variable, 
         if made and draw(st.integers(0, 3)) == 0:
             target = draw(st.sampled_from(made))
             space = target.space if draw(st.booleans()) else Space.GENERIC
-            proxy = draw(st.sampled_from(Proxy))
+            proxy = draw(st.sampled_from(tuple(PROXIES.values())))
             made.append(Variable(name, space, kind, alias_of=target.name, proxy=proxy, align=align))
             continue
         space = draw(st.sampled_from(Space))
         array = draw(st.booleans())
-        init = tuple(draw(st.lists(values, min_size=1, max_size=4 if array else 1)))
+        length = draw(st.integers(1, 4) | st.just(1 << 20)) if array else 1
         if space is Space.SHARED and kind in (None, TYPES["b64"]) and draw(st.booleans()):
-            zeros = (0,) * len(init)
-            made.append(Variable(name, space, kind, zeros, align=align, array=array, mbarrier=draw(st.integers(1, 3))))
+            count = draw(st.integers(1, 3))
+            made.append(Variable(name, space, kind, length=length, align=align, array=array, mbarrier=count))
             continue
-        data = [v for v in made if v.space is Space.GLOBAL and v.alias_of is None and v.tensormap is None]
+        data = [v for v in made if v.space is Space.GLOBAL and v.alias_of is None and not v.maps]
         if space is Space.CONST and data and draw(st.booleans()):
-            target = draw(st.sampled_from(data))
-            box = draw(st.sampled_from(((), (1,), (1, 1))))
-            shape = box if len(box) > 1 else ()
-            made.append(
-                Variable(name, space, kind, (0,), align=align, array=array, tensormap=target.name, box=box, shape=shape)
-            )
+            views = []
+            for _ in range(draw(st.integers(1, 3)) if array else 1):
+                target = draw(st.sampled_from(data))
+                box = draw(st.sampled_from(((), (1,), (1, 1))))
+                views.append(TensorView(target.name, box, box if len(box) > 1 else ()))
+            made.append(Variable(name, space, kind, length=len(views), align=align, array=array, maps=tuple(views)))
             continue
         cta = draw(st.none() | st.sampled_from(ctas)) if space is Space.SHARED else None
-        made.append(Variable(name, space, kind, init, cta, align=align, array=array))
+        init = draw(st.lists(values, max_size=min(length, 4)))
+        while init and init[-1] == 0:  # as a test that is read has it
+            init.pop()
+        made.append(Variable(name, space, kind, tuple(init), length, cta, align=align, array=array))
     return tuple(draw(st.permutations(made)))
 
 
@@ -134,8 +142,10 @@ def operands(declared: tuple[Variable, ...], all_places: tuple[Place, ...]) -> s
     if declared:
         names |= symbols(declared, all_places)
     offsets = st.sampled_from((0, 4, -8, 2**40))
+    shifted = st.builds(lambda sym, offset: replace(sym, offset=offset), symbols(declared, all_places), offsets)
     single = st.one_of(
         names,
+        shifted if declared else names,
         st.builds(Imm, values),
         st.just(Blank()),
         st.builds(Mem, names, offsets),
@@ -186,7 +196,7 @@ def terms(draw: st.DrawFn, test_threads: tuple[Thread, ...], declared: tuple[Var
     """A register of some thread, or a location that has exactly one instance by the name given."""
     if declared and draw(st.booleans()):
         name = draw(st.sampled_from(declared)).name
-        index = draw(st.integers(0, len(root(declared, name).init) - 1))
+        index = draw(st.integers(0, root(declared, name).length - 1))
         numbers = instances(declared, name, tuple(thread.place for thread in test_threads))
         if root(declared, name).space not in (Space.SHARED, Space.TENSOR) or len(numbers) == 1:
             return LocValue(name, index)
@@ -220,16 +230,36 @@ def litmus_tests(draw: st.DrawFn) -> LitmusTest:
     owners = st.tuples(st.sampled_from(made), registers)
     wanted = draw(st.dictionaries(owners, values | st.sampled_from(known or [0]), max_size=3))
     inits = {(thread.name, register): value for (thread, register), value in wanted.items()}
-    expected = draw(st.dictionaries(st.sampled_from(("sc", "ptx-9.3", "my/model.cat", "a:b")), st.sampled_from(WORDS)))
     sentences = st.sampled_from(("A sentence.", "See https://example.org (* not a note *)", "§ 8"))
+    first = draw(questions(term))
+    more = draw(st.lists(questions(term), max_size=2))
     return LitmusTest(
         draw(st.sampled_from(("MP", "MP+rel.gpu+acq.gpu@two-ctas", "_t.1"))),
         tuple(draw(st.lists(sentences, max_size=2))),
-        tuple(Expectation(model, word) for model, word in expected.items()),
+        first.expectations,
         declared,
         tuple(RegisterInit(thread, register, value) for (thread, register), value in inits.items()),
         made,
-        draw(st.sampled_from(Quantifier)),
-        draw(conditions(term)),
+        first.quantifier,
+        first.condition,
+        first.shown,
+        first.finding,
+        # A question that shows what the first one shows is written without a clause of its own.
+        tuple(one if one.shown != first.shown else replace(one, shown=()) for one in more),
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn, term: st.SearchStrategy[RegValue | LocValue]) -> Asked:
+    """A question about final states, or for a finding, with what is expected."""
+    models = st.sampled_from(("sc", "ptx-9.3", "my/model.cat", "a:b"))
+    expected = draw(st.dictionaries(models, st.sampled_from(WORDS), max_size=2))
+    finding = draw(st.none() | st.sampled_from(FINDINGS))
+    about_states = finding is None
+    return Asked(
+        draw(st.sampled_from(tuple(Quantifier) if about_states else (Quantifier.EXISTS, Quantifier.NOT_EXISTS))),
+        draw(conditions(term)) if about_states else Always(),
         tuple(draw(st.lists(term, max_size=3))),
+        finding,
+        tuple(Expectation(model, word) for model, word in expected.items()),
     )

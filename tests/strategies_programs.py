@@ -29,8 +29,12 @@ SEMANTICS = {
     "red": ("relaxed", "release"),
     "fence": ("acquire", "release", "acq_rel", "sc"),
 }
-LOCATIONS = ("x", "y", "a", "t")
-ROOT = {"a": "x"}
+DECLARATIONS = (
+    ".global .u32 x = 0;",
+    ".global .u32 y = 0;",
+    "a @ generic aliases x;",
+    ".global .u32 t[2] = {0, 0};",
+)
 """Every program declares x, y, the alias a of x and the array t, so that chunks combine freely."""
 
 
@@ -56,7 +60,10 @@ def judged(whole: bool) -> None:
 
 @dataclass(frozen=True)
 class Line:
-    """An instruction that a law may change: an access or a fence. `rest`: its operands. `guard`: `@%p1 ` or nothing."""
+    """An instruction that a law may change: an access or a fence.
+
+    `op`: what stands behind the state space, with the type. `rest`: its operands. `guard`: `@%p1 ` or nothing.
+    """
 
     head: str
     sem: str
@@ -64,11 +71,12 @@ class Line:
     op: str = ""
     rest: str = ""
     guard: str = ""
+    space: str = "global"
 
     def __str__(self) -> str:
         if self.head == "fence":
             return f"{self.guard}fence.{self.sem}.{self.scope};"
-        words = [self.head, self.sem, *([self.scope] if self.scope else []), "global"]
+        words = [self.head, self.sem, *([self.scope] if self.scope else []), self.space]
         words.append(self.op or "u32")
         return f"{self.guard}{'.'.join(words)} {self.rest};"
 
@@ -80,16 +88,11 @@ class Program:
     places: tuple[str, ...]
     bodies: tuple[tuple[Line | str, ...], ...]
     question: str
+    declarations: tuple[str, ...] = DECLARATIONS
 
     @property
     def text(self) -> str:
-        parts = [
-            "PTX generated",
-            ".global .u32 x = 0;",
-            ".global .u32 y = 0;",
-            "a @ generic aliases x;",
-            ".global .u32 t[2] = {0, 0};",
-        ]
+        parts = ["PTX generated", *self.declarations]
         for number, (place, body) in enumerate(zip(self.places, self.bodies, strict=True)):
             parts += [f"thread P{number} @ {place} {{", *(f"    {line}" for line in body), "}"]
         return "\n".join([*parts, self.question, ""])

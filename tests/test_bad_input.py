@@ -117,7 +117,7 @@ HOSTILE: dict[str, bytes] = {
     "nested negation": GOOD.replace("exists (", "exists (" + "not " * DEEP).encode(),
     "unfinished comment": b"(*" * DEEP + GOOD.encode(),
     "huge number": GOOD.replace("x, 1", "x, " + "9" * 5000).encode(),
-    "huge array": b"PTX big\n.global .u32 x[999999999];\nthread P0 @ cta 0, gpu 0 { ret; }\nexists (true)\n",
+    "huge array": b"PTX big\n.global .u32 x[99999999999999];\nthread P0 @ cta 0, gpu 0 { ret; }\nexists (true)\n",
     "many threads": b"PTX wide\n{ x = 0; }\n"
     + b" | ".join(b"P%d@cta 0,gpu 0" % i for i in range(5000))
     + b" ;\nexists (true)\n",
@@ -140,7 +140,10 @@ def test_what_is_no_test_is_refused(name: str, command: str, run, tmp_path) -> N
 def test_a_directory_is_no_file(run, tmp_path) -> None:
     code, _, err = run("check", tmp_path)
     assert code == 2
-    assert f"{tmp_path}: is a directory" in err
+    assert f"{tmp_path}: no .litmus file here or below" in err
+    code, _, err = run("outcomes", tmp_path)
+    assert code == 2
+    assert f"{tmp_path}: is a directory, not a file" in err
 
 
 def test_a_missing_file_is_an_error(run, tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Circuits over bits compute what `isa.arith` computes on integers."""
+"""Circuits over bits compute what `program.arith` computes on integers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.events import bits
-from memmodel.isa import arith
+from memmodel.program import arith
 from memmodel.ptx import DataType
 
 TYPES = st.sampled_from([DataType("u", 8), DataType("s", 8), DataType("u", 32), DataType("s", 32), DataType("u", 64)])

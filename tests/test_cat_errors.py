@@ -173,9 +173,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_refused_in_bounded_time(name: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     message = refusal(HOSTILE[name])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert len(message) < 600
 
 

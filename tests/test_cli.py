@@ -12,11 +12,12 @@ import pytest
 from report_samples import MODEL, TEXT, litmus_test, never, sometimes
 
 import memmodel
-from memmodel.answer import Answer, Budget, Observation, Outcome, Outcomes
+from memmodel.answer import Answer, Budget, FinalValues, Observation, Outcomes
 from memmodel.cli import main
 from memmodel.cli.exits import Exit, worst
 from memmodel.cli.options import parse_budget
 from memmodel.cli.terminal import style_for
+from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 
 
@@ -39,15 +40,15 @@ def world(monkeypatch):
     """A parser, loader and engine that return what the test puts here."""
     state = {"answer": never(), "test": litmus_test("ptx-9.3:never"), "asked": []}
 
-    def answer(test, model, **options):
-        state["asked"].append(options)
+    def answer(lowered, model, options, *, findings):
+        state["asked"].append((options, findings))
         if isinstance(state["answer"], BaseException):
             raise state["answer"]
         return state["answer"]
 
-    monkeypatch.setattr("memmodel.litmus.parse_litmus", lambda source: state["test"])
+    monkeypatch.setattr("memmodel.litmus.parse_litmus", lambda source, ask=(): state["test"])
     monkeypatch.setattr("memmodel.cat.load_model", lambda name: MODEL)
-    monkeypatch.setattr("memmodel.api.engines.answer", answer)
+    monkeypatch.setattr("memmodel.engine.answer", answer)
     monkeypatch.setattr("memmodel.suite._model", lambda name: MODEL)
     return state
 
@@ -101,6 +102,7 @@ def test_the_worst_of_several_results_decides():
         ("check", "no-such-file.litmus"),
         ("suite", "no-such-directory"),
         ("draw", "x.litmus", "-o", "x.png"),
+        ("draw", "x.litmus", "-o", "x.svg", "--finding", "joy"),
         ("fmt", "no-such-file.litmus"),
         ("outcomes", "no-such-file.litmus"),
     ],
@@ -143,7 +145,7 @@ def test_check_prints_the_report_and_writes_json(run, world, mp, tmp_path):
     assert out.startswith("MP under ptx-9.3: sometimes; exists")
     (record,) = json.loads(out_file.read_text())
     assert (record["test"], record["observation"], record["ok"]) == ("MP", "sometimes", False)
-    assert world["asked"] == [{"engine": "z3", "bound": 2, "budget": Budget(effort=5_000_000), "races": True}]
+    assert world["asked"] == [(Options("z3", Budget(effort=5_000_000), 2), True)]
 
 
 def test_json_on_stdout_is_alone_there_and_has_error_entries(run, world, mp):
@@ -156,12 +158,12 @@ def test_json_on_stdout_is_alone_there_and_has_error_entries(run, world, mp):
 
 
 def test_outcomes_lists_states_and_is_3_when_incomplete(run, world, mp, monkeypatch):
-    found = Outcomes((Outcome((("P1:r0", 1),), True),), "enumerate")
-    monkeypatch.setattr("memmodel.api.engines.outcomes", lambda *args, **options: found)
+    found = Outcomes((FinalValues((("P1:r0", 1),), True),), "enumerate")
+    monkeypatch.setattr("memmodel.engine.outcomes", lambda *args, **options: found)
     code, out, _ = run("outcomes", mp)
     assert (code, out.splitlines()[0]) == (0, "* P1:r0 = 1")
     partial = Outcomes((), "z3", complete=False, reason="the budget ran out")
-    monkeypatch.setattr("memmodel.api.engines.outcomes", lambda *args, **options: partial)
+    monkeypatch.setattr("memmodel.engine.outcomes", lambda *args, **options: partial)
     assert run("outcomes", mp)[0] == 3
 
 
@@ -191,6 +193,16 @@ def test_draw_writes_the_picture(run, world, mp, tmp_path):
     assert code == 0
     assert "sometimes" in out
     assert (tmp_path / "mp.svg").read_text().startswith("<svg ")
+
+
+def test_draw_writes_the_picture_of_a_finding(run, world, mp):
+    world["answer"] = sometimes()
+    code, out, _ = run("draw", mp, "-o", "-", "--finding", "race")
+    assert code == 0
+    assert "Data race between a: " in out
+    code, _, err = run("draw", mp, "-o", "-", "--finding", "hang")
+    assert code == 2
+    assert "no execution has a finding of the kind `hang`" in err
 
 
 def test_colour_only_where_a_person_reads(monkeypatch, capsys):

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import mp_witness, never, report, sometimes
+from report_samples import early_witness, finding, hanging, mp_witness, never, report, sometimes
 
 from memmodel.answer import Answer, Observation, ShownEvent, Witness
 from memmodel.errors import InputError, TooLarge
@@ -39,6 +39,44 @@ def test_a_picture_names_the_verdict_places_events_and_arrows():
 def test_for_never_the_picture_is_an_execution_that_is_allowed():
     shown = texts(draw(report(never(), "never")))
     assert "This execution does not satisfy the condition (forbidden by Causality)." in shown
+
+
+def test_a_picture_of_a_finding_says_what_was_found_and_what_waits():
+    race = finding("data-race", "b", "c", witness=early_witness())
+    waits = "P1 waits for ever: y stays 0"
+    told = report(replace(sometimes(), findings=(race, hanging(waits))))
+    assert "This execution satisfies the condition." in texts(draw(told))
+    shown = texts(draw(told, finding="race"))
+    assert "Data race between b: R.weak x = 0 (P1, line 6) and c: W.weak x = 1 (P0, line 5)." in shown
+    assert "This execution satisfies the condition." not in shown
+    assert {"b: ld.weak r1, x", "   R x = 0", "c: st.weak x, 1"} <= set(shown)
+    hung = texts(draw(told, finding="hang"))
+    assert waits in hung and "b: st.release.gpu y, 1" in hung
+    assert not any("Data race" in line for line in hung)
+    with pytest.raises(InputError, match="no execution has a finding of the kind `hazard`"):
+        draw(told, finding="hazard")
+
+
+def test_where_no_execution_settles_the_question_a_hang_or_a_finding_is_drawn():
+    waits = "P1 waits for ever: y stays 0"
+    vacuous = Answer(Observation.VACUOUS, "z3", findings=(finding("data-race", "a", "d"), hanging(waits)))
+    assert waits in texts(draw(report(vacuous)))
+    alone = replace(vacuous, findings=vacuous.findings[:1])
+    assert any(line.startswith("Data race between a: ") for line in texts(draw(report(alone))))
+    mixed = finding("mixed-size-race", "b", "c", witness=early_witness())
+    undecided = replace(sometimes(), observation=Observation.UNDECIDED, findings=(hanging(waits), mixed))
+    assert any(line.startswith("Mixed-size data race between b: ") for line in texts(draw(report(undecided))))
+
+
+def test_a_long_effect_is_wrapped_and_an_initial_value_is_that_of_the_type():
+    first = mp_witness()
+    bad = replace(first.events[5], text="ld.weak: address 0x1040000400 is outside every object", location=None)
+    whole = replace(first.events[0], text="W x[0..1] = {-1, 2}", location="x[0..1]", value=0x2FFFFFFFF)
+    read = replace(first.events[4], text="R.acquire.gpu x[0..1] = {-1, 2}")
+    witness = replace(first, events=(whole, *first.events[1:4], read, bad), edges={"rf": ((0, 4),)})
+    shown = texts(draw(report(replace(sometimes(), witness=witness))))
+    assert {"init x[0..1] = {-1, 2}", "   R x[0..1] = {-1, 2}"} <= set(shown)
+    assert {"   address 0x1040000400 is outside", "   every object"} <= set(shown)
 
 
 def test_text_from_the_test_is_escaped():

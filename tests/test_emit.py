@@ -243,6 +243,41 @@ def test_objects_are_initialised_before_any_thread_begins() -> None:
     )
 
 
+def test_every_element_is_declared_and_initialised_whatever_values_the_test_names() -> None:
+    text = module(
+        """.global .u32 g[4096] = {0, 7};
+        .global .b128 wide = -2;
+        .shared .u32 few[3] = {0, 9};
+        .shared .u32 many[100] = {5};
+        .shared .b128 pair = -2;
+        .shared .b64 bars[2] = mbarrier(3);
+        .tensor .b32 acc[64];
+        .tensor .b32 next[8];""",
+        "cta 0 { tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [next]; tcgen05.wait::ld.sync.aligned; }",
+    ).text
+    lines = [line.strip() for line in text.splitlines()]
+    assert ".visible .global .align 128 .u32 g[4096] = {0, 7};" in lines
+    assert {".shared .align 128 .u32 few[3];", ".shared .align 128 .u32 many[100];"} <= set(lines)
+    assert [line for line in lines if line.startswith(("st.shared.b32 [few", "st.shared.b32 [many"))] == [
+        "st.shared.b32 [few], 0;",
+        "st.shared.b32 [few+4], 9;",
+        "st.shared.b32 [few+8], 0;",
+        "st.shared.b32 [many], 5;",
+    ]
+    assert "mov.u32 %mm_n, 400;" in lines
+    assert {"mbarrier.init.shared.b64 [bars], 3;", "mbarrier.init.shared.b64 [bars+8], 3;"} <= set(lines)
+    assert {"st.shared.b64 [pair], 0xfffffffffffffffe;", "st.shared.b64 [pair+8], 0xffffffffffffffff;"} <= set(lines)
+    assert "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [mm_tmem_at], 128;" in lines
+    assert "// next: tensor memory from column 64" in lines
+
+
+def test_a_128_bit_result_reaches_the_whole_warp() -> None:
+    text = module(".shared .b128 s;", "cta 0 { ld.shared.b128 %h, [s]; bar.sync 0; }").text
+    assert "mov.b128 {%mm_low, %mm_high}, %h;" in text
+    assert text.count("shfl.sync.idx.b32") == 4
+    assert "mov.b128 %h, {%mm_low, %mm_high};" in text
+
+
 def test_offsets_are_spelled_as_ptx_reads_them() -> None:
     text = module(".global .u32 x[4];", "cta 0 { ld.global.u32 %r0, [%rd0-4]; ld.global.u32 %r0, [x+8]; }").text
     assert "[%rd0+-4];" in text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.errors import InternalError
-from memmodel.isa import arith
+from memmodel.program import arith
 from memmodel.ptx import DataType
 
 TYPES = [DataType(kind, width) for kind in "us" for width in (8, 16, 32, 64)]

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import pytest
-from isa_samples import blocks
+from isa_samples import blocks, ops, warnings
 
 from memmodel.errors import InputError
-from memmodel.isa import programs
+from memmodel.isa.lower import lower_test
 
 GOLDEN = {
     "mbarrier.try_wait.parity.acquire.cta.shared::cluster.b64 %p, [bar], 0;": """
@@ -26,10 +26,6 @@ mbarrier.try_wait takes the state that an arrive returned, and this is the numbe
     "mbarrier.try_wait.parity.b64 %p, [bar], 2;": """
 a phase parity is a number from 0 to 1, not 2
     |                                         ^""",
-    "mbarrier.try_wait.parity.b64 %p, [bar@cta1], 0;": """
-mbarrier.try_wait works on mbarrier objects of its own CTA, and 'bar@cta1' is remote
-    |                                  ^^^^^^^^^^
-  hint: arrive, expect_tx and complete_tx may be remote; let a thread of that CTA do the rest""",
     "mbarrier.try_wait.acquire.gpu.b64 %p, [bar], %rd0;": """
 an mbarrier operation has .cta or .cluster scope
     |                           ^^^
@@ -60,13 +56,6 @@ the count of mbarrier.init is a number from 1 to 1048575, not 0
     "mbarrier.init.b64 [x], 1;": """
 'x' is a .global variable, not .shared
     |                   ^^^""",
-    "mbarrier.init.b64 [tile], 1;": """
-'tile' is no mbarrier object, which is 8 bytes of shared memory
-    |                   ^^^^^^
-  hint: declare it `.shared .align 8 .b64 tile;`""",
-    "mbarrier.init.b64 [bar+4], 1;": """
-no mbarrier object lies at byte 4 of 'bar'
-    |                   ^^^^^^^""",
     "mbarrier.test_wait.parity.b64 %p|%q, [bar], 0;": """
 a report predicate needs .phase_type::primary
     |                               ^^^^^
@@ -78,20 +67,6 @@ a copy to .shared::cta completes on an mbarrier
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 24, [bar];": """
 cp.async.bulk copies a positive multiple of 16 bytes, not 24
     |                                                                              ^^""",
-    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 64, [bar];": """
-cp.async.bulk copies bytes up to 63 of 'tile', which has 32
-    |                                                               ^^^^^^""",
-    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile+4], [src], 16, [bar];": """
-cp.async.bulk needs an address that is a multiple of 16, and this is 4 bytes on
-    |                                                               ^^^^^^^^""",
-    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], %r7, [bar];": """
-cp.async.bulk needs a size that is known before the test runs
-    |                                                                              ^^^
-  hint: write the number of bytes""",
-    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile@cta1], [src], 16, [bar];": """
-'tile@cta1' is in another CTA's shared memory
-    |                                                               ^^^^^^^^^^^
-  hint: write .shared::cluster""",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile@cta1], [src], 16, [bar];": """
 the mbarrier object is not in the CTA that the copy writes to
     |                                                                                           ^^^^^
@@ -115,9 +90,6 @@ cp.async.bulk has no plain .shared
 cp.async.bulk.relaxed needs a scope
     | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint: write .relaxed.gpu or another scope""",
-    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [x], 16, [bar];": """
-cp.async.bulk copies bytes up to 15 of 'x', which has 4
-    |                                                                       ^^^""",
     "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.b32 [src], [tile], 16;": """
 cp.reduce.async.bulk.add to .global has no type .b32
     |                                                        ^^^
@@ -134,14 +106,10 @@ cp.async.bulk.wait_group takes a number of groups, and this is the register 'r0'
 'map' describes a tensor of 1 dimension(s)
     |                                                                                 ^^^^^^^^^^^^^
   hint: declare it with 2 sizes: tensormap(src, {8, 2}, {16, 4}) has two""",
-    "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [map, {6}], [bar];": """
-the box at 6 does not lie within 'src'
-    |                                                                                 ^^^^^^^^^^
-  hint: dimension 0 has 8 elements, of which a box takes 4""",
-    "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src, {0}], [bar];": """
-'src' is no tensor map
-    |                                                                                  ^^^
-  hint: declare it `.const src = tensormap(x);`""",
+    "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [tile, {0}], [bar];": """
+'tile' is no tensor map
+    |                                                                                  ^^^^
+  hint: declare it `.const tile = tensormap(x);`""",
     "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [map], [bar];": """
 cp.async.bulk.tensor takes a tensor operand here, and this is a memory operand
     |                                                                                 ^^^^^
@@ -149,9 +117,6 @@ cp.async.bulk.tensor takes a tensor operand here, and this is a memory operand
     "cp.async.cg.shared.global [tile], [src], 8;": """
 cp.async.cg copies 16 bytes
     |                                          ^""",
-    "cp.async.ca.shared.global [tile+4], [src], 8;": """
-cp.async copies 8 aligned bytes, and 'tile' has 32 from byte 0
-    |                           ^^^^^^^^""",
     "fence.proxy.async.shared;": """
 fence.proxy.async has no plain .shared
     |                   ^^^^^^
@@ -183,10 +148,6 @@ unknown qualifier '.acquire' of fence.mbarrier_init
 st.async is weak, or .release to global memory
     |          ^^^^^^^
   hint: write .weak or nothing""",
-    "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile], 1, [bar];": """
-st.async writes to the shared memory of another CTA
-    |                                                           ^^^^^^
-  hint: name the instance of another CTA, as in [x@cta1]""",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile@cta1], 1, [bar];": """
 the mbarrier object is not in the CTA that is written to
     |                                                                           ^^^^^
@@ -299,18 +260,10 @@ this cp.async.bulk.prefetch takes [srcMem], size, cache_policy; 2 operands are g
 cp.async.bulk.prefetch.tensor.1d has no .im2col
     |                                            ^^^^^^
   hint: an image has 3 to 5 dimensions: write .3d, .4d or .5d, or .tile""",
-    "red.async.relaxed.cluster.shared::cluster.add.u32 [%rd0], %r0, [%rd1];": """
-red.async.relaxed needs .mbarrier::complete_tx::bytes
-    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint: add it behind .shared::cluster""",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b64 [%rd0], {%rd2, %rd3, %rd4, %rd5}, [%rd1];": """
 st.async writes 128 bits at most
     |                                                       ^^
   hint: write .v2.b64, or .b128 without .v4""",
-    "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %r1}, [acc+3];": """
-tcgen05.ld accesses elements 3 to 4 of 'acc', which has 4
-    |                                                   ^^^^^^^
-  hint: declare it `.tensor .b32 acc[5];`; an address counts elements here""",
     "tcgen05.ld.32x32b.x1.b32 %r0, [acc];": """
 tcgen05.ld is .sync.aligned
     | ^^^^^^^^^^^^^^^^^^^^^^^^
@@ -330,14 +283,33 @@ unknown instruction 'tcgen05.wait::mma.sync.aligned'
 tensormap.replace.tile.global_address has type .b64
     |                                                    ^^^
   hint: write .b64""",
+    "cp.async.ca.shared.global [tile], [src], 8, 9;": """
+src-size is from 0 to 8, not 9
+    |                                             ^""",
+    "cp.async.ca.shared.global [tile], [src], %r0;": """
+cp.async.ca copies 4, 8 or 16 bytes
+    |                                          ^^^""",
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [tile], [src], 32, 16, 0, [bar];": """
+ignoreBytesLeft is a number from 0 to 15, not 16
+    |                                                                                             ^^""",
+    "mbarrier.init.b64 [map], 1;": """
+'map' is a .const variable, not .shared
+    |                   ^^^^^""",
+    "mbarrier.init.b64 [smap], 1;": """
+'smap' is a tensor map, not an mbarrier object
+    |                   ^^^^^^""",
+    "mov.u32 %r0, %nctaid.x;": """
+the special register '%nctaid.x' has no value here
+    |              ^^^^^^^^^
+  hint: a litmus thread's place is fixed: write the number""",
+    "mov.u32 %$0, 1;": """
+names that begin with $ are those of temporaries here
+    |         ^^^
+  hint: rename the register""",
     "tensormap.replace.tile.rank.global.b1024.b32 [src], 1;": """
 'src' is no tensor map
     |                                              ^^^^^
   hint: declare it `.b8 map[128] = tensormap(x);`""",
-    "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [tile+4], [bar];": """
-a response is 16 aligned bytes of shared memory
-    |                                                                         ^^^^^^^^
-  hint: declare it `.shared .align 16 .b128 tile;`""",
     "mapa.u64 %rd0, s, 7;": """
 no thread of the test is in CTA 7 of this cluster
     |                   ^""",
@@ -366,9 +338,49 @@ unknown qualifier '.commit_groop' of cp.async.bulk
 @pytest.mark.parametrize("line", GOLDEN)
 def test_refusal(line: str) -> None:
     with pytest.raises(InputError) as caught:
-        programs(blocks(line))
+        lower_test(blocks(line))
     place, *excerpt = str(caught.value).split("\n")
     shown = [place.split("error: ", 1)[1]]
     for text in excerpt[1:]:
         shown.append("    | " + text.split("|", 1)[1][3:] if "^" in text else text)
     assert "\n" + "\n".join(shown) == GOLDEN[line]
+
+
+LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
+OUTSIDE, MISALIGNED = "is outside every object", "is misaligned for its access"
+WINDOW = "is outside the window of the state space that the instruction names"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("mbarrier.try_wait.parity.b64 %p, [bar@cta1], 0;", WINDOW),
+        ("mbarrier.init.b64 [tile+4], 1;", MISALIGNED),
+        ("mbarrier.init.b64 [bar+4], 1;", OUTSIDE),
+        (f"{LOAD} [tile], [src], 64, [bar];", OUTSIDE),
+        (f"{LOAD} [tile+4], [src], 16, [bar];", MISALIGNED),
+        (f"{LOAD} [tile@cta1], [src], 16, [bar@cta1];", WINDOW),
+        (f"{LOAD} [tile], [x], 16, [bar];", OUTSIDE),
+        (f"mov.u32 %n, 24; {LOAD} [tile], [src], %n, [bar];", MISALIGNED),
+        ("cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src, {0}], [bar];", OUTSIDE),
+        ("cp.async.ca.shared.global [tile+4], [src], 8;", MISALIGNED),
+        ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%rd0], [tile], 16, [bar];", OUTSIDE),
+        ("clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [tile+4], [bar];", MISALIGNED),
+    ],
+)
+def test_a_bad_address_is_undefined_behaviour_and_no_error(line: str, why: str) -> None:
+    (warning,) = [text for text in warnings(blocks(line)) if "the thread stops here" in text]
+    assert f"{why}: the thread stops here" in warning
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mbarrier.init.b64 [tile], 1;",  # any 8 bytes of shared memory can be an object
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile], 1, [bar];",  # in the own CTA
+        "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [map, {6}], [bar];",
+    ],
+)
+def test_what_needs_no_refusal(line: str) -> None:
+    assert ops(blocks(line))
+    assert not any("the thread stops here" in text for text in warnings(blocks(line)))

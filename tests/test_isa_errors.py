@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
-from isa_samples import blocks, columns
+from isa_samples import blocks, columns, read
 
 from memmodel.errors import InputError
-from memmodel.isa import lower, program, programs
+from memmodel.isa.call import Context
+from memmodel.isa.lower import lower_instruction, lower_test
 from memmodel.isa.mnemonic import read_mnemonic
-from memmodel.isa.row import Fault
+from memmodel.isa.row import Refusal
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Instruction, Label, Layout, Reg, Sym
+from memmodel.program.addresses import AddressSpace
+from memmodel.program.special import special_register
 
 GOLDEN_BLOCKS = {
     "ld.acquire.u32 %r0, [x];": """
@@ -107,10 +111,6 @@ ld writes to a register here, and this is a memory operand
 add reads a register or a number here, and this is a memory operand
     |              ^^^
   hint: load it into a register first""",
-    "ld.u64 %rd0, [x];": """
-ld accesses bytes 0 to 7 of 'x', which has 4
-    |              ^^^
-  hint: mind the type suffix and the offset, which counts bytes""",
     "atom.add.s64 %rd0, [%rd1], 1;": """
 atom.add has no type .s64
     |          ^^^
@@ -253,15 +253,66 @@ def refusal(error: InputError, indent: int) -> str:
 @pytest.mark.parametrize(("line", "want"), GOLDEN_BLOCKS.items(), ids=GOLDEN_BLOCKS)
 def test_refusal_in_blocks(line: str, want: str) -> None:
     with pytest.raises(InputError) as caught:
-        programs(blocks(line))
+        lower_test(blocks(line))
     assert refusal(caught.value, 2) == want.rstrip("\n")
 
 
 @pytest.mark.parametrize(("cell", "want"), GOLDEN_COLUMNS.items(), ids=GOLDEN_COLUMNS)
 def test_refusal_in_columns(cell: str, want: str) -> None:
     with pytest.raises(InputError) as caught:
-        programs(columns(cell))
+        lower_test(columns(cell))
     assert refusal(caught.value, 1) == want.rstrip("\n")
+
+
+SPECIAL = """tid.x ntid.y laneid warpid nwarpid nctaid.x nclusterid.x gridid smid nsmid lanemask_eq lanemask_le
+lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 pm0 pm1 pm2 pm3 pm4 pm5 pm6 pm7 pm0_64 pm1_64 pm7_64 envreg0
+envreg31 globaltimer globaltimer_lo globaltimer_hi reserved_smem_offset_begin reserved_smem_offset_end
+reserved_smem_offset_cap reserved_smem_offset_0 reserved_smem_offset_1 total_smem_size aggr_smem_size
+dynamic_smem_size current_graph_exec"""
+
+
+@pytest.mark.parametrize("name", SPECIAL.split())
+def test_a_special_register_whose_value_is_not_known_is_refused(name: str) -> None:
+    for line in (f"mov.u32 %r0, %{name};", f"st.u32 [x], %{name};", f"ld.u32 %r0, [%{name}];", f"@%{name} bra L0;"):
+        with pytest.raises(InputError, match=f"the special register '%{name}' has no value here"):
+            lower_test(blocks(line))
+    with pytest.raises(InputError, match=f"the special register '%{name}' is read-only"):
+        lower_test(blocks(f"mov.u32 %{name}, 1;"))
+
+
+def test_a_special_register_is_no_guard() -> None:
+    with pytest.raises(InputError, match="the special register '%is_explicit_cluster' is no guard"):
+        lower_test(blocks("@%is_explicit_cluster bra L0;"))
+
+
+PLACED = """PTX placed
+thread P0 @ cta 0, cluster 2 { ret; }
+thread P1 @ cta 1, cluster 2, warp 3 { ret; }
+thread P2 @ cta 3, cluster 5 { ret; }
+thread P3 @ cta 7 { ret; }
+exists (true)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("cluster_ctarank", [0, 1, 3, 0]),
+        ("cluster_ctaid.x", [0, 1, 3, 0]),
+        ("cluster_ctaid.y", [0, 0, 0, 0]),
+        ("cluster_nctarank", [2, 2, 4, 1]),
+        ("cluster_nctaid.x", [2, 2, 4, 1]),
+        ("cluster_nctaid.z", [1, 1, 1, 1]),
+        ("clusterid.x", [2, 2, 5, 7]),
+        ("is_explicit_cluster", [1, 1, 1, 0]),
+        ("warpid", [None, 3, None, None]),
+    ],
+)
+def test_special_registers_that_placement_determines(name: str, values: list[int | None]) -> None:
+    test = read(PLACED)
+    space = AddressSpace(test)
+    found = [special_register(name, thread.place, space) for thread in test.threads]
+    assert [None if isinstance(one, str) else one for one in found] == values
 
 
 @pytest.mark.parametrize(
@@ -275,7 +326,7 @@ def test_refusal_in_columns(cell: str, want: str) -> None:
 def test_names_are_checked_without_the_reader(instruction: Instruction, message: str) -> None:
     test = columns("ld r0, x")
     with pytest.raises(InputError) as caught:
-        lower(instruction, test, test.threads[0])
+        lower_instruction(instruction, Context.of(test, test.threads[0], AddressSpace(test)))
     assert caught.value.message == message
     assert caught.value.hint
 
@@ -283,9 +334,9 @@ def test_names_are_checked_without_the_reader(instruction: Instruction, message:
 def test_a_label_stands_once() -> None:
     test = columns("ld r0, x")
     thread = test.threads[0]
-    doubled = type(thread)(thread.name, thread.place, (*thread.body, Label("LC00")))
+    doubled = replace(thread, body=(*thread.body, Label("LC00")))
     with pytest.raises(InputError, match="stands twice"):
-        program(test, doubled)
+        lower_test(replace(test, threads=(doubled,)))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +345,6 @@ def test_a_label_stands_once() -> None:
 def test_hostile_mnemonics_are_refused_at_once(mnemonic: str) -> None:
     start = time.monotonic()
     fault = read_mnemonic(mnemonic, Layout.BLOCKS, HEADS)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, Refusal)
     assert len(fault.message) < 200
     assert time.monotonic() - start < 2

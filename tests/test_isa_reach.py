@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from memmodel.isa import legality_warnings
-from memmodel.litmus import parse_litmus
-from memmodel.source import Source
+from isa_samples import read
+from isa_samples import warnings as told
 
 
 def warnings(first: str, second: str, places: tuple[str, str] = ("cta 0", "cta 1")) -> list[str]:
@@ -18,7 +16,7 @@ thread P0 @ {places[0]} {{ {first} }}
 thread P1 @ {places[1]} {{ {second} }}
 exists (true)
 """
-    return legality_warnings(parse_litmus(Source("t.litmus", text)))
+    return told(read(text))
 
 
 def test_a_scope_that_reaches_no_other_thread_of_the_location():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from isa_samples import BLOCK_SAMPLES, COLUMN_SAMPLES, blocks, columns, ops
 
-from memmodel.isa import TABLE, minimum_target, read_instruction
 from memmodel.isa.document import markdown
-from memmodel.isa.table import HEADS
+from memmodel.isa.lower import minimum_target, read_instruction
+from memmodel.isa.table import HEADS, TABLE
 from memmodel.litmus.syntax import Instruction
 
 PAGE = Path(__file__).parent.parent / "docs" / "instructions.md"
@@ -25,16 +27,22 @@ def test_column_sample_lowers(cell: str) -> None:
     assert ops(columns(cell))
 
 
-def test_every_head_has_a_sample() -> None:
-    tests = [*map(blocks, BLOCK_SAMPLES), *map(columns, COLUMN_SAMPLES)]
-    seen = {
+def heads(lines: Iterable[str], cells: Iterable[str]) -> set[str]:
+    """The heads of all instructions in tests of these lines and cells."""
+    return {
         read_instruction(item, test).head
-        for test in tests
-        for thread in test.threads
-        for item in thread.body
+        for test in (*map(blocks, lines), *map(columns, cells))
+        for item in test.threads[0].body
         if isinstance(item, Instruction)
     }
-    assert seen == set(HEADS)
+
+
+def test_the_steps_of_every_head_are_worked_out_by_hand() -> None:
+    """Files of tests have them in `WORKED_OUT` and `WORKED_OUT_IN_COLUMNS`: an instruction, and the steps expected."""
+    files = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("test_isa_*lowering.py"))]
+    lines = {line for file in files for line in getattr(file, "WORKED_OUT", ())}
+    cells = {cell for file in files for cell in getattr(file, "WORKED_OUT_IN_COLUMNS", ())}
+    assert heads(lines, cells) == set(HEADS)
 
 
 def test_no_two_rows_share_a_head() -> None:

@@ -7,7 +7,7 @@ import pytest
 from memmodel.errors import InputError
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.printer import print_litmus
-from memmodel.litmus.syntax import Instruction, LitmusTest, Pair, Reg
+from memmodel.litmus.syntax import Instruction, LitmusTest, Pair, Reg, TensorView
 from memmodel.source import Source
 
 TEXT = """PTX objects
@@ -32,11 +32,11 @@ def read(text: str) -> LitmusTest:
 def test_objects_are_read_and_printed() -> None:
     test = read(TEXT)
     found = {v.name: v for v in test.variables}
-    assert (found["bar"].mbarrier, found["bar"].init) == (2, (0,))
-    assert (found["ring"].mbarrier, len(found["ring"].init)) == (1, 3)
-    assert (found["whole"].tensormap, found["whole"].box, found["whole"].shape) == ("x", (), ())
-    assert (found["row"].box, found["row"].init) == ((8,), (0,))
-    assert (found["map"].box, found["map"].shape, found["map"].array) == ((8, 2), (16, 4), True)
+    assert (found["bar"].mbarrier, found["bar"].length) == (2, 1)
+    assert (found["ring"].mbarrier, found["ring"].length) == (1, 3)
+    assert found["whole"].maps == (TensorView("x"),)
+    assert (found["row"].maps, found["row"].length) == ((TensorView("x", (8,)),), 1)
+    assert (found["map"].maps, found["map"].array) == ((TensorView("x", (8, 2), (16, 4)),), True)
     assert read(print_litmus(test)) == test
 
 

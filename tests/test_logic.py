@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from time import monotonic
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,11 @@ trees = st.recursive(
     ),
     max_leaves=12,
 )
+
+
+def door_to(logic: Logic) -> Door:
+    """A solver with the whole of the usual budget."""
+    return Door(logic, Budget(), monotonic())
 
 
 def build(logic: Logic, variables: list[int], tree) -> int:
@@ -80,7 +86,7 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
     formula = build(logic, variables, tree)
-    door = Door(logic, Budget())
+    door = door_to(logic)
     for values in product((False, True), repeat=NAMES):
         fixed = [v if value else -v for v, value in zip(variables, values, strict=True)]
         found = door.check([*fixed, formula])
@@ -92,7 +98,7 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
 def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
-    door = Door(logic, Budget())
+    door = door_to(logic)
     assert door.check([variables[0], -variables[1]]) is Found.SAT
     formula = build(logic, variables, tree)
     values = tuple(door.holds(v) for v in variables)
@@ -106,7 +112,7 @@ def test_exactly_one_variable_holds(count: int) -> None:
     when = logic.var("when")
     group = [logic.var(f"v{i}") for i in range(count)]
     logic.exactly_one(group, when)
-    door = Door(logic, Budget())
+    door = door_to(logic)
     assert door.check([when, *(-v for v in group)]) is Found.UNSAT
     for chosen in group:
         assert door.check([when, chosen]) is Found.SAT
@@ -120,7 +126,7 @@ def test_exactly_one_variable_holds(count: int) -> None:
 def test_a_clause_without_literals_has_no_model() -> None:
     logic = Logic()
     logic.require()
-    assert Door(logic, Budget()).check() is Found.UNSAT
+    assert door_to(logic).check() is Found.UNSAT
 
 
 def test_a_formula_shows_the_names_of_its_variables() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from memmodel.cat import load_model
 from memmodel.cat.decisions import decisions
 from memmodel.cli import main
 from memmodel.report.readings import ReadingsReport, Verdict
+from memmodel.resources import axioms_dir
 
 LITMUS = Path(__file__).parent.parent / "litmus"
 DOCS = Path(__file__).parent.parent / "docs"
@@ -38,7 +40,7 @@ def made(default: Answer, **others: Answer) -> ReadingsReport:
 
 def test_every_decision_has_a_question_two_sides_and_a_source():
     numbers = [one.number for one in decisions()]
-    assert numbers == ["D1", "D2", "D3", "D4a", "D4b", "D4c", "D5", "D6", "D7", "D8", "D9", "D10"]
+    assert numbers == ["D1", "D2", "D3", "D4a", "D4b", "D4c", "D4ab", *(f"D{number}" for number in range(5, 15))]
     for one in decisions():
         assert one.question.endswith("?") and one.source.endswith(".")
         assert one.readings and all(side.answer.endswith(".") for side in (one.default, *one.readings))
@@ -51,6 +53,15 @@ def test_a_reading_changes_definitions_of_the_default_model_and_nothing_else(nam
     assert reading.name == name
     assert [check.name for check in reading.checks] == [check.name for check in default.checks]
     assert reading.definitions != default.definitions
+
+
+@pytest.mark.parametrize("name", api.reading_models()[1:])
+def test_a_reading_includes_the_default_model_and_overrides_few_definitions(name):
+    text = re.sub(r"\(\*.*?\*\)", "", (axioms_dir() / f"{name}.cat").read_text(), flags=re.DOTALL)
+    _, include, *rest = (line for line in text.splitlines() if line.strip() and not line.startswith(("//", " ")))
+    assert include == 'include "../ptx-9.3.cat"'
+    assert 1 <= len(rest) <= 4
+    assert all(line.startswith(("let ", "override let ")) for line in rest)
 
 
 def test_every_reading_is_documented():

@@ -11,9 +11,9 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import litmus_test, mp_race, mp_witness, never, report, sometimes
+from report_samples import early_witness, finding, hanging, litmus_test, mp_race, mp_witness, never, report, sometimes
 
-from memmodel.answer import Answer, Observation, Outcome, Outcomes, Race
+from memmodel.answer import Answer, FinalValues, Observation, Outcomes
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import expected_word
@@ -41,12 +41,11 @@ def test_a_reachable_outcome_is_told_with_its_execution_and_races():
         "  data race between a: W.weak x = 1 (P0, line 5) and d: R.weak x = 0 (P1, line 6)",
         "    a and d are weak, and nothing synchronizes in between",
         "  an execution that shows it:",
-        "        i0: W x = 0",
-        "        i1: W y = 0",
-        "    P0   a: W.weak x = 1                  line 5",
-        "         b: W.release.gpu y = 1           line 6",
-        "    P1   c: R.acquire.gpu y = 1  from b   line 5",
-        "         d: R.weak x = 0         from i0  line 6",
+        "    at the start: x = 0, y = 0",
+        "    P0  a: W.weak x = 1                      line 5",
+        "        b: W.release.gpu y = 1               line 6",
+        "    P1  c: R.acquire.gpu y = 1  from b       line 5",
+        "        d: R.weak x = 0         from init x  line 6",
         "    fr: d -> a",
         "    sync: b -> c",
         "    at the end: P1:r0 = 1, P1:r1 = 0; x = 1, y = 1",
@@ -67,21 +66,23 @@ def test_a_broken_forall_shows_the_execution_that_breaks_it():
     assert "does not hold" in text
 
 
-def test_a_bound_and_a_reason_are_said():
-    text = report(Answer(Observation.UNDECIDED, "z3", bound=3, reason="the budget ran out")).explain()
-    assert "at most 3 iterations" in text
-    assert "the budget ran out" in text
+def test_a_reason_is_said_and_what_was_not_searched():
+    text = report(replace(UNDECIDED, unsearched="the list of findings is not complete")).explain().splitlines()
+    assert text[1:] == ["  the budget ran out", "  there may be other findings: the list of findings is not complete"]
+    assert len(report(replace(UNDECIDED, unsearched=UNDECIDED.reason)).explain().splitlines()) == 2
 
 
 def test_many_races_are_counted():
-    text = report(replace(sometimes(), races=(mp_race(),) * 11)).explain()
+    text = report(replace(sometimes(), findings=(mp_race(),) * 11)).explain()
     assert text.count("data race between") == 8
-    assert "and 3 more" in text
+    assert "and 3 more: data race" in text
 
 
 def test_outcomes_mark_the_states_that_satisfy_the_condition():
     found = Outcomes(
-        (Outcome((("P1:r0", 1), ("x", 0)), True), Outcome((("P1:r0", 0), ("x", 0)), False)), "enumerate", complete=False
+        (FinalValues((("P1:r0", 1), ("x", 0)), True), FinalValues((("P1:r0", 0), ("x", 0)), False)),
+        "enumerate",
+        complete=False,
     )
     lines = outcomes_lines(found)
     assert lines[0] == "* P1:r0 = 1  x = 0"
@@ -104,13 +105,14 @@ def test_outcomes_mark_the_states_that_satisfy_the_condition():
         (never(), "fails", Status.AS_EXPECTED),
         (never(), "holds", Status.DIFFERS),
         (never(), None, Status.NO_EXPECTATION),
-        (never(hang=("P0 waits for ever",)), "hang", Status.AS_EXPECTED),
+        (never(findings=(hanging("P0 waits for ever"),)), "hang", Status.AS_EXPECTED),
         (never(), "hang", Status.DIFFERS),
         (sometimes(), "sometimes+race", Status.AS_EXPECTED),
         (sometimes(), "never+race", Status.DIFFERS),
         (sometimes(), "sometimes+hazard", Status.DIFFERS),
-        (never(flags=("undefined-mbarrier",)), "never+undefined", Status.AS_EXPECTED),
-        (never(flags=("tensor-memory-hazard",)), "hazard", Status.AS_EXPECTED),
+        (never(findings=(finding("undefined-mbarrier", "d"),)), "never+undefined", Status.AS_EXPECTED),
+        (never(findings=(finding("mixed-size-race", "a", "d"),)), "race", Status.AS_EXPECTED),
+        (never(findings=(finding("tensor-memory-hazard", "a", "d"),)), "hazard", Status.AS_EXPECTED),
         (UNDECIDED, "never", Status.UNDECIDED),
         (UNDECIDED, "holds", Status.UNDECIDED),
         (UNDECIDED, None, Status.UNDECIDED),
@@ -148,7 +150,7 @@ def test_the_record_is_json_and_keeps_the_witness():
     record = json.loads(json.dumps(report(sometimes(), "sometimes").to_json()))
     assert record["observation"] == "sometimes"
     assert record["time_ms"] == {"parse": 1.5, "encode": 2.25, "solve": 3.125}
-    assert record["witness"]["edges"]["rf"] == [["b", "c"], ["i0", "d"]]
+    assert record["witness"]["edges"]["rf"] == [["b", "c"], ["init x", "d"]]
     assert record["witness"]["registers"] == {"P1:r0": 1, "P1:r1": 0}
     assert record["races"][0]["second"]["line"] == 6
 
@@ -224,35 +226,89 @@ def test_what_keeps_two_accesses_from_being_ordered_is_told_where_it_shows(first
         replace(event, tags=frozenset(tags.split()))
         for event, tags in zip((race.first, race.second), (first, second), strict=True)
     ]
-    assert why_unordered(Race("data-race", *ends)).startswith(why)
-    assert why_unordered(Race("data-race", *ends)) or not why
-    assert why_unordered(Race("my-own-flag", *ends)) == ""
+    told = why_unordered(replace(race, first=ends[0], second=ends[1]))
+    assert told.startswith(why)
+    assert told or not why
+    assert why_unordered(replace(race, flag="my-own-flag", first=ends[0], second=ends[1])) == ""
+
+
+def test_a_mixed_size_race_is_told_as_what_it_is():
+    assert "overlap only in part" in why_unordered(finding("mixed-size-race", "a", "d"))
 
 
 def test_findings_are_told_by_kind_and_undefined_behaviour_with_its_rule():
-    race = mp_race()
-    found = (
-        Race("tensor-memory-hazard", race.first, race.second),
-        Race("undefined-mbarrier", race.second, race.second),
-    )
-    told = replace(
-        report(
-            never(
-                races=found,
-                flags=("undefined-mbarrier", "hang"),
-                hang=("P0 waits for ever: bar phase 0: 1 of 2 arrivals",),
-            )
-        ),
-        rules=(("undefined-mbarrier", "An operation breaks the counts."),),
-    )
+    waits = "P0 waits for ever: bar phase 0: 1 of 2 arrivals"
+    found = (finding("tensor-memory-hazard", "a", "d"), finding("undefined-mbarrier", "d"), hanging(waits))
+    rules = (("undefined-mbarrier", "An operation breaks the counts."),)
+    told = replace(report(never(findings=found)), rules=rules)
     lines = told.explain().splitlines()
-    assert "  hang: P0 waits for ever: bar phase 0: 1 of 2 arrivals" in lines
+    assert f"  hang: {waits}" in lines
     assert any(line.startswith("  tensor-memory hazard between a: ") for line in lines)
     assert "  undefined behaviour at d: R.weak x = 0 (P1, line 6)" in lines
     assert "    rule: An operation breaks the counts. [undefined-mbarrier]" in lines
     record = told.to_json()
     assert [len(record[key]) for key in ("races", "hazards", "undefined", "hang")] == [0, 1, 1, 1]
     assert record["undefined"][0]["rule"] == "An operation breaks the counts."
+    assert record["flags"] == ["tensor-memory-hazard", "undefined-mbarrier", "hang"]
+
+
+def test_a_finding_of_another_execution_is_told_with_the_labels_and_values_of_that_one():
+    race = finding("data-race", "b", "c", witness=early_witness())
+    told = report(replace(sometimes(), findings=(race,)))
+    assert told.explain().splitlines()[1:] == [
+        "  data race between b: R.weak x = 0 (P1, line 6) and c: W.weak x = 1 (P0, line 5)",
+        "    b and c are weak, and nothing synchronizes in between",
+        "    an execution with it:",
+        "      at the start: x = 0, y = 0",
+        "      P1  a: R.acquire.gpu y = 0  from init y  line 5",
+        "          b: R.weak x = 0         from init x  line 6",
+        "      P0  c: W.weak x = 1                      line 5",
+        "          d: W.release.gpu y = 1               line 6",
+        "      fr: a -> d, b -> c",
+        "      at the end: P1:r0 = 0, P1:r1 = 0; x = 1, y = 1",
+        *report(replace(sometimes(), findings=())).explain().splitlines()[1:],
+    ]
+    (record,) = told.to_json()["races"]
+    assert record["first"] in record["witness"]["events"] and record["second"] in record["witness"]["events"]
+    assert record["witness"] != told.to_json()["witness"]
+
+
+def test_of_a_flag_that_two_executions_raise_one_is_printed_and_the_other_told_without_labels():
+    found = (mp_race(), finding("data-race", "b", "d", witness=early_witness()))
+    lines = report(never(findings=found)).explain().splitlines()
+    assert sum("an execution with it:" in line for line in lines) == 1
+    assert "  data race between R.weak x = 0 (P1, line 6) and W.release.gpu y = 1 (P0, line 6)" in lines
+    assert "    the first is weak, and nothing synchronizes in between" in lines
+
+
+def test_a_hang_is_told_with_an_execution_of_its_own():
+    waits = "P1 waits for ever: flag stays 0"
+    told = report(never(findings=(hanging(waits),)))
+    assert told.explain().splitlines()[2:] == [
+        f"  hang: {waits}",
+        "    an execution with it:",
+        "      at the start: x = 0, y = 0",
+        "      P0  a: W.weak x = 1           line 5",
+        "          b: W.release.gpu y = 1    line 6",
+        f"      {waits}",
+        "      at the end: x = 1, y = 1",
+    ]
+    record = told.to_json()
+    assert record["hang"] == [waits] and record["hanging"]["waits"] == [waits]
+    assert [event["label"] for event in record["hanging"]["events"]] == ["init x", "init y", "a", "b"]
+
+
+def test_of_a_program_with_a_mixed_size_race_no_outcome_is_shown():
+    race = finding("mixed-size-race", "a", "d", witness=early_witness())
+    told = report(replace(sometimes(), observation=Observation.UNDECIDED, findings=(race,)))
+    assert told.execution is None
+    assert "an execution that shows it" not in told.explain()
+    assert "an execution with it" in told.explain()
+
+
+def test_addresses_are_told_in_hexadecimal():
+    far = replace(mp_witness(), registers={("P1", "a"): 0x10_4000_0400, ("P1", "n"): 4096})
+    assert "P1:a = 0x1040000400, P1:n = 4096" in report(replace(sometimes(), witness=far)).explain()
 
 
 def test_asynchronous_events_stand_in_below_what_issued_them():

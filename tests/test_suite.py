@@ -19,13 +19,13 @@ from memmodel.suite import Entry, Job, Outcome, Settings
 def engine(monkeypatch):
     """An engine that decides by the text of the file, so that only the runner is tested."""
 
-    def parse(source):
+    def parse(source, ask):
         if "bad" in source.text:
             raise InputError("not a test", source.span(0, 3))
         return litmus_test(*source.text.split("Expect=")[1].split())
 
-    def answer(test, model, **options):
-        words = {expectation.word for expectation in test.expectations}
+    def answer(lowered, model, options, *, findings):
+        words = {expectation.word for expectation in lowered.test.expectations}
         if "hang" in words:
             os.kill(os.getpid(), signal.SIGKILL)
         if "hazard" in words:
@@ -35,7 +35,7 @@ def engine(monkeypatch):
         return never()
 
     monkeypatch.setattr("memmodel.litmus.parse_litmus", parse)
-    monkeypatch.setattr("memmodel.api.engines.answer", answer)
+    monkeypatch.setattr("memmodel.engine.answer", answer)
     monkeypatch.setattr("memmodel.suite._model", lambda name: MODEL)
 
 

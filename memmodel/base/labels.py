@@ -122,22 +122,34 @@ class Half(Enum):
 
 
 class Domain(Enum):
-    """Which threads take part in an execution barrier."""
+    """Which threads take part in an execution barrier.
+
+    LAUNCH: a CTA and the grid that depends on its own; GRID: a grid that is complete and the one that depends on it.
+    """
 
     CTA = "cta"
     WARP = "warp"
     CLUSTER = "cluster"
+    LAUNCH = "launch"
+    GRID = "grid"
+
+
+BETWEEN_GRIDS = (Domain.LAUNCH, Domain.GRID)
 
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Half of an execution barrier. `sem`, `scope`: of barrier.cluster. `reduces`: it belongs to a .red."""
+    """Half of an execution barrier. `sem`, `scope`: of barrier.cluster, and between grids.
+
+    `reduces`: it belongs to a .red. `ends`: it is an arrival that the end of a thread makes.
+    """
 
     half: Half
     domain: Domain
     sem: Sem | None = None
     scope: Scope | None = None
     reduces: bool = False
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

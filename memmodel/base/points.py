@@ -32,6 +32,10 @@ class BarrierId:
 
     @property
     def text(self) -> str:
+        if self.domain is Domain.LAUNCH:
+            return f"launch of grid {self.key[0] + 1}"
+        if self.domain is Domain.GRID:
+            return f"end of grid {self.key[0]}"
         number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
         return f"{self.domain.value} barrier{number}"
 
@@ -80,5 +84,12 @@ def place_of(owner: tuple[object, ...] | None) -> Place | None:
     if owner is None:
         return None
     gpu, cluster, cta = owner
-    assert isinstance(gpu, int) and isinstance(cta, int) and isinstance(cluster, tuple)
-    return Place(gpu, None if len(cluster) == 3 else cluster[1], cta)
+    assert isinstance(gpu, int) and isinstance(cta, int)
+    match cluster:
+        case (_, "grid", int(grid), "cta", _):
+            return Place(gpu, None, cta, grid=grid)
+        case (_, "grid", int(grid), int(number)):
+            return Place(gpu, number, cta, grid=grid)
+        case (_, int(number)):
+            return Place(gpu, number, cta)
+    return Place(gpu, None, cta)

@@ -17,6 +17,7 @@ from memmodel.base.labels import (
     Allocation,
     Barrier,
     Covers,
+    Domain,
     Family,
     Fault,
     Fence,
@@ -187,6 +188,18 @@ SETS: tuple[BaseSet, ...] = (
     BaseSet("MMIO", "accesses spelt .mmio", "MMIO Operation", _access(spelt="mmio")),
     BaseSet("ARRIVE", "arrive halves of barriers", "Memory synchronization", _is_half(Half.ARRIVE)),
     BaseSet("WAIT", "wait halves of barriers", "Memory synchronization", _is_half(Half.WAIT)),
+    BaseSet(
+        "ENDS",
+        "ends of threads, as arrivals for the grid that depends on theirs",
+        "griddepcontrol",
+        lambda label: isinstance(label, Barrier) and label.ends,
+    ),
+    BaseSet(
+        "GRIDEND",
+        "ends of threads, and griddepcontrol.wait, as halves of the end of a grid",
+        "griddepcontrol",
+        lambda label: isinstance(label, Barrier) and label.domain is Domain.GRID,
+    ),
     BaseSet(
         "ASYNC",
         "events outside program order: what asynchronous instructions do",

@@ -1,6 +1,6 @@
 """Questions that an engine asks about a model before it starts.
 
-In: Model. Out: which base names a definition or check depends on; whether a base relation may be taken as transitive.
+In: Model. Out: which base names a definition or check depends on; whether a value may support itself.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def dependencies(model: Model) -> Dependencies:
     return Dependencies(tuple(known), checks)
 
 
-def closed_only(model: Model, name: str) -> bool:
-    """Does base relation `name` matter to the checks only through its closures `name+` and `name*`?
+def grounds_values(model: Model) -> bool:
+    """Does some axiom keep values from supporting themselves, by a chain of reads-from and dependencies that closes?
 
-    Then an engine may take it as transitive. Let E be an execution and E' the same with `r+` in place of `r`. Since
-    (r+)+ = r+ and (r+)* = r*, every check has the same value in both. For `co`, E' is a candidate execution whenever
-    E is: if `co` is acyclic, relates writes to one location and has the initial write first, then so does `co+`; and
-    both have the same maximal writes, thus the same final values. So nothing is lost by looking at transitive
-    relations only, and every one of them is allowed. Note that the `fr` of the prelude is `rf^-1 ; co`: a model that
-    uses it, rather than its own over `co+`, uses `co` unclosed. Definitions that no check reaches do not count.
+    Only the plain form is recognised: `acyclic` over a union that has rf, addr, data and ctrl among its parts.
     """
-    return not any(_unclosed(expr, name) for expr in _reached(model))
+    return any(
+        check.test == "acyclic"
+        and not check.negated
+        and {"rf", "addr", "data", "ctrl"} <= set(_united(model, check.body))
+        for check in model.axioms
+    )
 
 
 def definition_of(model: Model, name: str) -> int | None:
@@ -78,28 +78,15 @@ def _bases(expr: Expr, known: list[frozenset[str]]) -> Iterator[str]:
             yield from known[name.ref]
 
 
-def _reached(model: Model) -> Iterator[Expr]:
-    """Bodies of all checks and of the definitions that they reach."""
-    todo: list[Expr] = [check.body for check in model.checks]
-    seen: set[int] = set()
-    while todo:
-        expr = todo.pop()
-        yield expr
-        for name in names_in(expr):
-            if name.ref is not None and name.ref not in seen:
-                seen.add(name.ref)
-                todo.append(model.definitions[name.ref].body)
-
-
-def _unclosed(expr: Expr, name: str) -> bool:
+def _united(model: Model, expr: Expr) -> Iterator[str]:
+    """The base names among the parts of a union, through definitions."""
     match expr:
-        case Name():
-            return expr.ref is None and expr.name == name
-        case Unary(op="+" | "*", operand=Name()):
-            return False
-        case Unary():
-            return _unclosed(expr.operand, name)
-        case Binary():
-            return _unclosed(expr.left, name) or _unclosed(expr.right, name)
+        case Binary(op="|"):
+            yield from _united(model, expr.left)
+            yield from _united(model, expr.right)
+        case Name(ref=None):
+            yield expr.name
+        case Name(ref=int(ref)) if model.definitions[ref].group is None:
+            yield from _united(model, model.definitions[ref].body)
         case _:
-            return False
+            return

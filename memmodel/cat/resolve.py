@@ -86,20 +86,15 @@ class Resolver:
     work: int = 0
     depth: int = 0
     overrides: dict[str, tuple[tree.Binding, str]] = field(default_factory=dict)
-    overridden: set[str] = field(default_factory=set)
+    overridden: list[str] = field(default_factory=list)
 
     def model(self, name: str, title: str, sources: tuple[Source, ...]) -> Model:
-        """What has been gathered. Raises InputError if something was overridden that is defined nowhere."""
-        for binding, _ in self.overrides.values():
-            if binding.name not in self.overridden:
-                near = nearest(binding.name, [definition.name for definition in self.definitions])
-                hint = f"did you mean `{near}`?" if near else "it takes the place of a definition in an included file"
-                raise InputError(f"`{binding.name}` is overridden, and no included file defines it", binding.span, hint)
+        """What has been gathered."""
         return Model(name, title, tuple(self.definitions), tuple(self.checks.values()), tuple(self.shown), sources)
 
     def run(self, text: tree.Text) -> None:
-        """Take in the statements of one file."""
-        self.collect_overrides(text)
+        """Take in the statements of one file. Raises InputError if it overrides what no included file defines."""
+        mine, outer, before = self.own_overrides(text), self.overrides, len(self.overridden)
         for statement in text.statements:
             match statement:
                 case tree.Let(override=True):
@@ -111,18 +106,22 @@ class Resolver:
                 case tree.Test():
                     self.check(statement)
                 case tree.Include():
+                    self.overrides = {**mine, **outer}  # the outermost file has the say
                     self.include(statement)
+                    self.overrides = outer
                 case tree.Show():
                     self.show(statement)
                 case tree.Unshow():
                     self.lookup(tree.Ref(statement.name, statement.span), self.scope)
                     self.shown.pop(statement.name, None)
+        for name, (binding, _) in mine.items():
+            if name not in self.overridden[before:]:
+                near = nearest(name, [known for known in self.scope if known not in _BASE])
+                hint = f"did you mean `{near}`?" if near else "it takes the place of a definition in an included file"
+                raise InputError(f"`{name}` is overridden, and no included file defines it", binding.span, hint)
 
-    def collect_overrides(self, text: tree.Text) -> None:
-        """Collect the overrides of a file. They hold for all files that it includes, directly or not.
-
-        If several files override a name, the outermost one decides.
-        """
+    def own_overrides(self, text: tree.Text) -> dict[str, tuple[tree.Binding, str]]:
+        """What a file overrides in all files that it includes, theirs included."""
         mine: dict[str, tuple[tree.Binding, str]] = {}
         for statement in text.statements:
             if isinstance(statement, tree.Let) and statement.override:
@@ -130,7 +129,7 @@ class Resolver:
                     if binding.name in mine:
                         raise InputError(f"`{binding.name}` is overridden twice", binding.span)
                     mine[binding.name] = (binding, statement.doc)
-        self.overrides = {**mine, **self.overrides}
+        return mine
 
     def chosen(self, let: tree.Let) -> tree.Let:
         """A `let` with the bindings that override its own. They see the names that are known where it stands."""
@@ -146,7 +145,7 @@ class Resolver:
                 raise InputError(
                     f"`{binding.name}` is overridden with other parameters", other[0].span, f"it is {binding.span.text}"
                 )
-            self.overridden.add(binding.name)
+            self.overridden.append(binding.name)
             bindings.append(other[0])
             doc = other[1] or doc
         return tree.Let(tuple(bindings), let.recursive, doc)

@@ -57,15 +57,16 @@ def read(runner: Runner, state: RunState, op: Read, run: Run) -> bool:
         ctrl=state.control(),
         footprint=where,
     )
-    size = scalar_size(where)
     kind = op.type or runner.space.declared_type(where.extents[0])
+    size = scalar_size(where) if op.at is None else kind.width // 8
+    starts = op.at or range(0, len(op.registers) * size, size)
     for data in reversed(run.oracle.read(record.name, where)):
         run.meter.spend(STEP)
         after = state.copy()
         number = after.add(record, data)
-        for k, register in enumerate(op.registers):
+        for register, first in zip(op.registers, starts, strict=True):
             if register is not None:
-                after.set(register, in_register(data, k * size, size, kind), after.token(number, k * size, size))
+                after.set(register, in_register(data, first, size, kind), after.token(number, first, size))
         runner.leave_step(after)
         run.pending.append(after)
     return False
@@ -79,7 +80,7 @@ def write(runner: Runner, state: RunState, op: Write) -> None:
     if isinstance(where, BadFootprint):
         runner.fault(state, where.text, addr)
         return
-    size = scalar_size(where)
+    size = where.scalar or where.size // len(op.values)
     state.add(
         AccessRecord(
             name=runner.name(state),

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from memmodel.base.labels import Access, Domain, Side
+from memmodel.base.labels import Access, Side
 from memmodel.base.points import BarrierId
 from memmodel.concrete.barriers import HalfEvent, Meeting, OneBarrier, WaitsFor, barriers_of, mixed
 from memmodel.concrete.execution import FixedPart, Rows, rows_of
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectUse, Observed
 from memmodel.concrete.records import BarrierRecord, Contribution, End, ObjectRecord, Trace
-from memmodel.concrete.waiting import barrier_at
 from memmodel.memory.bytes import Cell
 from memmodel.program.spelling import spell_cell, spell_value
 
@@ -55,8 +54,8 @@ class Assembly:
             record = self.traces[thread].records[ending.arrive]
             assert isinstance(record, BarrierRecord)
             return [(record.barrier, WaitsFor(thread, self.frame.of_record[thread, ending.arrive][0], None))]
-        place = self.frame.lowered.test.threads[thread].place
-        return [(barrier_at(Domain.CLUSTER, (0,), place, thread), WaitsFor(thread, None, ending.cluster))]
+        assert ending.barrier is not None
+        return [(ending.barrier, WaitsFor(thread, None, ending.generation))]
 
     @cached_property
     def objects(self) -> list[MbarrierUses]:

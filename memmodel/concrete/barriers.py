@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from memmodel.base.labels import Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.concrete.waiting import barrier_at
@@ -31,16 +31,21 @@ class HalfEvent:
     record: BarrierRecord
 
 
+def _ends(one: HalfEvent) -> bool:
+    """Is this arrival the end of a thread?"""
+    return isinstance(one.record.label, Barrier) and one.record.label.ends
+
+
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
     """A thread that waits for ever.
 
-    It waits for the generation of the arrive half `arrive`, or for generation `cluster` of the barrier of its cluster.
+    It waits for the generation of the arrive half `arrive`, or for the one of that number.
     """
 
     thread: int
     arrive: int | None
-    cluster: int | None
+    generation: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class ThreadsOf:
             number
             for number, thread in enumerate(lowered.test.threads)
             if barrier_at(barrier.domain, barrier.key, thread.place, number) == barrier
+            and (barrier.domain not in BETWEEN_GRIDS or thread.place.grid == barrier.key[0])
         )
         return ThreadsOf(inside, frozenset(n for n in inside if traces[n].ending.end is End.EXIT))
 
@@ -88,6 +94,9 @@ class OneBarrier:
 
     def assignments(self) -> Iterator[Generations]:
         """Every choice of generations that the arrivals allow."""
+        if self.barrier.domain is Domain.LAUNCH:
+            yield from self._first_launches()
+            return
         if self._by_number():
             seen: dict[int, int] = {}
             found: Generations = {}
@@ -100,9 +109,22 @@ class OneBarrier:
             if self._first_come(assignment):
                 yield assignment
 
+    def _first_launches(self) -> Iterator[Generations]:
+        """Generation 0 is the first launch of the CTA, by any of its threads; without one, the ends of all of them."""
+        launches = [one for one in self.arrives if not _ends(one)]
+        first: dict[int, HalfEvent] = {}
+        for one in launches:
+            first.setdefault(one.thread, one)
+        for chosen in first.values():
+            yield {one.event: int(one is not chosen) for one in self.arrives}
+        if not launches:
+            yield {one.event: 0 for one in self.arrives}
+
     def _by_number(self) -> bool:
         """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
-        as a generation takes use the barrier, each of them waiting whenever it arrives."""
+        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends."""
+        if self.barrier.domain is Domain.GRID:
+            return True
         counts = {one.record.count for one in self.arrives}
         if counts <= {None} or all(count is not None and count < 0 for count in counts):
             return True
@@ -158,6 +180,8 @@ class OneBarrier:
         members = self.members(assignment, number)
         if not members:
             return False
+        if self.barrier.domain in BETWEEN_GRIDS:
+            return self.full(members)
         if any(one.record.count is not None and one.record.count < 0 for one in members):
             return True
         everyone = {one.thread for one in members} | self.gone(members) >= self.threads.all
@@ -168,6 +192,8 @@ class OneBarrier:
 
     def awaited(self, assignment: Generations, wait: HalfEvent) -> int | None:
         """The generation that a wait half waits for: that of its instruction, or in a cluster the one of its number."""
+        if self.barrier.domain in BETWEEN_GRIDS:
+            return 0
         if self.barrier.domain is Domain.CLUSTER:
             earlier = [one for one in self.waits if one.thread == wait.thread and one.event < wait.event]
             return len(earlier)
@@ -183,13 +209,15 @@ class OneBarrier:
             if number is None or not self.complete(assignment, number):
                 return False
         for one in waiting:
-            number = one.cluster if one.arrive is None else assignment.get(one.arrive)
+            number = one.generation if one.arrive is None else assignment.get(one.arrive)
             if number is not None and self.complete(assignment, number):
                 return False
         return True
 
     def exits(self, assignment: Generations) -> list[tuple[int, int]]:
         """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
+        if self.barrier.domain in BETWEEN_GRIDS:
+            return []
         found = []
         for wait in self.waits:
             number = self.awaited(assignment, wait)
@@ -202,7 +230,10 @@ class OneBarrier:
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
         """What a thread waits for that waits for ever."""
-        number = waiting.cluster if waiting.arrive is None else assignment[waiting.arrive]
+        if self.barrier.domain is Domain.LAUNCH:
+            grid, cta = self.barrier.key
+            return f"{self.barrier.text}: CTA {cta} of grid {grid} neither launches nor ends"
+        number = waiting.generation if waiting.arrive is None else assignment[waiting.arrive]
         members = self.members(assignment, number or 0)
         needed = max((self.needed(one) for one in members), default=len(self.threads.all))
         came = len(members) + (len(self.gone(members)) if all(m.record.count is None for m in members) else 0)
@@ -266,6 +297,7 @@ def mixed(barriers: Sequence[OneBarrier]) -> list[tuple[int, int]]:
     return [
         (first.event, second.event)
         for one in barriers
+        if one.barrier.domain not in BETWEEN_GRIDS
         for first in one.arrives
         for second in one.arrives
         if first is not second

@@ -291,8 +291,12 @@ class FixedPart:
         if kind == "ctrl":
             return record.ctrl
         if isinstance(record, AccessRecord):
-            each = len(record.data) > 1 and record.footprint.scalar is not None
-            return record.data[event.at // (record.footprint.scalar or 1)] if each else record.data[0]
+            part = record.footprint.size // len(record.data)
+            size = 0 if event.point.cell is None else event.point.cell.size
+            mask = 0
+            for value in record.data[event.at // part : -(-(event.at + size) // part)]:
+                mask |= value
+            return mask
         return record.data if isinstance(record, PlainRecord | BarrierRecord | ObjectRecord) else 0
 
     def _sources(self, thread: int, mask: int) -> Iterable[int]:

@@ -170,8 +170,8 @@ class Ending:
     `step`, `time`: for WAITS, CUT and BEYOND, the step and how often it was executed before. `reason`: for BEYOND.
 
     For WAITS, one of three says what the thread waits for. `first`: the first record of the round of a spin loop that
-    it repeats. `arrive`: the record of the arrive half of a barrier. `cluster`: how many wait halves of barrier.cluster
-    it has passed.
+    it repeats. `arrive`: the record of the arrive half of a barrier. `barrier` and `generation`: a generation by its
+    number.
     """
 
     end: End = End.REACHED
@@ -179,7 +179,8 @@ class Ending:
     time: int = 0
     first: int | None = None
     arrive: int | None = None
-    cluster: int | None = None
+    barrier: BarrierId | None = None
+    generation: int | None = None
     reason: str = ""
 
     @property

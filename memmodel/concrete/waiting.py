@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Action, Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.concrete.accessing import locate
 from memmodel.concrete.meter import STEP
@@ -27,6 +27,8 @@ def barrier_at(domain: Domain, key: tuple[int, ...], place: Place, thread: int) 
         return BarrierId(domain, place.cta_id, key)
     if domain is Domain.CLUSTER:
         return BarrierId(domain, place.cluster_id, key)
+    if domain in BETWEEN_GRIDS:
+        return BarrierId(domain, (place.gpu,), key)
     own = ("thread", thread) if place.warp is None else ("warp", place.warp)
     return BarrierId(domain, (*place.cta_id, own), key)
 
@@ -58,15 +60,17 @@ def at_barrier(runner: Runner, state: RunState, op: AtBarrier, run: Run) -> bool
 def _waits_at(state: RunState, barrier: BarrierId) -> Ending:
     """The ending of a thread that waits for ever at a barrier.
 
-    It waits for the generation of its instruction's arrive half; at barrier.cluster, for a generation by number.
+    It waits for the generation of its instruction's arrive half; at barrier.cluster for that of its number, and between
+    grids for the only one.
     """
-    if barrier.domain is Domain.CLUSTER:
+    if barrier.domain in (Domain.CLUSTER, *BETWEEN_GRIDS):
         waits = [
             one
             for one in state.records
             if isinstance(one, BarrierRecord) and one.barrier == barrier and one.half is Half.WAIT
         ]
-        return Ending(End.WAITS, state.at, state.times.get(state.at, 0), cluster=len(waits))
+        number = len(waits) if barrier.domain is Domain.CLUSTER else 0
+        return Ending(End.WAITS, state.at, state.times.get(state.at, 0), barrier=barrier, generation=number)
     return Ending(End.WAITS, state.at, state.times.get(state.at, 0), arrive=len(state.records) - 1)
 
 

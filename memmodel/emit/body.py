@@ -8,18 +8,22 @@ run: they compute and branch alike, the first lane alone touches memory, and wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memmodel.emit.address import OURS, Addresses, Memory, clean, number, plus
 from memmodel.emit.grid import Seat
 from memmodel.emit.registers import Registers, targets
 from memmodel.errors import InputError
+from memmodel.isa.movement.stasync import COMPLETION
 from memmodel.isa.row import Spelling
 from memmodel.isa.scalar import compute, control
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
+from memmodel.litmus.printer import print_real
 from memmodel.litmus.syntax import (
     Blank,
     Group,
+    Guard,
     Imm,
     Instruction,
     Label,
@@ -27,6 +31,7 @@ from memmodel.litmus.syntax import (
     Negated,
     Operand,
     Pair,
+    Real,
     Reg,
     RegisterInit,
     Sym,
@@ -52,6 +57,10 @@ _NAMED = ("mov", "cvta", "mapa", "getctarank")
 
 _READS = ("ld", "mbarrier.test_wait", "mbarrier.try_wait")
 """Instructions that may be repeated by every warp of a warpgroup."""
+
+
+_ROWS = ("ldmatrix", "stmatrix")
+"""Instructions in which every lane names a row of its own."""
 
 
 def is_collective(instruction: Instruction) -> bool:
@@ -107,6 +116,11 @@ class Body:
         if self.whole:
             lines.append((f".reg .pred %{OURS}lead, %{OURS}first, %{OURS}do;", None))
             lines.append((f".reg .b32 %{OURS}lo, %{OURS}hi;", None))
+            if any(reading.head in _ROWS for _, reading in self.code):
+                lines.append((f".reg .b32 %{OURS}row;", None))
+                lines.append((f".reg .b64 %{OURS}wide;", None))
+            if any(self.registers.width(name) == 128 for name in self.registers.least):
+                lines.append((f".reg .b64 %{OURS}low, %{OURS}high;", None))
         return lines
 
     def _initial(self, inits: Sequence[RegisterInit]) -> list[Line]:
@@ -185,13 +199,26 @@ class Body:
             self._meet()
         elif self.seat.warps > 1 and is_cta_barrier(item.mnemonic) and item.guard is None and _counted(item):
             # A count speaks of one warp for each litmus thread, and this one has four.
-            guard = f"@%{OURS}do "
-            self.lines.append((f"setp.eq.u32 %{OURS}do, %{OURS}warp, {self.seat.warp};", None))
+            guard = self._first_warp()
+        if reading.head == "stmatrix" and self.seat.warps > 1:
+            guard = self._first_warp(item.guard)
         self._put(f"{guard}{text};", item)
+        if reading.head in _ROWS:
+            self._meet()  # what other lanes did comes before what the first lane does next
         if reading.head == "elect.sync":
             # The thread is what all lanes do together, and it has been elected.
             elected = [register for register in targets(item, reading) if self.registers.width(register) == 1]
             self.lines += [(f"setp.eq.u32 {_register(register)}, 0, 0;", None) for register in elected]
+
+    def _first_warp(self, guard: Guard | None = None) -> str:
+        """The guard that lets the first warp of several execute an instruction that its own guard lets run."""
+        do = f"%{OURS}do"
+        self.lines.append((f"setp.eq.u32 {do}, %{OURS}warp, {self.seat.warp};", None))
+        if guard is not None:
+            # setp combines its comparison with a predicate, negated or not.
+            register = f"{'!' if guard.negated else ''}{_register(guard.register)}"
+            self.lines[-1] = (f"setp.eq.and.u32 {do}, %{OURS}warp, {self.seat.warp}, {register};", None)
+        return f"@{do} "
 
     def _meet(self) -> None:
         """What the first lane did comes before what all lanes do now."""
@@ -219,19 +246,30 @@ class Body:
     def _spread(self, name: str) -> None:
         """Give all lanes of the warp what its first lane has in a register."""
         register, width = _register(name), self.registers.width(name)
-        lo, hi = f"%{OURS}lo", f"%{OURS}hi"
+        lo, hi, low, high = (f"%{OURS}{end}" for end in ("lo", "hi", "low", "high"))
         shuffle = "shfl.sync.idx.b32 {0}, {0}, 0, 31, " + FULL + ";"
+
+        def double(register: str) -> list[str]:
+            halves = f"{{{lo}, {hi}}}"
+            return [
+                f"mov.b64 {halves}, {register};",
+                shuffle.format(lo),
+                shuffle.format(hi),
+                f"mov.b64 {register}, {halves};",
+            ]
+
         lines = {
             1: [f"selp.u32 {lo}, 1, 0, {register};", shuffle.format(lo), f"setp.ne.u32 {register}, {lo}, 0;"],
             16: [f"cvt.u32.u16 {lo}, {register};", shuffle.format(lo), f"cvt.u16.u32 {register}, {lo};"],
             32: [shuffle.format(register)],
-            64: [
-                f"mov.b64 {{{lo}, {hi}}}, {register};",
-                shuffle.format(lo),
-                shuffle.format(hi),
-                f"mov.b64 {register}, {{{lo}, {hi}}};",
+            64: double(register),
+            128: [
+                f"mov.b128 {{{low}, {high}}}, {register};",
+                *double(low),
+                *double(high),
+                f"mov.b128 {register}, {{{low}, {high}}};",
             ],
-        }.get(width, [])
+        }[width]
         self.lines += [(line, None) for line in lines]
 
     def _put(self, text: str, item: Instruction) -> None:
@@ -253,11 +291,38 @@ class Body:
             if isinstance(operand, Sym) and operand.name in self.memory.variables:
                 width = 32 if reading.words.get("type", "b64")[1:] == "32" else 64
                 printed.append(self.addresses.value(operand, width, named=reading.head in _NAMED))
+            elif (
+                reading.head == "st.bulk" and not generic and isinstance(operand, Mem) and isinstance(operand.base, Sym)
+            ):
+                # ptxas takes no name there.
+                at = replace(operand.base, offset=operand.offset)
+                printed.append(f"[{self.addresses.value(at, 32, named=False)}]")
+            elif reading.head in _ROWS and isinstance(operand, Mem):
+                printed.append(self._row(operand, int(reading.words["num"][1:]), generic))
             elif isinstance(operand, Imm) and reading.words.get("type") in ("f32", "f64"):
                 printed.append(number(operand.value, reading.words["type"]))
             else:
                 printed.append(self._operand(operand, generic))
-        return f"{item.mnemonic} {', '.join(printed)}" if printed else item.mnemonic
+        mnemonic = _mnemonic(item, reading)
+        return f"{mnemonic} {', '.join(printed)}" if printed else mnemonic
+
+    def _row(self, operand: Mem, matrices: int, generic: bool) -> str:
+        """The row of a matrix that a lane names: they follow one another."""
+        base = operand.base
+        if isinstance(base, Reg):
+            text, width, offset = _register(base.name), self.registers.width(base.name), operand.offset
+        elif generic:
+            text, width, offset = self.addresses.inside(base, 0, generic=True), 64, operand.offset
+        else:
+            text, width, offset = self.addresses.value(base, 32, named=False), 32, operand.offset
+        row, wide = f"%{OURS}row", f"%{OURS}wide"
+        lines = [f"and.b32 {row}, %{OURS}lane, {8 * matrices - 1};", f"shl.b32 {row}, {row}, 4;"]
+        if width == 64:
+            lines += [f"cvt.u64.u32 {wide}, {row};", f"add.u64 {wide}, {wide}, {text};"]
+        else:
+            lines.append(f"add.u32 {row}, {row}, {text};")
+        self.lines += [(line, None) for line in lines]
+        return f"[{plus(wide if width == 64 else row, offset)}]"
 
     def _operand(self, operand: Operand, generic: bool) -> str:
         if isinstance(operand, Reg):
@@ -265,6 +330,8 @@ class Body:
         if isinstance(operand, Imm):
             hexadecimal = operand.span is not None and operand.span.text == f"{operand.value:#x}"
             return operand.span.text if hexadecimal else number(operand.value)
+        if isinstance(operand, Real):
+            return print_real(operand)
         if isinstance(operand, Sym):
             return clean(operand.name)
         if isinstance(operand, Mem):
@@ -283,6 +350,15 @@ class Body:
         if isinstance(operand, Pair):
             return f"{self._operand(operand.first, generic)}|{self._operand(operand.second, generic)}"
         return "_"
+
+
+def _mnemonic(item: Instruction, reading: Spelling) -> str:
+    """As written, but for a default that ptxas wants to see."""
+    words = dict(reading.words)
+    if reading.head != "red.async" or words["sem"] != "relaxed" or "completion" in words:
+        return item.mnemonic
+    words["completion"] = COMPLETION
+    return ".".join([reading.head, *(words[slot.name] for slot in reading.row.slots if slot.name in words)])
 
 
 def _register(name: str) -> str:

@@ -44,6 +44,10 @@ class Grid:
         """The warp's number among all warps of all GPUs."""
         return (seat.gpu * self.ctas + seat.ctaid) * self.warps + seat.warp
 
+    def has_cta(self, cta_id: tuple[object, ...]) -> bool:
+        """Is this CTA in the launch?"""
+        return any(seat.thread.place.cta_id == cta_id for seat in self.seats)
+
     def seat_of_cta(self, cta_id: tuple[object, ...]) -> Seat:
         """Some thread of that CTA."""
         return next(seat for seat in self.seats if seat.thread.place.cta_id == cta_id)
@@ -124,5 +128,5 @@ def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
 
 
 def needs_group(thread: Thread) -> bool:
-    """Does the thread use wgmma, which four warps execute together?"""
-    return any(item.parts[0] == "wgmma" for item in instructions(thread))
+    """Does the thread use wgmma or setmaxnreg, which four warps execute together?"""
+    return any(item.parts[0] in ("wgmma", "setmaxnreg") for item in instructions(thread))

@@ -1,4 +1,4 @@
-"""A litmus test as one PTX module with one kernel.
+"""A litmus test as one PTX module with one kernel, or with one for each of its grids.
 
 In: LitmusTest, Target. Out: Module, whose every line knows where in the litmus file it comes from. Settled here: the
 kernel's parameters, the set-up of shared and tensor memory, the dispatch of threads, the slots of the output buffer.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from memmodel.emit.address import OURS, Memory, clean, pointer
 from memmodel.emit.body import FULL, Body, Line
-from memmodel.emit.grid import arrange
+from memmodel.emit.grid import Grid, arrange
 from memmodel.emit.registers import collect
 from memmodel.emit.target import Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
@@ -79,11 +79,10 @@ class _Writer:
         self.test = test
         self.space = space
         self.target = target
-        grid = arrange(test)
-        if target.number < CLUSTERS:
-            grid = replace(grid, cluster=1)
-        self.grid = grid
-        self.memory = Memory.of(test, grid.gpus)
+        self.grids = _arranged(test, target)
+        self.grid = next(iter(self.grids.values()))
+        self.suffix = ""
+        self.memory = Memory.of(test, self.grid.gpus)
         self.results = tuple(_results(test))
         self._allocates = self.memory.allocates(test)
         self.lines: list[Line] = []
@@ -94,12 +93,20 @@ class _Writer:
         for line in (f".version {PTX_VERSION}", f".target {self.target}", ".address_size 64", ""):
             self._add(line)
         self.lines += declare(self.test, self.memory)
-        if self._finishes:
+        if self._shared_results or self._allocates or any(grid.cluster > 1 for grid in self.grids.values()):
             self._add(f".shared .align 4 .b32 {OURS}done;")
-        if self.grid.cluster > 1:
-            self._add(f".global .align 4 .b32 {OURS}left[{self.grid.ctas // self.grid.cluster}];")
         if self._allocates:
             self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
+        for number, grid in self.grids.items():
+            self.grid, self.suffix = grid, str(number) if len(self.grids) > 1 else ""
+            self._kernel()
+        text = "\n".join(line for line, _ in self.lines) + "\n"
+        return Module(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
+
+    def _kernel(self) -> None:
+        """The launch of one grid."""
+        if self.grid.cluster > 1:
+            self._add(f".global .align 4 .b32 {self._left}[{self.grid.ctas // self.grid.cluster}];")
         self._signature()
         self._add("{")
         self._setup()
@@ -108,8 +115,11 @@ class _Writer:
             self._thread(number)
         self._finish()
         self._add("}")
-        text = "\n".join(line for line, _ in self.lines) + "\n"
-        return Module(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
+
+    @property
+    def _left(self) -> str:
+        """Where the CTAs of a cluster that are done are counted."""
+        return f"{OURS}left{self.suffix}"
 
     def _add(self, text: str, place: Span | None = None) -> None:
         self.lines.append((text, place))
@@ -117,12 +127,13 @@ class _Writer:
     # ---- what a launcher has to know -------------------------------------------------------------------------
 
     def _heading(self) -> None:
-        grid = self.grid
         self._add(f"// {_one_line(self.test.name)}")
         for sentence in self.test.description:
             self._add(f"// {_one_line(sentence)}")
-        cluster = f", clusters of {grid.cluster}" if grid.cluster > 1 else ""
-        self._add(f"// Launch: grid {grid.ctas}, block {32 * grid.warps}{cluster}.")
+        for number, grid in self.grids.items():
+            cluster = f", clusters of {grid.cluster}" if grid.cluster > 1 else ""
+            which = "" if len(self.grids) == 1 else f" {ENTRY}{number}, with programmatic stream serialization"
+            self._add(f"// Launch{which}: grid {grid.ctas}, block {32 * grid.warps}{cluster}.")
         self._add("// Parameters: the output buffer (8 bytes for each slot)" + self._parameter_text() + ".")
         for slot, term in enumerate(self.results):
             self._add(f"// out[{slot}]: {_term(term)}")
@@ -147,7 +158,7 @@ class _Writer:
         if self.grid.gpus > 1:
             parameters.append(f".param .u32 {OURS}gpu")
         self._add("")
-        self._add(f".visible .entry {ENTRY}(")
+        self._add(f".visible .entry {ENTRY}{self.suffix}(")
         for number, parameter in enumerate(parameters):
             self._add(f"    {parameter}{',' if number + 1 < len(parameters) else ''}")
         self._add(")")
@@ -283,7 +294,7 @@ class _Writer:
             self._meet_cluster()
         for slot, term in self._shared_results:
             extent, kind = self.space.term(term)
-            if extent.instance.owner is None:
+            if extent.instance.owner is None or not self.grid.has_cta(extent.instance.owner):
                 continue
             seat = self.grid.seat_of_cta(extent.instance.owner)
             name = clean(extent.instance.name)
@@ -306,7 +317,7 @@ class _Writer:
         add(f"setp.eq.u32 {p}, %{OURS}lane, 0;")
         add(f"@!{p} bra {OURS}met;")
         add(f"div.u32 {n}, %{OURS}cta, {size};")
-        add(f"mov.u64 {x}, {OURS}left;")
+        add(f"mov.u64 {x}, {self._left};")
         add(f"mad.wide.u32 {x}, {n}, 4, {x};")
         add(f"atom.acq_rel.gpu.global.add.u32 {n}, [{x}], 1;")
         add(f"div.u32 {n}, {n}, {size};")
@@ -317,6 +328,19 @@ class _Writer:
         add(f"@{p} bra {OURS}meet;")
         self._add(f"{OURS}met:")
         add(f"bar.warp.sync {FULL};")
+
+
+def _arranged(test: LitmusTest, target: Target) -> dict[int, Grid]:
+    """Where the threads of each grid run. Raises InputError for several grids on several GPUs."""
+    numbers = sorted({thread.place.grid for thread in test.threads})
+    if len(numbers) > 1 and len({thread.place.gpu for thread in test.threads}) > 1:
+        raise InputError(f"{test.name} has several grids on several GPUs, which are not written as one module")
+    found = {}
+    for number in numbers:
+        threads = tuple(thread for thread in test.threads if thread.place.grid == number)
+        grid = arrange(replace(test, threads=threads))
+        found[number] = replace(grid, cluster=1) if target.number < CLUSTERS else grid
+    return found
 
 
 def _results(test: LitmusTest) -> Iterator[Term]:

@@ -148,10 +148,15 @@ _BY_NAME = {
     "b-desc": B64,
     "scale-d": PRED,
     "t": B32,
+    "primary-size": B32,
+    "total-size": B32,
+    "fraction": B32,
+    "redval": B32,
+    "r": B32,
 }
 """Operands that have one size whatever the instruction, by their names in the table."""
 
-RESULTS = frozenset({"d", "p", "d|p", "pred", "state", "waitComplete", "reportValue"})
+RESULTS = frozenset({"d", "redval", "p", "d|p", "pred", "state", "waitComplete", "reportValue"})
 """Names of operands that receive a result."""
 
 

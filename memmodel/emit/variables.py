@@ -63,7 +63,7 @@ def initialise(test: LitmusTest, memory: Memory) -> list[Line]:
     lines: list[Line] = []
     types = _used_types(test)
     for variable in test.variables:
-        if variable.space is not Space.SHARED or variable.alias_of is not None or variable.tensormap is not None:
+        if variable.space is not Space.SHARED or variable.alias_of is not None or variable.maps:
             continue
         name = clean(variable.name)
         if variable.mbarrier is not None:
@@ -91,15 +91,15 @@ def _stores(variable: Variable, name: str, width: int) -> list[Line]:
         at = f"{name}+{index * size}" if index else name
         for half in range(max(1, width // 64)):
             part = value >> 64 * half & (1 << 64) - 1 if width > 64 else value
-            found.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {part};")
+            found.append(f"st.shared.b{min(width, 64)} [{at}{f'+{8 * half}' if half else ''}], {number(part)};")
     return [(text, variable.span) for text in found]
 
 
 def _what(variable: Variable, kind: DataType) -> str:
     """Alignment, type, name and size."""
     name = clean(variable.name)
-    if variable.tensormap is not None:
-        return f".align {TILE} .b8 {name}[{TENSORMAP_BYTES}]"
+    if variable.maps:
+        return f".align {TILE} .b8 {name}[{TENSORMAP_BYTES * len(variable.maps)}]"
     natural = max(1, kind.width // 8)
     align = variable.align or (TILE if variable.array else natural)
     word = "b" + str(kind.width) if kind.kind == "f" and kind.width == 16 else str(kind)
@@ -113,7 +113,7 @@ def _first(variable: Variable) -> str:
 
 
 def _values(variable: Variable) -> str:
-    if variable.tensormap is not None or not any(variable.init):
+    if variable.maps or not any(variable.init):
         return ""
     if not variable.array:
         return f" = {number(variable.init[0], str(variable.type))}"

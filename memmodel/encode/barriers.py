@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import BarrierId
 from memmodel.encode.counting import ByNumber, count
@@ -61,7 +61,7 @@ class Barriers:
                             (same if number == later else before).append(logic.both(here, there))
                 self._set(self.samegen, first.uid, second.uid, logic.disj(same))
                 self._set(self.genbefore, first.uid, second.uid, logic.disj(before))
-                if _differ(first, second):
+                if one.barrier.domain not in BETWEEN_GRIDS and _differ(first, second):
                     self._set(self.barmix, first.uid, second.uid, logic.both(first.runs, second.runs))
         self._exits += one.exits
 
@@ -125,6 +125,11 @@ def _differ(first: BarrierEvent, second: BarrierEvent) -> bool:
     return first.count != second.count or first.label.reduces is not second.label.reduces
 
 
+def _ends(event: BarrierEvent) -> bool:
+    """Is this arrival the end of a thread?"""
+    return isinstance(event.label, Barrier) and event.label.ends
+
+
 def _order(event: BarrierEvent) -> int:
     assert event.point.order is not None
     return event.point.order
@@ -152,13 +157,15 @@ class _OneBarrier:
         self.generation: dict[int, ByNumber] = {}
         self.exits: list[tuple[int, int, int]] = []
         indexed = self._is_indexed()
-        if indexed:
+        if barrier.domain is Domain.LAUNCH:
+            self._choose_first_launch()
+        elif indexed:
             self._count_by_thread()
         else:
             self._choose_generations()
         self.numbers = sorted({number for cases in self.generation.values() for number in cases})
         self.complete = {number: self._complete(number) for number in self.numbers}
-        if not indexed:
+        if not indexed and barrier.domain is not Domain.LAUNCH:
             self._first_arrivals_make_a_generation()
         self.link = {wait.uid: self._link(wait, wait.runs) for wait in self.waits}
         for wait in self.waits:
@@ -169,7 +176,9 @@ class _OneBarrier:
 
     def _is_indexed(self) -> bool:
         """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
-        as a generation takes use the barrier, each of them waiting whenever it arrives."""
+        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends."""
+        if self.barrier.domain is Domain.GRID:
+            return True
         counts = {event.count for event in self.arrives}
         if counts <= {None} or all(number is not None and number < 0 for number in counts):
             return True
@@ -194,6 +203,22 @@ class _OneBarrier:
                     )
                     for k in range(len(earlier) + 1)
                 ]
+
+    def _choose_first_launch(self) -> None:
+        """Generation 0 is the first launch of the CTA, by any of its threads; without one, the ends of all of them."""
+        logic = self.logic
+        launches = [event for event in self.arrives if not _ends(event)]
+        launched = logic.disj(event.runs for event in launches)
+        chosen = {event.uid: logic.var(f"first(e{event.uid})") for event in launches}
+        logic.exactly_one(list(chosen.values()), launched)
+        for event in self.arrives:
+            here = chosen.get(event.uid, -launched)
+            cases = {0: logic.both(event.runs, here), 1: logic.both(event.runs, -here)}
+            self.generation[event.uid] = {k: formula for k, formula in cases.items() if formula != FALSE}
+        for event in launches:
+            earlier = logic.disj(e.runs for e in launches if e.thread == event.thread and _order(e) < _order(event))
+            logic.require(-chosen[event.uid], event.runs)
+            logic.require(-chosen[event.uid], -earlier)
 
     def _choose_generations(self) -> None:
         """Which arrivals make a generation is the execution's choice."""
@@ -255,6 +280,8 @@ class _OneBarrier:
         logic = self.logic
         members = self._members(number)
         some = logic.disj(formula for _, formula in members)
+        if self.barrier.domain in BETWEEN_GRIDS:
+            return self._full(number)
         if any(event.count is not None and event.count < 0 for event, _ in members):
             return some
         arrived = {
@@ -289,6 +316,8 @@ class _OneBarrier:
     def _link(self, wait: BarrierEvent, runs: int) -> ByNumber:
         """The generation that a wait half waits for: that of its instruction's arrive half."""
         logic = self.logic
+        if self.barrier.domain in BETWEEN_GRIDS:
+            return {0: runs}
         if self.barrier.domain is Domain.CLUSTER:
             return self._link_by_number(wait, runs)
         found: ByNumber = {}
@@ -312,6 +341,8 @@ class _OneBarrier:
         logic.require(-wait.runs, *link.values())
         for number, formula in link.items():
             logic.require(-formula, self.complete.get(number, FALSE))
+            if self.barrier.domain in BETWEEN_GRIDS:
+                continue
             members = self._members(number)
             full = self._full(number) if any(event.count is not None for event, _ in members) else FALSE
             for thread in self.domain:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from memmodel.base.labels import Access, Family
+from memmodel.base.labels import Access, Family, InitialWrite
 from memmodel.base.logic import FALSE
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
@@ -19,7 +19,8 @@ from memmodel.encode.communication import Communication
 from memmodel.encode.completion import completion, cta_ends, dependencies, exits, warpgroup_completion
 from memmodel.encode.mbarriers import Mbarriers, mbarriers
 from memmodel.encode.relations import Algebra, Rel, Row
-from memmodel.events.graph import Event, EventGraph
+from memmodel.events.graph import Event, EventGraph, MemoryEvent
+from memmodel.memory.bytes import Cell
 
 
 class BaseFormulas:
@@ -31,8 +32,22 @@ class BaseFormulas:
         self.communication = Communication(graph, algebra)
         self.barriers = Barriers(graph, algebra)
         self.mbarriers: Mbarriers = mbarriers(graph, algebra)
+        self._runs = self._when_they_run()
         self._sets: dict[str, Row] = {}
         self._relations: dict[str, Rel] = {}
+
+    def _when_they_run(self) -> list[int]:
+        """When each event is one of the execution: an initial write, if some access touches its cell."""
+        touched: dict[Cell, list[int]] = {}
+        for event in self.graph.of_kind(MemoryEvent):
+            if not isinstance(event.label, InitialWrite):
+                touched.setdefault(event.cell, []).append(event.runs)
+        return [
+            self.graph.logic.disj(touched[event.cell])
+            if isinstance(event, MemoryEvent) and isinstance(event.label, InitialWrite)
+            else event.runs
+            for event in self.graph.events
+        ]
 
     def join_cells(self) -> None:
         """Cells that an execution does not cut apart are one; to be called when all final writes are asked for."""
@@ -46,7 +61,7 @@ class BaseFormulas:
                 self._sets[name] = DECIDED_SETS[name](self)
             else:
                 self._sets[name] = {
-                    e.uid: e.runs
+                    e.uid: self._runs[e.uid]
                     for e in self.graph.events
                     if row.holds(e.label)
                     and (not row.spaces or (e.point.cell is not None and e.point.cell.instance.space in row.spaces))
@@ -84,9 +99,9 @@ class BaseFormulas:
         both = self.graph.logic.both
         for a in left:
             row = rows[a.uid]
-            runs, point = a.runs, a.point
+            runs, point = self._runs[a.uid], a.point
             for b in right:
-                if (holds is None or holds(point, b.point)) and (cell := both(runs, b.runs)) != FALSE:
+                if (holds is None or holds(point, b.point)) and (cell := both(runs, self._runs[b.uid])) != FALSE:
                     row[b.uid] = cell
 
     def refused(self) -> Row:

@@ -12,16 +12,17 @@ from functools import lru_cache
 from time import perf_counter
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution, Position, bits, position
-from memmodel.concrete.meter import BudgetSpent, Meter
+from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.question import WAITS, AskedKey, Key, Stopped
 from memmodel.enumeration.search import Candidate, Search, SearchResult, smallest_blame
-from memmodel.errors import InternalError, TooLarge
+from memmodel.errors import BudgetSpent, InternalError, TooLarge
 from memmodel.litmus.syntax import Quantifier
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
@@ -52,9 +53,11 @@ def enumerate_answer(
     started = perf_counter()
     meter = Meter(budget)
     flags = tuple(check.name for check in model.flags if findings or kind_of(check.name) is FindingKind.MIXED)
-    question = AskedKey(lowered)
+    question, grounded = AskedKey(lowered), grounds_values(model)
     try:
-        problem = prepare(lowered, bound, meter, waits=findings or bool(flags), asked=question.extents)
+        problem = prepare(
+            lowered, bound, meter, waits=findings or bool(flags), asked=question.extents, grounded=grounded
+        )
     except BudgetSpent as spent:
         if trial:
             raise
@@ -95,10 +98,10 @@ def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bo
     """All final states: the terms of the condition and of `locations`, or everything without these. Raises TooLarge."""
     meter = Meter(budget)
     terms = outcome_terms(lowered)
-    question = AskedKey(lowered, terms)
+    question, grounded = AskedKey(lowered, terms), grounds_values(model)
     flags = tuple(check.name for check in model.flags if kind_of(check.name) is FindingKind.MIXED)
     try:
-        problem = prepare(lowered, bound, meter, waits=bool(flags), asked=question.extents)
+        problem = prepare(lowered, bound, meter, waits=bool(flags), asked=question.extents, grounded=grounded)
     except BudgetSpent as spent:
         return Outcomes((), ENGINE, complete=False, reason=str(spent))
     search = Search(problem, _plan(model, flags), question, None, (), meter)

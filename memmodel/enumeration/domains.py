@@ -83,7 +83,7 @@ class Domains:
             self._copies[source.footprint, record.footprint] = None
 
     @cached_property
-    def _cutting(self) -> Cutting:
+    def cutting(self) -> Cutting:
         """Where memory is cut; asked for only when everything is learnt."""
         return Cutting(self._footprints, self._copies, self._asked)
 
@@ -133,7 +133,7 @@ class Domains:
             for first, size, value in self._writes.get(extent.instance, ())
             if first < extent.end and extent.first < first + size
         ]
-        cells = self._cutting.cells(extent)
+        cells = self.cutting.cells(extent)
         pieces: list[dict[int, None]] = []
         for cell in cells:
             mask = (1 << cell.size * 8) - 1

@@ -15,7 +15,7 @@ from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import dependencies
 from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.monotonicity import effect_of_more, least_suffices
+from memmodel.enumeration.monotonicity import MORE, effect_of_more, least_suffices
 from memmodel.errors import InternalError
 
 STAGES = ("program", "rf", "sync_fence", "co")
@@ -43,12 +43,14 @@ class PlannedCheck:
     """A check at the stage that settles it.
 
     `runs`: what to compute first. `slot`: the slot of its body. `broken_by`: whether more or less of `co` can break it.
+    `grows`: neither less of `rf` nor less of `sync_fence` can break it.
     """
 
     check: Check
     slot: int
     runs: tuple[Compute, ...]
     broken_by: frozenset[int]
+    grows: bool
 
     def holds(self, values: Values, shape: Shape) -> bool:
         """Compute what the check needs, and decide it."""
@@ -71,6 +73,22 @@ class PlanStage:
     axioms: list[PlannedCheck] = field(default_factory=list)
     flags: list[PlannedCheck] = field(default_factory=list)
     prepare: tuple[Compute, ...] = ()
+
+    def broken(self, values: Values, shape: Shape, asked: Callable[[PlannedCheck], bool]) -> frozenset[str]:
+        """The axioms among those asked for that do not hold. What the others need is computed too: checks share it."""
+        failed = []
+        for test in self.axioms:
+            if not asked(test):
+                for run in test.runs:
+                    run(values, shape)
+            elif not test.holds(values, shape):
+                failed.append(test.check.name)
+        return frozenset(failed)
+
+    def leave(self, values: Values, shape: Shape) -> None:
+        """Compute what later stages need, once the axioms are decided."""
+        for run in (*(run for test in self.flags for run in test.runs), *self.prepare):
+            run(values, shape)
 
 
 class Plan:
@@ -100,14 +118,16 @@ class Plan:
     def _arrange(self, bodies: Sequence[tuple[Check, int]]) -> None:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done: set[int] = set()
-        hurt = effect_of_more(self.model, "co")
+        hurt, by_rf, by_fences = (effect_of_more(self.model, name) for name in ("co", "rf", "sync_fence"))
         for number, stage in enumerate(self.stages):
             for flags in (False, True):
                 waiting = [(c, slot) for c, slot in bodies if self._stage[slot] == number and c.flag is flags]
                 while waiting:
                     _, at = min((len(self._missing(slot, done)), at) for at, (_, slot) in enumerate(waiting))
                     check, slot = waiting.pop(at)
-                    test = PlannedCheck(check, slot, self._take(self._missing(slot, done), done), hurt[check.name])
+                    runs = self._take(self._missing(slot, done), done)
+                    grows = by_rf[check.name] | by_fences[check.name] <= MORE
+                    test = PlannedCheck(check, slot, runs, hurt[check.name], grows)
                     (stage.flags if flags else stage.axioms).append(test)
             later = {one for c, slot in bodies if self._stage[slot] > number for one in self._missing(slot, done)}
             now = {one for one in later if self._instructions[one].stage <= number}

@@ -1,7 +1,8 @@
 """All runs of each thread, with every answer that some other thread could give it.
 
 In: LoweredTest, loop bound. Out: `Problem`. The threads are run repeatedly, each time with the values that the previous
-runs wrote, until no new value appears; then once more with only the values that some run writes.
+runs wrote, until no new value appears. Where the model may let a value support itself, constants of the test are values
+too; then the threads are run once more with only the values that some run writes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Side
 from memmodel.base.relations import include
+from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
@@ -27,25 +29,34 @@ from memmodel.ptx import Proxy, Sem
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A test and the runs of its threads. `complete`: those that end; `waiting`: those that wait for ever; `stopped`:
-    those that go beyond the bound, or beyond what is modelled."""
+    those that go beyond the bound, or beyond what is modelled. `cutting`: memory, cut wherever any of them cuts it."""
 
     lowered: LoweredTest
     runners: tuple[Runner, ...]
     complete: tuple[tuple[Trace, ...], ...]
     waiting: tuple[tuple[Trace, ...], ...]
     stopped: tuple[tuple[Trace, ...], ...]
+    cutting: Cutting
 
 
-def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool, asked: Sequence[Extent] = ()) -> Problem:
+def prepare(
+    lowered: LoweredTest,
+    bound: int,
+    meter: Meter,
+    *,
+    waits: bool,
+    asked: Sequence[Extent] = (),
+    grounded: bool = False,
+) -> Problem:
     """The runs of a test's threads; those that wait for ever only if `waits`. `asked`: elements that a question reads.
 
-    Raises BudgetSpent, TooLarge.
+    `grounded`: no value supports itself. Raises BudgetSpent, TooLarge.
     """
     starts = Starts()
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
     domains = Domains(lowered.space, len(runners), asked)
     seeds = _constants(lowered)
-    seeded, rounds = False, 0
+    seeded, rounds = grounded, 0
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
         # With the runs that wait for ever: what they write before may be what lets them go on.
@@ -57,27 +68,35 @@ def prepare(lowered: LoweredTest, bound: int, meter: Meter, *, waits: bool, aske
         _note_noise(runners, runs)
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
-        # A value that needs more rounds than an execution has writes supports itself.
-        if settled and (found == domains or rounds > 2 + sum(map(_most_writes, runs))):
+        # A value that needs more rounds than an execution has writes that depend on reads supports itself.
+        if settled and (found == domains or rounds > 1 + sum(map(_most_dependent, runs))):
             if seeded:
-                return _problem(lowered, runners, runs, waits)
+                return _problem(lowered, runners, runs, found.cutting, waits)
             seeded, rounds = True, 0  # from here on, only values that some run writes
         domains = found
 
 
-def _most_writes(traces: Sequence[Trace]) -> int:
-    """Writes of a thread in one run, at most."""
-    return max(
-        (
-            sum(isinstance(record, AccessRecord) and record.access.side is Side.WRITE for record in trace.records)
-            for trace in traces
-        ),
-        default=0,
-    )
+def _most_dependent(traces: Sequence[Trace]) -> int:
+    """Writes of a thread in one run, at most, as far as what was read decides their value, their place, or whether they
+    are made: behind a computed address too, which may be bad."""
+    return max((_dependent(trace) for trace in traces), default=0)
+
+
+def _dependent(trace: Trace) -> int:
+    count, computed = 0, False
+    for record in trace.records:
+        computed = computed or bool(record.addr)
+        if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
+            count += bool(computed or record.ctrl or any(record.data) or record.copies is not None)
+    return count
 
 
 def _problem(
-    lowered: LoweredTest, runners: tuple[Runner, ...], runs: Sequence[Sequence[Trace]], waits: bool
+    lowered: LoweredTest,
+    runners: tuple[Runner, ...],
+    runs: Sequence[Sequence[Trace]],
+    cutting: Cutting,
+    waits: bool,
 ) -> Problem:
     def those(*ends: End) -> tuple[tuple[Trace, ...], ...]:
         return tuple(tuple(trace for trace in traces if trace.ending.end in ends) for traces in runs)
@@ -88,6 +107,7 @@ def _problem(
         those(End.REACHED, End.EXIT, End.FAULT),
         those(End.WAITS) if waits else tuple(() for _ in runs),
         those(End.CUT, End.BEYOND),
+        cutting,
     )
 
 

@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from math import prod
 
 from memmodel.base.labels import Side
+from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import AccessRecord, Trace
@@ -21,7 +23,11 @@ from memmodel.enumeration.plan import Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
-from memmodel.memory.bytes import Cell, Extent, Instance
+from memmodel.enumeration.sources import Sources
+from memmodel.memory.bytes import Cell, Footprint
+
+_FEW_SOURCES = 8
+"""Up to so many rf, or combinations of values, pairs of rf are not judged one by one first."""
 
 Raised = list[tuple[PlannedCheck, list[tuple[int, int]]]]
 """Flags that are raised, each with the pairs that it reports."""
@@ -80,6 +86,7 @@ class Search:
         self._wanted = wanted
         self.has_flags = any(stage.flags for stage in plan.stages)
         self._skeletons: dict[object, Skeleton] = {}
+        self._sources: dict[int, Sources] = {}
 
     def run(self) -> None:
         """Search until everything wanted is found or nothing is left. Raises BudgetSpent."""
@@ -111,18 +118,29 @@ class Search:
             self.meter.spend(CANDIDATE)
             skeleton = Skeleton(self._problem.lowered, self.plan, traces, self.question.extents)
             self._skeletons[key] = skeleton
+        skeleton.uses += 1
         return skeleton
+
+    def sources(self, skeleton: Skeleton, variant: Variant) -> Sources:
+        """The judge of single pairs of rf."""
+        known = self._sources.get(id(variant))
+        if known is None:
+            known = Sources(self.plan, skeleton, variant, self.meter)
+            if skeleton.keeps(variant):
+                self._sources[id(variant)] = known
+        return known
 
     # ---- paths and values ----------------------------------------------------------------------------------
 
     def _combinations(self) -> Iterator[tuple[Trace, ...]]:
         """One trace per thread, such that every byte read is written so by some thread or initially."""
+        pieces = _Pieces(self._problem.cutting)
         parts = (self._problem.complete, self._problem.waiting, self._problem.stopped)
         threads = [
-            [(trace, _Bytes.of(trace)) for trace in (*complete, *waiting, *stopped)]
+            [(trace, _Bytes.of(trace, pieces)) for trace in (*complete, *waiting, *stopped)]
             for complete, waiting, stopped in zip(*parts, strict=True)
         ]
-        number = self._needs([one for rows in threads for _, one in rows])
+        number = self._needs([one for rows in threads for _, one in rows], pieces)
         masks = [[(trace, one.reads_in(number), one.writes_in(number)) for trace, one in rows] for rows in threads]
         later = [0] * (len(masks) + 1)
         for at in range(len(masks) - 1, -1, -1):
@@ -143,23 +161,14 @@ class Search:
             self.meter.spend(CANDIDATE // 4)
             yield traces
 
-    def _needs(self, traces: Sequence[_Bytes]) -> dict[_Written, int]:
-        """Numbers for what is read and only a write of the same bytes can give: not initial, nor put together."""
-        initial = self._problem.lowered.space.initial
-        places: dict[Instance, set[tuple[int, int]]] = {}
-        for one in traces:
-            for instance, first, size, _ in one.writes:
-                places.setdefault(instance, set()).add((first, size))
-        found: dict[_Written, int] = {}
-        for need in dict.fromkeys(need for one in traces for need in one.reads):
-            instance, first, size, value = need
-            apart = any(
-                (a, count) != (first, size) and a < first + size and first < a + count
-                for a, count in places.get(instance, ())
-            )
-            if not apart and initial(instance, first, size) != value:
-                found[need] = len(found)
-        return found
+    def _needs(self, traces: Sequence[_Bytes], pieces: _Pieces) -> dict[_Written, int]:
+        """Numbers for what is read and is not there initially, so that somebody has to write it."""
+        initial = {
+            number: self._problem.lowered.space.initial(cell.instance, cell.first, cell.size)
+            for cell, number in pieces.cells.items()
+        }
+        wanted = (need for need in dict.fromkeys(need for one in traces for need in one.reads))
+        return {need: number for number, need in enumerate(need for need in wanted if initial[need[0]] != need[1])}
 
     def _possible(self, traces: tuple[Trace, ...]) -> frozenset[Key] | None:
         """The keys that some co could give this combination; None if there are too many to say."""
@@ -174,13 +183,31 @@ class Search:
         return None
 
 
-_Written = tuple[Instance, int, int, int]
-"""Some bytes of an instance, and their value."""
+_Written = tuple[int, int]
+"""The number of a cell, and a value."""
+
+
+class _Pieces:
+    """The cells of footprints, as `Problem.cutting` has them, by number."""
+
+    def __init__(self, cutting: Cutting) -> None:
+        self._cutting = cutting
+        self._known: dict[Footprint, list[tuple[int, int, int]]] = {}
+        self.cells: dict[Cell, int] = {}
+
+    def of(self, footprint: Footprint) -> list[tuple[int, int, int]]:
+        """(bit at which the cell begins in the data, mask, number of the cell)."""
+        if footprint not in self._known:
+            self._known[footprint] = [
+                (at * 8, (1 << cell.size * 8) - 1, self.cells.setdefault(cell, len(self.cells)))
+                for at, cell, _ in self._cutting.pieces(footprint)
+            ]
+        return self._known[footprint]
 
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """What a trace reads and writes: bytes with their values."""
+    """What a trace reads and writes."""
 
     reads: frozenset[_Written]
     writes: frozenset[_Written]
@@ -194,22 +221,13 @@ class _Bytes:
         return sum(1 << number[one] for one in self.writes if one in number)
 
     @staticmethod
-    def of(trace: Trace) -> _Bytes:
+    def of(trace: Trace, pieces: _Pieces) -> _Bytes:
         reads: set[_Written] = set()
         writes: set[_Written] = set()
         for record, data in zip(trace.records, trace.values, strict=True):
-            if not isinstance(record, AccessRecord) or data is None:
-                continue
-            into = reads if record.access.side is Side.READ else writes
-            at = 0
-            for stretch in record.footprint.stretches:
-                if isinstance(stretch, Extent):
-                    size = min(record.footprint.scalar or stretch.size, stretch.size)
-                    for first in range(0, stretch.size, size):
-                        count = min(size, stretch.size - first)
-                        value = data >> (at + first) * 8 & (1 << count * 8) - 1
-                        into.add((stretch.instance, stretch.first + first, count, value))
-                at += stretch.size
+            if isinstance(record, AccessRecord) and data is not None:
+                into = reads if record.access.side is Side.READ else writes
+                into.update((number, data >> at & mask) for at, mask, number in pieces.of(record.footprint))
         return _Bytes(frozenset(reads), frozenset(writes))
 
 
@@ -245,13 +263,28 @@ class _Combination:
         for variant in self.skeleton.variants(self.meter):
             if self._refused(variant.failed):
                 continue
-            for sources in product(*choices):
+            for sources in product(*self._possible(variant, choices)):
                 if not self._useful():
                     return
                 rf = 0
                 for read, write in zip(self.skeleton.reads, sources, strict=True):
                     rf |= 1 << write * self.shape.count + read
                 self._try_rf(variant, rf)
+
+    def _possible(self, variant: Variant, choices: list[list[int]]) -> list[list[int]]:
+        """The writes that each read may read from, without those that are refused whatever the others read."""
+        if self.skeleton.uses <= _FEW_SOURCES and prod(map(len, choices)) <= _FEW_SOURCES:
+            return choices
+        judge = self.search.sources(self.skeleton, variant)
+        left: list[list[int]] = []
+        for read, writes in zip(self.skeleton.reads, choices, strict=True):
+            refusals = {write: judge.refused(write, read) for write in writes}
+            for failed in frozenset().union(*refusals.values()):
+                self._refused(failed)
+            left.append([write for write in writes if not refusals[write]])
+            if not left[-1]:
+                break
+        return left
 
     def _useful(self) -> bool:
         """Is there still something that this combination could add?"""
@@ -330,15 +363,12 @@ class _Combination:
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
         """Can a co between these be consistent? Axioms that only more (less) co breaks judge the least (greatest)."""
         for co, breaks in ((least, MORE), (greatest, LESS)):
-            axioms = self.plan.stages[3].axioms
-            if not any(test.broken_by == breaks for test in axioms):
+            stage = self.plan.stages[3]
+            if not any(test.broken_by == breaks for test in stage.axioms):
                 continue
             self.meter.spend(CANDIDATE)
             self._set(values, "co", co)
-            failed = {
-                test.check.name for test in axioms if test.broken_by == breaks and not test.holds(values, self.shape)
-            }
-            if self._refused(frozenset(failed)):
+            if self._refused(stage.broken(values, self.shape, partial(_broken_by, breaks))):
                 return False
         return True
 
@@ -398,6 +428,10 @@ class _Combination:
     def _key(self, name: str, pair: tuple[int, int]) -> tuple[str, frozenset[Position]]:
         frame = self.skeleton.frame
         return name, frozenset(position(frame, frame.events[one]) for one in pair)
+
+
+def _broken_by(breaks: frozenset[int], test: PlannedCheck) -> bool:
+    return test.broken_by == breaks
 
 
 def smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:

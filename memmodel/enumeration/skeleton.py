@@ -50,7 +50,10 @@ class Variant:
 
 
 class Skeleton:
-    """Events of one combination of paths. `reads`, `writes` (by cell, initial first), `fences`: their numbers."""
+    """Events of one combination of paths. `reads`, `writes` (by cell, initial first), `fences`: their numbers.
+
+    `uses`: how many combinations of values it has been asked for.
+    """
 
     def __init__(self, lowered: LoweredTest, plan: Plan, traces: Sequence[Trace], asked: Iterable[Extent]) -> None:
         self.frame = FixedPart(lowered, traces, asked)
@@ -70,6 +73,7 @@ class Skeleton:
                 self.fences.append(number)
         self._resting = [one for one in self.reads if one in self.assembly.last_round]
         self._kept: tuple[Variant, ...] | None = None
+        self.uses = 0
 
     def variants(self, meter: Meter) -> Iterator[Variant]:
         """Every way in which barriers and mbarrier objects can come out. A few are kept for the next values."""
@@ -83,6 +87,10 @@ class Skeleton:
             yield variant
         if len(made) <= _FEW_VARIANTS:
             self._kept = tuple(made)
+
+    def keeps(self, variant: Variant) -> bool:
+        """Will the same object be there for the next values?"""
+        return self._kept is not None and any(one is variant for one in self._kept)
 
     def _variants(self, meter: Meter) -> Iterator[Variant]:
         assembly, plan = self.assembly, self._plan

@@ -67,11 +67,10 @@ def read(build: Builder, here: Here, op: Read) -> None:
     for target in meant:
         data, operations = reads(build, here, op.label, target, deps, part=0)
         here.state.operations[target.footprint] = operations
-        size = target.footprint.scalar or target.footprint.size
         kind = op.type or build.space.declared_type(target.footprint.extents[0])
-        values = [
-            in_register(build, value_of(build, data, k * size, size), size, kind) for k in range(len(op.registers))
-        ]
+        size = kind.width // 8 if op.at is not None else target.footprint.scalar or target.footprint.size
+        starts = op.at or range(0, len(op.registers) * size, size)
+        values = [in_register(build, value_of(build, data, first, size), size, kind) for first in starts]
         options.append((target.when, values))
     for why, when in bad:
         build.fault(here, why, when, deps)
@@ -87,7 +86,7 @@ def write(build: Builder, here: Here, op: Write) -> None:
     condition, more = build.nonzero(here, op.when)
     values = [build.value(here, value) for value in op.values]
     for target in meant:
-        size = target.footprint.scalar or target.footprint.size
+        size = target.footprint.scalar or target.footprint.size // len(values)
         data = [Bytes(k * size, size, piece(build.logic, one, 0, size, size)) for k, one in enumerate(values)]
         target = AccessTarget(target.footprint, build.logic.both(target.when, condition))
         known = here.state.operations.get(target.footprint) if op.rmw else None

@@ -6,7 +6,7 @@ decides are one for each possibility. What an object or a barrier answers is for
 
 from __future__ import annotations
 
-from memmodel.base.labels import Action, Domain, Half
+from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
 from memmodel.base.logic import TRUE
 from memmodel.base.points import BarrierId
 from memmodel.events.accesses import targets
@@ -25,6 +25,8 @@ def barrier_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) 
         return BarrierId(domain, place.cluster_id, key)
     if domain is Domain.CTA:
         return BarrierId(domain, place.cta_id, key)
+    if domain in BETWEEN_GRIDS:
+        return BarrierId(domain, (place.gpu,), key)
     warp = ("thread", thread) if place.warp is None else ("warp", place.warp)
     return BarrierId(domain, (*place.cta_id, warp), key)
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
 from memmodel.isa.row import SCOPES, Spelling, data_type
-from memmodel.litmus.constants import constants, predicates
+from memmodel.litmus.constants import Fragments, cache_policies, constants, fragments, predicates
 from memmodel.litmus.syntax import (
     Blank,
     Group,
@@ -26,6 +26,7 @@ from memmodel.litmus.syntax import (
     Negated,
     Operand,
     Pair,
+    Real,
     Reg,
     Sym,
     Thread,
@@ -62,13 +63,16 @@ class Context:
     labels: frozenset[str]
     constants: Mapping[str, int]
     predicates: frozenset[str]
+    policies: frozenset[str]
+    fragments: Fragments
     space: AddressSpace
 
     @staticmethod
     def of(test: LitmusTest, thread: Thread, space: AddressSpace) -> Context:
         variables = {variable.name: variable for variable in test.variables}
         labels = frozenset(item.name for item in thread.body if isinstance(item, Label))
-        return Context(test, thread, variables, labels, constants(test, thread), predicates(thread), space)
+        known = constants(test, thread), predicates(thread), cache_policies(thread), fragments(test, thread)
+        return Context(test, thread, variables, labels, *known, space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ class Call:
             return self._register_value(operand)
         if isinstance(operand, Imm):
             return Const((type or self.type).wrap(operand.value))
+        if isinstance(operand, Real):
+            return Const(self._real(operand, type or self.type))
         if isinstance(operand, Negated):
             return Apply("eq", (Get(operand.operand.name), Const(0)), UNTYPED)
         if isinstance(operand, Sym):
@@ -154,8 +160,18 @@ class Call:
             f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand, hint
         )
 
+    def _real(self, operand: Real, type: DataType) -> int:
+        bits = operand.encoded(type)
+        if bits is None:
+            hint = f"it stands where a .f32, a .f64 or a .b{operand.width} does"
+            self.fail(f"{describe(operand)} is no .{type}", operand, None if self.columns else hint)
+        return bits
+
     def _register_value(self, operand: Reg) -> Expr:
         found = special_register(operand.name, self.place, self.context.space)
+        if found is None and operand.name in self.context.policies:
+            hint = "use the register as a cache_policy operand, and another one for numbers"
+            self.fail(f"'%{operand.name}' holds a cache policy, whose value PTX leaves open", operand, hint)
         if found is None:
             return Get(self._named(operand))
         if isinstance(found, str):
@@ -365,6 +381,8 @@ def describe(operand: Operand) -> str:
         return f"the register '{operand.name}'"
     if isinstance(operand, Imm):
         return f"the number {operand.value}"
+    if isinstance(operand, Real):
+        return f"the floating-point number {operand.span.text if operand.span else operand.bits}"
     if isinstance(operand, Sym):
         return f"the name '{operand.name}'"
     if isinstance(operand, Mem):

@@ -196,7 +196,7 @@ def _declared(variable: Variable) -> Variable:
     space = Space.GLOBAL if variable.space is Space.GENERIC else variable.space
     if variable.type is not None:
         return replace(variable, space=space)
-    if variable.tensormap is not None:
+    if variable.maps:
         return replace(variable, space=space, type=DataType("b", 8), array=True)
     bits = DataType("b", 32) if space is Space.TENSOR else DataType("b", 64) if variable.mbarrier else UNTYPED
     return replace(variable, space=space, type=bits)

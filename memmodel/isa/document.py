@@ -19,42 +19,54 @@ state spaces and brackets, and has a few words of its own (marked "columns"). Qu
 instruction makes, from which target architecture on it exists, and the section of the PTX ISA that describes it.
 
 Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
-type it is a signed 64-bit number. Division by zero, which PTX leaves open, gives all ones, for `rem` as well.
-The scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and
-the compound `.cta::cluster`) are refused with the name that PTX uses.
-Cache operators, eviction priorities and other hints are accepted and have no effect.
+type it is a signed 64-bit number. Division by zero, which PTX leaves open, gives all ones, for `rem` as well. The
+scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and the
+compound `.cta::cluster`) are refused with the name that PTX uses. Cache operators, eviction priorities and other
+hints are accepted and have no effect.
 
-CTA barriers: a litmus thread is a warp of its own unless the test puts several into one warp, so the thread count `b`,
-a multiple of 32 in PTX, says how many warps take part. The column layout has `a, resource, b` instead of `a, b`, each
-but the first may be left out, and `b` counts litmus threads.
+An address is a name, a name and an offset, or a register that holds any number; what lies there is looked up when the
+instruction is executed. An address that is outside every object, misaligned, or outside the window of the state space
+is undefined behaviour, and the thread ends there ([executions.md](executions.md#bad-addresses)). Special registers
+that follow from where the test places its threads have their value (`%ctaid`, `%clusterid`, `%cluster_ctaid`,
+`%cluster_nctaid`, `%cluster_ctarank`, `%cluster_nctarank`, `%is_explicit_cluster`, and `%warpid` of a thread that
+names its warp); other special registers are refused.
+
+CTA barriers: a litmus thread is a warp of its own unless the test puts several into one warp, so the thread count
+`b`, a multiple of 32 in PTX, says how many warps take part. The column layout has `a, resource, b` instead of `a, b`,
+each but the first may be left out, and `b` counts litmus threads. The first `b` arrivals are one generation, and the
+barrier is used again at once.
 
 ## How asynchronous instructions are seen
 
 An asynchronous instruction is one event in program order, its *issue*, and further events that are not: reads and
 writes that happen some time later, and *signals*, which are what the hardware does to an mbarrier object at the end.
 
-- **Elements.** A bulk or tensor copy moves its first element and every element that the test looks at: one that a
-  load, a store, the condition or `locations` names, or that another copy moves on to such an element. The others
-  behave alike, and nobody sees them. Both ends have elements of one size. If an address is in a register, only the
-  other end says what matters. The size of a copy, a CTA mask and a CTA rank are known beforehand: a number, or a
-  register that is assigned once, by an unguarded `mov` of a number.
+- **Bytes.** A copy moves all its bytes, and its two ends need not have elements of one size. Addresses, sizes, tensor
+  maps, coordinates, CTA masks and ranks may be registers that are known only when the test runs. A mask that names a
+  CTA in which the test has no thread is refused if it is known beforehand, else it makes the answer undecided.
 - **mbarrier objects** are declared initialised, `.shared .align 8 .b64 bar = mbarrier(2);`, or initialised by
-  `mbarrier.init`. `[bar@cta1]` is the object of CTA 1 of the cluster; `mapa` computes such an address in a register.
-- **Tensor maps** are declared with what they describe: `.const .align 64 .b8 map[128] = tensormap(x, {8, 2}, {16,
-  4});` is a map of `x` as a tensor of 4 rows of 16 elements, copied in boxes of 2 rows of 8 (innermost dimension
-  first). Without sizes the whole variable is one box. Coordinates count elements. The value of a map is the address
-  of the data, so that a copy through a map that was just replaced may still read the old data.
-- **Matrices.** A matrix descriptor is a 64-bit register that holds the address of the matrix (`mov.u64 %d, tile;`),
-  whose first element stands for all of it. `wgmma` and `tcgen05.mma` compute D + A * B in integers; scale factors
-  multiply A * B.
-- **Tensor memory** is declared as `.tensor .b32 acc[4];`, one instance in every CTA, and addressed by element:
-  `[acc+1]` is the second one. An element stands for columns and rows alike; `tcgen05.shift` moves the element behind
-  its address to its address. The k-th `tcgen05.alloc` of a CTA, in the order of the file, allocates the k-th
-  `.tensor` variable; a test without one has them all from the start.
+  `mbarrier.init`. `.b64 bar[4] = mbarrier(1);` is an array of them. `[bar@cta1]` is the object of CTA 1 of the
+  cluster; `mapa` computes such an address in a register.
+- **Tensor maps** are declared with what they describe:
+  `.const .align 64 .b8 map[128] = tensormap(x, {8, 2}, {16, 4});` is a map of `x` as a tensor of 4 rows of 16
+  elements, copied in boxes of 2 rows of 8 (innermost dimension first). Without sizes the whole variable is one box.
+  Coordinates count elements; what lies outside the tensor is read as zero and not written. A map is 128 bytes of
+  memory like any others: `tensormap.replace` changes a field, and a copy through a map that was just replaced may
+  still read the old one. Maps with swizzling, interleaving and the like are not modelled.
+- **Matrices.** A matrix descriptor is a 64-bit register that holds the address of the matrix (`mov.u64 %d, tile;`).
+  The matrix is as many bytes as its shape says, or up to the next matrix of the test or the end of the variable where
+  the test declares less. `wgmma` and `tcgen05.mma` compute D + A * B in integers, where a matrix counts as the sum of
+  its declared elements; every register or column of D receives the same. Scale factors multiply A * B.
+- **Tensor memory** is declared as `.tensor .b32 acc[4];`: 4 columns, one instance in every CTA, addressed by column:
+  `[acc+1]` is the second one. Lanes are not modelled. `tcgen05.shift` moves the column behind its address to its
+  address. The k-th `tcgen05.alloc` of a CTA, in the order of the file, allocates the k-th `.tensor` variable; a test
+  without one has them all from the start.
 - **CTA pairs.** With `.cta_group::2` an mma, cp or shift works in the CTAs 2n and 2n + 1 of the cluster, as far as
-  the test has threads in both: each takes A and the accumulator of its own, and B of both (their sum).
-- **Cluster launch control.** A response is a number, 0 for a request that failed; here every request succeeds, the
-  k-th of the file with the CTA k.
+  the test has threads in both: each takes A and the accumulator of its own, and B of both (their sum). A multicast
+  with `.cta_group::2` signals, in each pair of destinations, the CTA with the parity of the one in which the mbarrier
+  operand lies.
+- **Cluster launch control.** A request succeeds or fails; the test has both executions. The response is a number, 0
+  for a request that failed; the k-th request of the file cancels the CTA k.
 """
 
 

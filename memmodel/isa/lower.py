@@ -13,9 +13,12 @@ from memmodel.isa.call import Call, Context, part_span
 from memmodel.isa.matrix.wgmma_registers import with_register_checks
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Refusal, Spelling
+from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
-from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread
+from memmodel.litmus.constants import cache_policies
+from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Reg, RegValue, Thread, terms_of
 from memmodel.program.addresses import AddressSpace
+from memmodel.program.expressions import Get
 from memmodel.program.lowered import LoweredTest, Program, Step
 from memmodel.program.ops import Op
 
@@ -43,19 +46,34 @@ def read_instruction(instruction: Instruction, test: LitmusTest) -> Spelling:
 def lower_instruction(instruction: Instruction, context: Context) -> tuple[Op, ...]:
     """The steps of one instruction of a thread. Raises InputError where it is illegal."""
     reading = read_instruction(instruction, context.test)
-    return reading.row.lower(Call(reading, instruction, context))
+    call, guard = Call(reading, instruction, context), instruction.guard
+    if guard is not None and not isinstance(call.value(Reg(guard.register)), Get):
+        call.fail(f"the special register '%{guard.register}' is no guard", hint="move it to a predicate register first")
+    return reading.row.lower(call)
 
 
 def lower_test(test: LitmusTest) -> LoweredTest:
     """The whole test. Raises InputError at the first illegal instruction, or at a label that stands twice."""
+    _check_questions(test)
     space = AddressSpace(test)
     return LoweredTest(test, space, tuple(_program(test, thread, space) for thread in test.threads))
+
+
+def _check_questions(test: LitmusTest) -> None:
+    """Registers that a question names hold numbers. Raises InputError for one that holds a cache policy."""
+    policies = {thread.name: cache_policies(thread) for thread in test.threads}
+    for one in test.questions():
+        for term in (*one.shown, *terms_of(one.condition)):
+            if isinstance(term, RegValue) and term.register in policies.get(term.thread, ()):
+                raise InputError(f"'{term.register}' holds a cache policy, whose value PTX leaves open", term.span)
 
 
 def _program(test: LitmusTest, thread: Thread, space: AddressSpace) -> Program:
     context = Context.of(test, thread, space)
     steps: list[Step] = []
     labels: dict[str, int] = {}
+    begin = _boundary(thread, f"start of grid {thread.place.grid}")
+    steps += [Step(op, None, begin, -1) for op in at_start(test, thread)]
     number = 0
     for item in thread.body:
         if isinstance(item, Label):
@@ -65,7 +83,13 @@ def _program(test: LitmusTest, thread: Thread, space: AddressSpace) -> Program:
             continue
         steps += [Step(op, item.guard, item, number) for op in lower_instruction(item, context)]
         number += 1
+    steps += [Step(op, None, _boundary(thread, "end of thread"), number) for op in at_end(test, thread)]
     return with_register_checks(Program(tuple(steps), labels, _initial(test, thread, space)))
+
+
+def _boundary(thread: Thread, text: str) -> Instruction:
+    """What stands in an instruction's place where a thread begins or ends."""
+    return Instruction(text, (), None, thread.span, thread.span)
 
 
 def _initial(test: LitmusTest, thread: Thread, space: AddressSpace) -> dict[str, int]:

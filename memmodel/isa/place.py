@@ -56,7 +56,7 @@ def shifted(address: Expr, offset: int) -> Expr:
 def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
     """The mbarrier object at a memory operand, which has to lie in that window."""
     address, variable, _, _ = memory_base(call, operand, Space.SHARED)
-    if variable is not None and call.root(variable).tensormap is not None:
+    if variable is not None and call.root(variable).maps:
         call.fail(f"'{variable.name}' is a tensor map, not an mbarrier object", operand)
     return Object(address, window)
 

@@ -5,14 +5,14 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 
 from __future__ import annotations
 
-from memmodel.isa.matrix import tcgen_mma, tcgen_move, tcgen_sync, wgmma
-from memmodel.isa.movement import access, bulk, cluster, cpasync, stasync, tensor, tensormap
+from memmodel.isa.matrix import fragments, tcgen_mma, tcgen_move, tcgen_sync, wgmma
+from memmodel.isa.movement import access, bulk, cluster, cpasync, fill, hints, stasync, tensor, tensormap
 from memmodel.isa.row import Row
 from memmodel.isa.scalar import compute, control
-from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, groups, launch, mbarrier
+from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, grids, groups, launch, mbarrier
 
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
-    ("Loads and stores", access.ROWS),
+    ("Loads and stores", (*access.ROWS, *fill.ROWS)),
     ("Atomics", atomic.ROWS),
     ("Fences", fence.ROWS),
     ("Fences of the asynchronous half", fence_async.ROWS),
@@ -23,10 +23,13 @@ FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Tensor copies and tensor maps", (*tensor.ROWS, *tensormap.ROWS)),
     ("Groups of asynchronous operations", groups.ROWS),
     ("Asynchronous stores and reductions", stasync.ROWS),
+    ("Matrices of a warp", fragments.ROWS),
     ("wgmma", wgmma.ROWS),
     ("tcgen05", (*tcgen_mma.ROWS, *tcgen_move.ROWS, *tcgen_sync.ROWS)),
     ("Cluster launch control", launch.ROWS),
+    ("Grids that depend on one another", grids.ROWS),
     ("Addresses in a cluster, and election", cluster.ROWS),
+    ("Hints to the caches", hints.ROWS),
     ("Arithmetic and moves", compute.ROWS),
     ("Control flow", control.ROWS),
 )

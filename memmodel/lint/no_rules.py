@@ -1,30 +1,55 @@
 """What a model says nothing about, though the test is about it.
 
 In: LoweredTest, Model. Out: warnings. Settled here: a model that refers neither to issued events nor to observed phases
-has no rules for asynchronous operations and mbarriers, and whatever it allows about them means little.
+has no rules for asynchronous operations and mbarriers, and whatever it allows about them means little; one that does
+not refer to the ends of grids has none for griddepcontrol.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from memmodel.base.labels import BETWEEN_GRIDS
 from memmodel.cat.analysis import names_in
 from memmodel.cat.syntax import Model
 from memmodel.errors import render
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import IssueAsync, OnObject
+from memmodel.program.ops import AtBarrier, IssueAsync, OnObject, Op
 
 ASYNCHRONOUS = frozenset({"iss", "mbarobs"})
 """Base relations without which no rule reaches an asynchronous event or an mbarrier."""
 
+BETWEEN = frozenset({"ENDS", "GRIDEND"})
+"""Base sets without which no rule reaches what lies between grids."""
+
 
 def without_rules(lowered: LoweredTest, model: Model) -> list[str]:
-    """A warning if the test has asynchronous operations and the model no rules for them."""
+    """Warnings if the test has operations of a kind that the model has no rules for, one for each kind."""
     bodies = (*(definition.body for definition in model.definitions), *(check.body for check in model.checks))
-    if any(name.ref is None and name.name in ASYNCHRONOUS for body in bodies for name in names_in(body)):
-        return []
-    for program in lowered.programs:
-        for step in program.steps:
-            if isinstance(step.op, IssueAsync | OnObject):
-                message = f"{model.name} has no rules for asynchronous operations: whatever they do, it allows"
-                span = step.instruction.mnemonic_span or step.instruction.span
-                return [render("warning", message, span, "ask ptx-9.3")]
-    return []
+    named = {name.name for body in bodies for name in names_in(body) if name.ref is None}
+    found = []
+    if not named & ASYNCHRONOUS:
+        what = "asynchronous operations: whatever they do, it allows"
+        found.append(_first(lowered, _is_asynchronous, f"{model.name} has no rules for {what}"))
+    if not named & BETWEEN:
+        what = "grids that depend on one another"
+        found.append(_first(lowered, _is_between_grids, f"{model.name} has no rules for {what}"))
+    return [one for one in found if one is not None]
+
+
+def _first(lowered: LoweredTest, concerned: Callable[[Op], bool], message: str) -> str | None:
+    """The warning at the first step that it is about, if there is one."""
+    steps = (step for program in lowered.programs for step in program.steps)
+    step = next((step for step in steps if concerned(step.op)), None)
+    if step is None:
+        return None
+    span = step.instruction.mnemonic_span or step.instruction.span
+    return render("warning", message, span, "ask ptx-9.3")
+
+
+def _is_asynchronous(op: Op) -> bool:
+    return isinstance(op, IssueAsync | OnObject)
+
+
+def _is_between_grids(op: Op) -> bool:
+    return isinstance(op, AtBarrier) and op.label.domain in BETWEEN_GRIDS

@@ -70,7 +70,7 @@ def check_names(
     """
     checked = Checked(dict(declarations.variables), threads, [])
     _check_aliases(checked.variables, declarations)
-    _check_tensormaps(checked.variables, declarations)
+    _check_tensormaps(checked.variables)
     names = [thread.name for thread in threads]
     known = {name: set(declared.get(name, ())) for name in names}
     for item in declarations.registers.values():
@@ -138,20 +138,19 @@ def _check_aliases(variables: dict[str, Variable], declarations: Declarations) -
             raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, hint)
 
 
-def _check_tensormaps(variables: dict[str, Variable], declarations: Declarations) -> None:
-    for variable in variables.values():
-        if variable.tensormap is None:
-            continue
-        where = declarations.mentions[variable.name]
-        data = variables.get(variable.tensormap)
+def _check_tensormaps(variables: dict[str, Variable]) -> None:
+    for view in (view for variable in variables.values() for view in variable.maps):
+        data = variables.get(view.data)
         if data is None:
-            raise _unknown("variable", variable.tensormap, variables, where)
+            raise _unknown("variable", view.data, variables, view.span)
         if data.space not in (Space.GLOBAL, Space.GENERIC) or data.alias_of is not None:
-            raise InputError(f"`{data.name}` is not a .global variable", where, "a tensor map describes global memory")
-        elements, size = data.length, prod(variable.shape or variable.box or (1,))
-        if data.tensormap is not None or size > elements:
+            raise InputError(
+                f"`{data.name}` is not a .global variable", view.span, "a tensor map describes global memory"
+            )
+        elements, size = data.length, prod(view.shape or view.box or (1,))
+        if data.maps or size > elements:
             hint = f"the tensor has {size} elements"
-            raise InputError(f"`{data.name}` has {elements} elements", where, hint)
+            raise InputError(f"`{data.name}` has {elements} elements", view.span, hint)
 
 
 # ---- instructions --------------------------------------------------------------------------------------------

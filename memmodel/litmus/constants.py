@@ -6,7 +6,8 @@ descriptor) can be looked at before the test runs if it is such a register.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from memmodel.litmus.syntax import (
     Group,
@@ -56,8 +57,61 @@ def _targets(item: Instruction) -> Iterator[str]:
         elif isinstance(operand, Pair):
             items = (operand.first, operand.second)
         yield from (register.name for register in items if isinstance(register, Reg))
-        if item.parts[0] != "mbarrier":
+        if item.parts[0] != "mbarrier" and item.parts[:3] != ("tcgen05", "ld", "red"):
             return
+
+
+def cache_policies(thread: Thread) -> frozenset[str]:
+    """Registers that hold a cache policy, whose value is opaque."""
+    made = (item.operands[0] for item in instructions(thread) if item.parts[0] == "createpolicy" and item.operands)
+    return frozenset(target.name for target in made if isinstance(target, Reg))
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """Registers in which the lanes of a warp have different numbers.
+
+    `loaded`: nothing but ldmatrix assigns them. `computed`: something else does too, or computes them from such ones.
+    `stored`: those of `loaded` that an stmatrix stores.
+    """
+
+    loaded: frozenset[str]
+    computed: frozenset[str]
+    stored: frozenset[str]
+
+
+def fragments(test: LitmusTest, thread: Thread) -> Fragments:
+    """What a thread's ldmatrix instructions leave in registers."""
+    items = list(instructions(thread))
+    loads = {name for item in items if item.parts[0] == "ldmatrix" for name in _targets(item)}
+    if not loads:
+        return Fragments(*[frozenset[str]()] * 3)
+    initial = {item.register for item in test.registers if item.thread == thread.name}
+    others = [item for item in items if item.parts[0] != "ldmatrix"]
+    mixed = loads & (initial | {name for item in others for name in _targets(item)})
+    varied = set(loads)
+    while (
+        more := {name for item in others if varied & set(_registers(item.operands)) for name in _targets(item)} - varied
+    ):
+        varied |= more
+    computed = frozenset(mixed | varied - loads)
+    stores = {name for item in items if item.parts[0] == "stmatrix" for name in _registers(item.operands)}
+    return Fragments(frozenset(loads) - computed, computed, frozenset(loads & stores) - computed)
+
+
+def _registers(operands: Iterable[Operand]) -> Iterator[str]:
+    """The registers in operands, those of addresses included."""
+    for operand in operands:
+        if isinstance(operand, Reg):
+            yield operand.name
+        elif isinstance(operand, Mem):
+            yield from _registers((operand.base,))
+        elif isinstance(operand, Group):
+            yield from _registers(operand.items)
+        elif isinstance(operand, Pair):
+            yield from _registers((operand.first, operand.second))
+        elif isinstance(operand, Negated):
+            yield operand.operand.name
 
 
 def predicates(thread: Thread) -> frozenset[str]:

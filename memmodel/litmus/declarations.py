@@ -12,6 +12,7 @@ from memmodel.errors import InputError, nearest
 from memmodel.litmus.header import KEYS
 from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
 from memmodel.litmus.objects import read_object
+from memmodel.litmus.reals import read_value
 from memmodel.litmus.syntax import RegisterInit, Variable
 from memmodel.ptx import DataType, Proxy, Space
 from memmodel.source import Span
@@ -121,9 +122,9 @@ def _variable(reader: Reader, into: Declarations) -> Variable:
         hint = "declare it .shared" if kind else "declare it .shared, or close the init block with `}`"
         raise InputError(f"`{token.text}` is not .shared and belongs to no CTA", span, hint)
     made = Variable(token.text, space, kind, length=size or 1, cta=cta, align=align, array=size is not None, span=span)
-    if reader.token.kind == "=" and reader.ahead(2).kind == "(":
-        return read_object(reader, made, into.mentions)
-    values = _values(reader, size)
+    if reader.token.kind == "=" and (reader.ahead(2).kind == "(" or reader.ahead(2).text == "tensormap"):
+        return read_object(reader, made, counted=size != 0)
+    values = _values(reader, size, kind)
     return replace(made, init=_significant(values), length=size or len(values) or 1)
 
 
@@ -160,7 +161,7 @@ def _suffixes(reader: Reader) -> tuple[int | None, Proxy, str | None]:
     return cta, proxy, None
 
 
-def _values(reader: Reader, size: int | None) -> tuple[int, ...]:
+def _values(reader: Reader, size: int | None, kind: DataType | None) -> tuple[int, ...]:
     if reader.accept("=") is None:
         if size == 0:
             raise reader.wanted("`=` and the values of an array without size")
@@ -169,11 +170,11 @@ def _values(reader: Reader, size: int | None) -> tuple[int, ...]:
         if reader.token.kind == "{":
             hint = "give the name a size: `a[2] = {1, 2}`"
             raise InputError("a list of values initialises an array", reader.here(), hint)
-        return (reader.number("an initial value")[0],)
+        return (read_value(reader, "an initial value", kind),)
     reader.expect("{", "`{` and the values of the array")
-    values = [reader.number("an initial value")[0]]
+    values = [read_value(reader, "an initial value", kind)]
     while reader.accept(","):
-        values.append(reader.number("an initial value")[0])
+        values.append(read_value(reader, "an initial value", kind))
     last = reader.expect("}", "`,` or `}`")
     if size and len(values) > size:
         raise InputError(f"{len(values)} values for {size} elements", reader.span(last))

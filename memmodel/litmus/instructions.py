@@ -10,6 +10,7 @@ from collections.abc import Container
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
+from memmodel.litmus.reals import at_real, read_real
 from memmodel.litmus.syntax import (
     Blank,
     Group,
@@ -34,7 +35,7 @@ MAX_INSTRUCTIONS = 2_000
 MAX_GROUP_DEPTH = 8
 MAX_OPERANDS = 512
 
-_PLACE = ("gpu", "cluster", "cta", "warp")
+_PLACE = ("gpu", "grid", "cluster", "cta", "warp")
 _ENDS = frozenset({";", "end"})
 
 
@@ -50,12 +51,12 @@ def is_reduction(mnemonic: str) -> bool:
 
 
 def read_place(reader: Reader) -> Place:
-    """`@ cta 0, cluster 0, gpu 0, warp 0` in any order, parts left out at their defaults; no `@`: the default place."""
+    """`@ cta 0, cluster 0, grid 0, gpu 0, warp 0` in any order; what is left out has its default."""
     if reader.accept("@") is None:
         return Place()
     found: dict[str, int] = {}
     while True:
-        token = reader.expect("name", "cta, cluster, gpu or warp")
+        token = reader.expect("name", listed(_PLACE))
         if token.text not in _PLACE:
             close = nearest(token.text, _PLACE)
             hint = f"did you mean {close}?" if close else f"known: {listed(_PLACE)}"
@@ -64,7 +65,8 @@ def read_place(reader: Reader) -> Place:
             raise InputError(f"`{token.text}` is given twice", reader.span(token))
         found[token.text] = reader.count(f"the number of a {token.text}", MAX_PLACE)[0]
         if reader.accept(",") is None:
-            return Place(found.get("gpu", 0), found.get("cluster"), found.get("cta", 0), found.get("warp"))
+            where = found.get("gpu", 0), found.get("cluster"), found.get("cta", 0), found.get("warp")
+            return Place(*where, found.get("grid", 0))
 
 
 def read_instruction(reader: Reader, names: Container[str], layout: Layout) -> Instruction:
@@ -136,6 +138,8 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
             last = reader.tokens[reader.at - 1]
             return Sym(named.name, named.cta, Span(reader.source, token.start, last.end), offset)
         return _pair(reader, named) if reader.token.kind == "|" and depth == 0 else named
+    if at_real(reader):
+        return read_real(reader)
     if token.kind == "number":
         value, token = reader.number()
         return Imm(value, reader.span(token))

@@ -24,7 +24,7 @@ RESERVED = frozenset({"exists", "forall", "locations", "thread", "aliases", "tru
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)"
-    r"|(?P<number>-?\d[\w.]*)"
+    r"|(?P<number>-?(?:(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+|\d[\w.]*|\.\d+))"
     r"|(?P<dot>\.[A-Za-z]\w*(?:::\w+)*)"
     r"|(?P<string>\"[^\"\n]*\")"
     r"|(?P<punct>/\\|\\/|==|!=|<=|>=|[][{}()<>=;:,|@!~+-])"
@@ -172,7 +172,7 @@ class Reader:
         if found is None:
             if token.text.lstrip("-").isdigit() and len(token.text) > 40:
                 raise self._too_wide(token, bits)
-            hint = "decimal without leading zeros, or hexadecimal as 0x1f; no fractions"
+            hint = "a whole number, decimal without leading zeros, or hexadecimal as 0x1f"
             raise InputError(f"`{shorten(token.text)}` is not a number", self.span(token), hint)
         value = int(found[2], 16) if found[2] else int(found[3])
         value = -value if found[1] else value

@@ -1,7 +1,7 @@
-"""Variables that are objects: an mbarrier that starts initialised, a tensor map of another variable.
+"""Variables that are objects: an mbarrier that starts initialised, tensor maps of other variables.
 
-In: Reader at `= mbarrier(2)` or `= tensormap(data, {8, 2}, {16, 4})`. Out: the Variable with these fields. Settled
-here: the state space, size and type that each kind of object has.
+In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})` or `= {tensormap(a), tensormap(b)}`. Out: the
+Variable with these fields. Settled here: the state space, size and type that each kind of object has.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import Reader, shorten
-from memmodel.litmus.syntax import Variable
+from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
 from memmodel.ptx import Space
-from memmodel.source import Span
 
 MAX_ARRIVALS = (1 << 20) - 1
 """The largest count of an mbarrier object ("Contents of the mbarrier object")."""
@@ -21,16 +20,24 @@ MAX_ARRIVALS = (1 << 20) - 1
 _KINDS = ("mbarrier", "tensormap")
 
 
-def read_object(reader: Reader, variable: Variable, mentions: dict[str | tuple[str, str], Span]) -> Variable:
-    """The rest of a declaration from its `=`. Raises InputError."""
+def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variable:
+    """The rest of a declaration from its `=`; `counted`: it says how large it is. Raises InputError."""
     reader.expect("=", "`=`")
+    if reader.accept("{"):
+        views = [_view(reader)]
+        while reader.accept(","):
+            views.append(_view(reader))
+        reader.expect("}", "`,` or `}`")
+        return _tensormaps(variable, tuple(views), counted)
+    if reader.token.text == "tensormap":
+        return _tensormaps(variable, (_view(reader),), counted)
     kind = reader.expect("name", "mbarrier or tensormap")
     if kind.text not in _KINDS:
         close = nearest(kind.text, _KINDS)
         hint = f"did you mean {close}?" if close else "`= mbarrier(2)` or `= tensormap(data)`"
         raise InputError(f"`{shorten(kind.text)}` is no kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
-    made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _tensormap(reader, variable, mentions)
+    made = _mbarrier(reader, variable)
     reader.expect(")", "`)`")
     return made
 
@@ -45,24 +52,37 @@ def _mbarrier(reader: Reader, variable: Variable) -> Variable:
     return replace(variable, mbarrier=count)
 
 
-def _tensormap(reader: Reader, variable: Variable, mentions: dict[str | tuple[str, str], Span]) -> Variable:
-    if variable.space is Space.TENSOR:
-        raise InputError("a tensor map is in .global, .const, .param or .shared memory", variable.span)
-    if variable.array and variable.length != TENSORMAP_BYTES:
-        hint = f"declare it `.b8 {variable.name}[{TENSORMAP_BYTES}]`"
-        raise InputError(f"a tensor map is {TENSORMAP_BYTES} bytes", variable.span, hint)
+def _view(reader: Reader) -> TensorView:
+    """`tensormap(data, {8, 2}, {16, 4})`."""
+    first = reader.expect("name", "tensormap")
+    if first.text != "tensormap":
+        raise InputError(f"`{shorten(first.text)}` is no tensor map", reader.span(first), "`= {tensormap(data), …}`")
+    reader.expect("(", "`(`")
     data = reader.identifier("the variable that the tensor map describes")
-    mentions[variable.name] = reader.span(data)
     box = _extent(reader, "box") if reader.accept(",") else ()
     shape = _extent(reader, "tensor") if reader.accept(",") else ()
+    last = reader.expect(")", "`)`")
+    span = reader.span(first, last)
     if shape and len(shape) != len(box):
-        raise InputError(f"a box of {len(box)} dimensions in a tensor of {len(shape)}", variable.span)
+        raise InputError(f"a box of {len(box)} dimensions in a tensor of {len(shape)}", span)
     if any(inner > outer for inner, outer in zip(box, shape, strict=False)):
-        raise InputError("the box is larger than the tensor", variable.span, "both count elements, innermost first")
+        raise InputError("the box is larger than the tensor", span, "both count elements, innermost first")
     if len(box) > 1 and not shape:
         hint = "name its sizes behind the box: `tensormap(data, {8, 2}, {16, 4})`"
-        raise InputError("a box of several dimensions needs a tensor of as many", variable.span, hint)
-    return replace(variable, length=1, tensormap=data.text, box=box, shape=shape)
+        raise InputError("a box of several dimensions needs a tensor of as many", span, hint)
+    return TensorView(data.text, box, shape, reader.span(data))
+
+
+def _tensormaps(variable: Variable, views: tuple[TensorView, ...], counted: bool) -> Variable:
+    """A variable that holds these maps, declared with their number or with their bytes."""
+    if variable.space is Space.TENSOR:
+        raise InputError("a tensor map is in .global, .const, .param or .shared memory", variable.span)
+    size = TENSORMAP_BYTES * len(views)
+    wrong = counted and variable.length not in (len(views), size)
+    if wrong if variable.array else len(views) > 1:
+        what = f"{len(views)} tensor maps are" if len(views) > 1 else "a tensor map is"
+        raise InputError(f"{what} {size} bytes", variable.span, f"declare it `.b8 {variable.name}[{size}]`")
+    return replace(variable, length=len(views), maps=views)
 
 
 def _extent(reader: Reader, what: str) -> tuple[int, ...]:

@@ -6,6 +6,8 @@ anything else. Barrier operands take the shortest form that the layout has for t
 
 from __future__ import annotations
 
+from math import isfinite
+
 from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.syntax import (
@@ -27,10 +29,12 @@ from memmodel.litmus.syntax import (
     Operand,
     Or,
     Pair,
+    Real,
     Reg,
     RegisterInit,
     RegValue,
     Sym,
+    TensorView,
     Term,
     Thread,
     Variable,
@@ -98,6 +102,8 @@ def _place(place: Place, comma: str) -> str:
     parts = [f"cta {place.cta}"]
     if place.cluster is not None:
         parts.append(f"cluster {place.cluster}")
+    if place.grid:
+        parts.append(f"grid {place.grid}")
     parts.append(f"gpu {place.gpu}")
     if place.warp is not None:
         parts.append(f"warp {place.warp}")
@@ -120,7 +126,7 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f".align {variable.align}")
     if variable.type is not None:
         words.append(f".{variable.type}")
-    size = TENSORMAP_BYTES if variable.tensormap is not None else variable.length
+    size = TENSORMAP_BYTES * len(variable.maps) or variable.length
     words.append(f"{variable.name}[{size}]" if variable.array else variable.name)
     if variable.alias_of is not None:
         if variable.proxy is not Proxy.GENERIC or layout is Layout.COLUMNS:
@@ -131,15 +137,19 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f"@ cta {variable.cta}")
     if variable.mbarrier is not None:
         words.append(f"= mbarrier({variable.mbarrier})")
-    elif variable.tensormap is not None:
-        extents = [_extent(sizes) for sizes in (variable.box, variable.shape) if sizes]
-        words.append(f"= tensormap({', '.join([variable.tensormap, *extents])})")
+    elif variable.maps:
+        views = ", ".join(map(_view, variable.maps))
+        words.append(f"= {views}" if len(variable.maps) == 1 else f"= {{{views}}}")
     elif not variable.array:
         words.append(f"= {variable.init[0] if variable.init else 0}")
     elif any(variable.init):
         last = max(i for i, value in enumerate(variable.init) if value)
         words.append("= {" + ", ".join(map(str, variable.init[: last + 1])) + "}")
     return " ".join(words)
+
+
+def _view(view: TensorView) -> str:
+    return f"tensormap({', '.join([view.data, *(_extent(sizes) for sizes in (view.box, view.shape) if sizes)])})"
 
 
 def _extent(sizes: tuple[int, ...]) -> str:
@@ -197,6 +207,8 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
         return _register(operand.name, plain)
     if isinstance(operand, Imm):
         return str(operand.value)
+    if isinstance(operand, Real):
+        return print_real(operand)
     if isinstance(operand, Sym):
         return _symbol(operand)
     if isinstance(operand, Mem):
@@ -210,6 +222,13 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
     if isinstance(operand, Pair):
         return f"{_operand(operand.first, plain)}|{_operand(operand.second, plain)}"
     return "_"
+
+
+def print_real(number: Real) -> str:
+    """A floating-point number that reads back as the same bits: the shortest decimal, or the bits."""
+    if number.width == 64 and isfinite(number.value):
+        return repr(number.value)
+    return f"0{'f' if number.width == 32 else 'd'}{number.bits:0{number.width // 4}X}"
 
 
 def _symbol(symbol: Sym) -> str:

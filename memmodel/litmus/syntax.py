@@ -6,9 +6,11 @@ Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says w
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import copysign, inf
 
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
@@ -35,6 +37,39 @@ class Imm:
 
     value: int
     span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A floating-point number written in place, by its bits in the IEEE format of that `width` (32 or 64)."""
+
+    bits: int
+    width: int
+    span: Span = _span()
+
+    @property
+    def value(self) -> float:
+        """The number, as Python has it."""
+        found: float = struct.unpack(_FORMATS[self.width], self.bits.to_bytes(self.width // 8, "little"))[0]
+        return found
+
+    def encoded(self, kind: DataType) -> int | None:
+        """Its bits where it is used with that type; None if PTX does not take it there ("Floating-Point Constants")."""
+        if kind.kind == "f" and kind.width in _FORMATS:
+            return self.bits if kind.width == self.width else _converted(self.value, kind.width)
+        return self.bits if kind == DataType("b", self.width) else None
+
+
+_FORMATS = {16: "<e", 32: "<f", 64: "<d"}
+
+
+def _converted(value: float, width: int) -> int:
+    """The bits of the nearest number in another format; beyond the largest, infinity."""
+    try:
+        packed = struct.pack(_FORMATS[width], value)
+    except OverflowError:
+        packed = struct.pack(_FORMATS[width], copysign(inf, value))
+    return int.from_bytes(packed, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +124,7 @@ class Pair:
     span: Span = _span()
 
 
-Operand = Reg | Imm | Sym | Mem | Group | Blank | Negated | Pair
+Operand = Reg | Imm | Real | Sym | Mem | Group | Blank | Negated | Pair
 
 
 # ---- threads -------------------------------------------------------------------------------------------------
@@ -146,6 +181,18 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorView:
+    """A tensor map: a variable seen as a tensor of `shape` (empty: one row of all elements) that is copied in boxes of
+    `box` (empty: all of it); both count elements, innermost dimension first.
+    """
+
+    data: str
+    box: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A declared location or array. `type` None in the column layout.
 
@@ -154,8 +201,7 @@ class Variable:
     A .shared variable has one instance in every CTA, as in PTX; `cta` restricts it to that one CTA.
     `alias_of` makes it another virtual address of that variable, accessed through `proxy`.
     `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
-    `tensormap`: a tensor map (128 bytes, one element) of that variable, seen as a tensor of `shape` (empty: one row of
-    all elements) that is copied in boxes of `box` (empty: all of it); both count elements, innermost dimension first.
+    `maps`: each element (128 bytes) is a tensor map that starts so.
     """
 
     name: str
@@ -169,9 +215,7 @@ class Variable:
     align: int | None = None
     array: bool = False
     mbarrier: int | None = None
-    tensormap: str | None = None
-    box: tuple[int, ...] = ()
-    shape: tuple[int, ...] = ()
+    maps: tuple[TensorView, ...] = ()
     span: Span = _span()
 
 

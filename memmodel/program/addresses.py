@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memmodel.errors import InputError, TooLarge
-from memmodel.litmus.syntax import LitmusTest, LocValue, Variable, root_of
+from memmodel.litmus.syntax import LitmusTest, LocValue, TensorView, Variable, root_of
 from memmodel.memory.bytes import COLUMN_BYTES, BadAddress, BadFootprint, CtaId, Extent, Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES, TensorMap
 from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Space, Window
@@ -53,7 +53,7 @@ def element_bytes(variable: Variable) -> int:
     """Bytes of a declared element; a column of tensor memory counts as four."""
     if variable.space is Space.TENSOR:
         return COLUMN_BYTES
-    if variable.tensormap is not None:
+    if variable.maps:
         return TENSORMAP_BYTES
     return (variable.type.width // 8 if variable.type else DEFAULT_BYTES) or 1
 
@@ -228,23 +228,20 @@ class AddressSpace:
     def initial(self, instance: Instance, first: int, size: int) -> int:
         """The initial value of some bytes of an instance, little-endian."""
         variable = self._variables[instance.name]
-        if variable.tensormap is not None:
-            whole, start = self._map(variable), 0
-        else:
-            unit = instance.unit
-            begin, end = first // unit, (first + size - 1) // unit + 1
-            mask = (1 << unit * 8) - 1
-            whole, start = 0, begin * unit
-            for index, value in enumerate(variable.init[begin:end]):
-                whole |= (value & mask) << index * unit * 8
-        return whole >> (first - start) * 8 & (1 << size * 8) - 1
+        unit = instance.unit
+        begin, end = first // unit, (first + size - 1) // unit + 1
+        mask = (1 << unit * 8) - 1
+        values = [self._map(view) for view in variable.maps[begin:end]] or variable.init[begin:end]
+        whole = 0
+        for index, value in enumerate(values):
+            whole |= (value & mask) << index * unit * 8
+        return whole >> (first - begin * unit) * 8 & (1 << size * 8) - 1
 
-    def _map(self, variable: Variable) -> int:
+    def _map(self, view: TensorView) -> int:
         """The number that stands for a declared tensor map."""
-        assert variable.tensormap is not None
-        data = self._variables[variable.tensormap]
-        sizes = variable.shape or (data.length,)
-        return TensorMap.dense(self._bases[data.name, None], element_bytes(data), sizes, variable.box or sizes).pack()
+        data = self._variables[view.data]
+        sizes = view.shape or (data.length,)
+        return TensorMap.dense(self._bases[data.name, None], element_bytes(data), sizes, view.box or sizes).pack()
 
     def term(self, term: LocValue) -> tuple[Extent, DataType]:
         """The element that a condition names, and the type with which it is read.
@@ -267,7 +264,7 @@ class AddressSpace:
 
 def element_type(variable: Variable) -> DataType:
     """The type with which a condition reads an element."""
-    if variable.tensormap is not None:
+    if variable.maps:
         return DataType("b", TENSORMAP_BYTES * 8)
     if variable.space is Space.TENSOR:
         return variable.type or DataType("b", COLUMN_BYTES * 8)

@@ -12,7 +12,7 @@ from enum import Enum
 
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.program.expressions import Expr
-from memmodel.program.regions import Elements, Object, Region, TensorMapAt
+from memmodel.program.regions import Chunk, Elements, Object, Region, TensorMapAt
 from memmodel.ptx import DataType
 
 
@@ -62,20 +62,28 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read the scalars of a region, each into its register (None: dropped) as a value of `type` (None: as declared)."""
+    """Read a region; each register (None: dropped) receives a value of `type` (None: as declared).
+
+    `at`: the byte of the data at which each value begins; None: they lie one after the other, a scalar each.
+    """
 
     registers: tuple[str | None, ...]
-    region: Elements | TensorMapAt
+    region: Elements | Chunk | TensorMapAt
     label: Access
     type: DataType | None = None
+    at: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write the scalars of a region, if `when` is non-zero; `rmw`: one atomic operation with the read just before."""
+    """Write values to a region, one after the other, if `when` is non-zero.
+
+    Each fills a scalar, or, where the region names none, an equal part. `rmw`: one atomic operation with the read just
+    before.
+    """
 
     values: tuple[Expr, ...]
-    region: Elements | TensorMapAt
+    region: Elements | Chunk | TensorMapAt
     label: Access
     when: Expr | None = None
     rmw: bool = False

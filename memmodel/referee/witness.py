@@ -109,7 +109,7 @@ def _text(frame: FixedPart, event: ConcreteEvent, value: int | None) -> str:
         case Fault(reason):
             return f"{instruction.mnemonic}: {reason}"
         case Undefined(rule):
-            return f"undefined: {rule}"
+            return f"{instruction.mnemonic}: {rule}"
         case Access(side=side) if cell is not None and value is not None:
             words = [side.value if side is Side.READ else "W"]
             words += [part for part in instruction.parts if not _SILENT.fullmatch(part)]

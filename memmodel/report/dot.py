@@ -39,10 +39,15 @@ def dot(witness: Witness, edges: Sequence[Edge], po: Sequence[tuple[int, int]], 
 
 _LEVELS = (
     lambda event: ((event.place or Place()).gpu, f"GPU {(event.place or Place()).gpu}"),
+    lambda event: ((event.place or Place()).grid_id, _grid_title(event.place or Place())),
     lambda event: ((event.place or Place()).cluster_id, _cluster_title(event.place or Place())),
     lambda event: ((event.place or Place()).cta_id, f"CTA {(event.place or Place()).cta}"),
     lambda event: (event.thread, event.thread),
 )
+
+
+def _grid_title(place: Place) -> str:
+    return f"grid {place.grid}" if place.grid else ""
 
 
 def _cluster_title(place: Place) -> str:

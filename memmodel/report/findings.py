@@ -1,14 +1,13 @@
 """What the findings of an answer mean to a reader.
 
 In: Report, Finding. Out: lines. Settled here: the labels and values of a finding are those of its own execution, which
-is printed below it unless it is the execution that settles the question. Of a flag that several executions raise, one
-is printed.
+is printed next, unless it is the one that settles the question. Of the executions that raise a flag, one is printed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
@@ -25,43 +24,51 @@ MAX_LISTED = 8
 _PROXIES = {"ASY": "async", "TMP": "tensormap", "SUR": "surface", "TEX": "texture", "CON": "constant"}
 
 
+@dataclass(slots=True)
+class _Group:
+    """The findings of one execution. `printed`: it is shown to the reader, so that its labels mean something."""
+
+    witness: Witness
+    printed: bool
+    findings: list[Finding] = field(default_factory=list)
+
+
 def finding_lines(report: Report, style: Style) -> list[str]:
-    """Every finding; those of the execution that settles the question first, a hang before the rest."""
+    """Every finding, above the execution that has it; those of the execution that settles the question come last."""
     lines: list[str] = []
-    listed: Counter[str] = Counter()
-    for witness, found in _by_execution(report):
-        fresh = any(one.flag not in listed for one in found)
-        own = witness == report.execution
-        shown = own or fresh
-        count = len(lines)
-        for one in found:
-            listed[one.flag] += 1
-            if listed[one.flag] <= MAX_LISTED:
-                lines += _finding(report, one, style, labelled=shown)
-                lines += _about_flag(report, one.flag) if listed[one.flag] == 1 else ()
-        if fresh and not own and len(lines) > count:
-            lines.append(f"    an execution {'with it' if len(found) == 1 else 'with all of these'}:")
-            lines += [f"      {line}" for line in execution_lines(witness, style)]
-    for flag, number in listed.items():
+    known: set[str] = set()
+    for group in sorted(_groups(report), key=lambda group: group.witness == report.execution):
+        for one in group.findings:
+            lines += _finding(one, style, labelled=group.printed)
+            lines += _about_flag(report, one.flag) if one.flag not in known else ()
+            known.add(one.flag)
+        if group.printed and group.witness != report.execution:
+            lines.append(f"    an execution with {'it' if len(group.findings) == 1 else 'all of these'}:")
+            lines += [f"      {line}" for line in execution_lines(group.witness, style)]
+    for flag, number in Counter(one.flag for one in report.answer.findings).items():
         if number > MAX_LISTED:
             lines.append(f"  … and {number - MAX_LISTED} more: {style(word_of(flag), 'warning')}")
     return lines
 
 
-def _by_execution(report: Report) -> list[tuple[Witness, list[Finding]]]:
-    """The findings of each execution."""
-    groups: list[tuple[Witness, list[Finding]]] = []
-    order = sorted(report.answer.findings, key=lambda one: (one.witness != report.execution, one.flag != HANG))
-    for one in order:
-        group = next((members for witness, members in groups if witness == one.witness), None)
+def _groups(report: Report) -> list[_Group]:
+    """What is listed of each execution, a hang before the rest; the first execution of every flag is printed."""
+    listed: Counter[str] = Counter()
+    groups: list[_Group] = []
+    for one in sorted(report.answer.findings, key=lambda one: (one.witness != report.execution, one.flag != HANG)):
+        listed[one.flag] += 1
+        if listed[one.flag] > MAX_LISTED:
+            continue
+        group = next((group for group in groups if group.witness == one.witness), None)
         if group is None:
-            groups.append((one.witness, [one]))
-        else:
-            group.append(one)
+            group = _Group(one.witness, one.witness == report.execution)
+            groups.append(group)
+        group.printed |= listed[one.flag] == 1
+        group.findings.append(one)
     return groups
 
 
-def _finding(report: Report, finding: Finding, style: Style, *, labelled: bool) -> list[str]:
+def _finding(finding: Finding, style: Style, *, labelled: bool) -> list[str]:
     word = style(word_of(finding.flag), "warning")
     if finding.flag == HANG:
         return [f"  {word}: {sentence}" for sentence in finding.witness.waits]

@@ -7,7 +7,7 @@ In: Witness and the edges to draw. Out: `Layout`, in pixels. Settled here: which
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memmodel.answer import ShownEvent, Witness
@@ -208,12 +208,13 @@ def _threads(witness: Witness) -> list[str]:
             place.setdefault(event.thread, event.place or Place())
     first: dict[Hashable, int] = {}
     for index, where in enumerate(place.values()):
-        for key in (("gpu", where.gpu), ("cluster", where.cluster_id), ("cta", where.cta_id)):
+        for key in (("gpu", where.gpu), ("grid", where.grid_id), ("cluster", where.cluster_id), ("cta", where.cta_id)):
             first.setdefault(key, index)
     return sorted(
         place,
         key=lambda name: (
             first["gpu", place[name].gpu],
+            first["grid", place[name].grid_id],
             first["cluster", place[name].cluster_id],
             first["cta", place[name].cta_id],
         ),
@@ -222,11 +223,13 @@ def _threads(witness: Witness) -> list[str]:
 
 def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
     """Runs of columns that share a GPU, cluster or CTA: depth, first and last column, title."""
-    levels = [([(p.gpu,) for p in places], [f"GPU {p.gpu}" for p in places])]
+    levels: list[tuple[Sequence[Hashable], list[str]]] = [([p.gpu for p in places], [f"GPU {p.gpu}" for p in places])]
+    if any(p.grid for p in places):
+        levels.append(([p.grid_id for p in places], [f"grid {p.grid}" for p in places]))
     if any(p.cluster is not None for p in places):
         titles = ["" if p.cluster is None else f"cluster {p.cluster}" for p in places]
-        levels.append(([p.cluster_id for p in places], titles))  # type: ignore[misc]
-    levels.append(([p.cta_id for p in places], [f"CTA {p.cta}" for p in places]))  # type: ignore[misc]
+        levels.append(([p.cluster_id for p in places], titles))
+    levels.append(([p.cta_id for p in places], [f"CTA {p.cta}" for p in places]))
     groups = []
     for depth, (keys, titles) in enumerate(levels):
         start = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import Finding, Outcomes, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind
+from memmodel.ptx import Place
 from memmodel.report.findings import why_unordered
 from memmodel.source import Span
 
@@ -96,13 +97,17 @@ def event(shown: ShownEvent) -> Record:
     return {
         "label": shown.label,
         "thread": shown.thread,
-        "place": {"gpu": place.gpu, "cluster": place.cluster, "cta": place.cta} if place else None,
+        "place": _place(place) if place else None,
         "text": shown.text,
         "tags": sorted(shown.tags),
         "location": shown.location,
         "value": shown.value,
         "line": shown.span.line if shown.span else None,
     }
+
+
+def _place(place: Place) -> Record:
+    return {"gpu": place.gpu, "grid": place.grid, "cluster": place.cluster, "cta": place.cta}
 
 
 def states(found: Outcomes) -> Record:

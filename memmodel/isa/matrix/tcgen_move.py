@@ -1,8 +1,8 @@
 """Rows of the table: tcgen05.cp, shift, ld and st, which move data in, within and out of tensor memory.
 
 In: a Call. Out: one instruction; for ld the registers receive what its parts read. Settled here: how many registers a
-shape has, one column of tensor memory for each. shift moves the column after its address to its address: rows, like
-columns, are counted by the address here.
+shape has, and how many columns of tensor memory it touches for each ("Data Movement Shape"). shift moves the column
+after its address to its address: rows, like columns, are counted by the address here.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ from memmodel.isa.tensor_memory import (
     tracked,
 )
 from memmodel.litmus.syntax import Group, Imm, Operand, Reg
-from memmodel.program.expressions import Apply, Get
+from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
 from memmodel.program.regions import Accumulator, Columns
-from memmodel.ptx import Proxy
+from memmodel.ptx import DataType, Proxy
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """32-bit registers of one repetition of a shape."""
 
 MAX_REGISTERS = 128
+_SPLIT = "16x32bx2"
+_SUFFIX = ("", ".high", ".2", ".3")
+"""What the temporaries for the columns of one register are called."""
+
+U16 = DataType("b", 16)
 
 
 def copy(call: Call) -> tuple[Op, ...]:
@@ -66,31 +71,91 @@ def shift(call: Call) -> tuple[Op, ...]:
 
 
 def load(call: Call) -> tuple[Op, ...]:
-    """tcgen05.ld: a read for each register."""
+    """tcgen05.ld: a read of every column; each register receives the first of its columns, or two packed into one."""
     targets = _registers(call, call.operands[0])
-    _check_split(call, 2)
-    region = Columns(tensor(call, call.operands[1]), len(targets))
+    address = tensor(call, call.operands[1])
+    split = _split(call, 2, "r, [taddr]")
     names = [call.destination(target, sink=True) for target in targets]
-    temporaries = tuple(None if name is None else f"$r{k}" for k, name in enumerate(names))
-    read = AsyncRead(label(call, Side.READ, Family.TCGEN_LD), region, temporaries, tracks=frozenset({Track.TCGEN_LD}))
-    assigns = [
-        Assign(name, Apply("cvt", (Get(f"$r{k}"),), call.type)) for k, name in enumerate(names) if name is not None
+    assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
+    return (_read(call, address, split, [name is not None for name in names]), *assigns)
+
+
+def load_and_reduce(call: Call) -> tuple[Op, ...]:
+    """tcgen05.ld.red: as tcgen05.ld, and the least or greatest of what was read."""
+    if call.word("num") == "x1":
+        call.refuse(f"{call.head} reads two registers at least", "num", "write .x2")
+    targets = _registers(call, call.operands[0])
+    address = tensor(call, call.operands[2])
+    split = _split(call, 3, "r, redval, [taddr]")
+    reduced = call.register(call.operands[1])
+    result = _in_register(call, 0)
+    for k in range(1, len(targets)):
+        result = Apply(call.word("op") or "", (result, _in_register(call, k)), call.type)
+    names = [call.destination(target, sink=True) for target in targets]
+    assigns = [Assign(name, _in_register(call, k)) for k, name in enumerate(names) if name is not None]
+    return (_read(call, address, split, [True] * len(targets)), *assigns, Assign(reduced, result))
+
+
+def _read(call: Call, address: Expr, split: int | None, wanted: list[bool]) -> IssueAsync:
+    """The reads of a load: of all columns, those that some register shows into temporaries."""
+    width, shown = _columns(call), 2 if call.word("pack::16b") else 1
+    temporaries = [
+        f"$r{k}{_SUFFIX[column]}" if here and column < shown else None
+        for k, here in enumerate(wanted)
+        for column in range(width)
     ]
-    return (IssueAsync(issue(call, Family.TCGEN_LD), (read,)), *assigns)
+    made = label(call, Side.READ, Family.TCGEN_LD)
+    tracks = frozenset({Track.TCGEN_LD})
+    parts = [AsyncRead(made, Columns(address, len(temporaries)), tuple(temporaries), tracks=tracks)]
+    if split is not None:  # the other 16 lanes
+        second = Columns(shifted(address, split), len(temporaries))
+        parts.append(AsyncRead(made, second, (None,) * len(temporaries), tracks=tracks))
+    return IssueAsync(issue(call, Family.TCGEN_LD), tuple(parts))
+
+
+def _in_register(call: Call, number: int) -> Expr:
+    """What a load puts into its register of that number."""
+    first = Get(f"$r{number}")
+    if not call.word("pack::16b"):
+        return Apply("cvt", (first,), call.type)
+    low, high = (Apply("cvt", (Get(f"$r{number}{half}"),), U16) for half in _SUFFIX[:2])
+    return Apply("or", (low, Apply("shl", (high, Const(16)), call.type)), call.type)
 
 
 def store(call: Call) -> tuple[Op, ...]:
-    """tcgen05.st: a write for each register."""
-    split = call.word("shape") == "16x32bx2"
-    if len(call.operands) != 2 + split:
-        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if split else ''}, r")
+    """tcgen05.st: a write of every column; a register goes to all its columns, or half of it to every second one."""
+    is_split = call.word("shape") == _SPLIT
+    if len(call.operands) != 2 + is_split:
+        call.fail(f"this {call.head} takes [taddr]{', immHalfSplitoff' if is_split else ''}, r")
     sources = _registers(call, call.operands[-1])
-    if split and not isinstance(call.operands[1], Imm):
-        call.fail("immHalfSplitoff is a number", call.operands[1])
-    region = Columns(tensor(call, call.operands[0]), len(sources))
-    values = tuple(call.reduced(call.value(source)) for source in sources)
-    write = AsyncWrite(label(call, Side.WRITE, Family.TCGEN_ST), region, values, tracks=frozenset({Track.TCGEN_ST}))
-    return (IssueAsync(issue(call, Family.TCGEN_ST), (write,)),)
+    address, width = tensor(call, call.operands[0]), _columns(call)
+    values = tuple(value for source in sources for value in _of_register(call, source, width))
+    made = label(call, Side.WRITE, Family.TCGEN_ST)
+    bases = [address]
+    if is_split:
+        bases.append(shifted(address, _offset(call, call.operands[1])))
+    parts = tuple(
+        AsyncWrite(made, Columns(base, len(values)), values, tracks=frozenset({Track.TCGEN_ST})) for base in bases
+    )
+    return (IssueAsync(issue(call, Family.TCGEN_ST), parts),)
+
+
+def _of_register(call: Call, source: Operand, width: int) -> list[Expr]:
+    """What a register gives to its columns."""
+    value = call.reduced(call.value(source))
+    if not call.word("unpack::16b"):
+        return [value] * width
+    halves: list[Expr] = [
+        Apply("cvt", (value,), U16),
+        Apply("cvt", (Apply("shr", (value, Const(16)), call.type),), U16),
+    ]
+    return halves * (width // 2)
+
+
+def _columns(call: Call) -> int:
+    """Columns of each register: 64 bits of a lane are two, and 16-bit elements have a column each."""
+    width = 2 if (call.word("shape") or "").startswith(("16x64b", "16x128b", "16x256b")) else 1
+    return 2 * width if call.word("pack::16b") or call.word("unpack::16b") else width
 
 
 def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
@@ -108,16 +173,25 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     return operand.items
 
 
-def _check_split(call: Call, position: int) -> None:
-    split = call.word("shape") == "16x32bx2"
-    if (len(call.operands) > position) is not split:
-        call.fail(f"this {call.head} takes r, [taddr]{', immHalfSplitoff' if split else ''}")
-    if split and not isinstance(call.operands[position], Imm):
-        call.fail("immHalfSplitoff is a number", call.operands[position])
+def _split(call: Call, position: int, operands: str) -> int | None:
+    """How far behind the first half the second is, which .16x32bx2 has."""
+    is_split = call.word("shape") == _SPLIT
+    if (len(call.operands) > position) is not is_split:
+        call.fail(f"this {call.head} takes {operands}{', immHalfSplitoff' if is_split else ''}")
+    return _offset(call, call.operands[position]) if is_split else None
+
+
+def _offset(call: Call, operand: Operand) -> int:
+    if not isinstance(operand, Imm):
+        call.fail("immHalfSplitoff is a number", operand)
+    return operand.value
 
 
 _SHAPE = Slot("shape", tuple(REGISTERS), "shape", Need.ALWAYS)
 _NUMBER = Slot("num", tuple(f"x{1 << k}" for k in range(8)), "number of repetitions", Need.ALWAYS)
+_NO_FLOATS = {
+    word: ("floating-point reductions are not modelled", "write .u32 or .s32") for word in ("f32", "abs", "NaN")
+}
 _CP_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
 _TWO, _FOUR = ("warpx2::02_13", "warpx2::01_23"), ("warpx4",)
 
@@ -195,18 +269,36 @@ ROWS = (
         (*ALIGNED, _SHAPE, _NUMBER, flag("pack::16b"), type_slot(("b32",))),
         ("r", "[taddr]", "immHalfSplitoff?"),
         load,
-        "an issue; outside of program order a read of tensor memory for each register",
+        "an issue; outside of program order a read of each column that the shape has: one for each register, two with "
+        ".16x64b, .16x128b and .16x256b, twice as many with .pack::16b; .16x32bx2 reads them at both addresses",
         PAGE + "tcgen05.ld",
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
     ),
     Row(
+        ("tcgen05.ld.red",),
+        (
+            *ALIGNED,
+            Slot("shape", ("32x32b", _SPLIT), "shape", Need.ALWAYS),
+            _NUMBER,
+            Slot("op", ("min", "max"), "operation", Need.ALWAYS),
+            Slot("type", ("u32", "s32"), "type", Need.ALWAYS, _NO_FLOATS),
+        ),
+        ("r", "redval", "[taddr]", "immHalfSplitoff?"),
+        load_and_reduce,
+        "as tcgen05.ld; redval is the least or greatest of what the registers of the first half receive",
+        PAGE + "tcgen05.ld",
+        rules=BOTH_ALIGNED,
+        since=100,
+        families=frozenset({103, 110}),
+    ),
+    Row(
         ("tcgen05.st",),
         (*ALIGNED, _SHAPE, _NUMBER, flag("unpack::16b"), type_slot(("b32",))),
         ("[taddr]", "r", "r?"),
         store,
-        "an issue; outside of program order a write of tensor memory for each register",
+        "an issue; outside of program order a write of each column that the shape has, as tcgen05.ld",
         PAGE + "tcgen05.st",
         rules=BOTH_ALIGNED,
         since=100,

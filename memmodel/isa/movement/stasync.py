@@ -8,29 +8,30 @@ qualifiers and types.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Issue, Side
-from memmodel.isa.call import Call
+from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal
-from memmodel.isa.place import mbarrier, memory_base
+from memmodel.isa.place import mbarrier, memory_base, rank_of
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.litmus.syntax import Mem, Operand, Sym
-from memmodel.program.expressions import Apply, Const, Get
-from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf
 from memmodel.program.regions import Elements
 from memmodel.ptx import Scope, Sem, Space, Window
 
 REDUCTIONS = ("inc", "dec", "min", "max", "and", "or", "xor", "add")
 
-_COMPLETE = "mbarrier::complete_tx::bytes"
+COMPLETION = "mbarrier::complete_tx::bytes"
 
 
 def store(call: Call) -> tuple[Op, ...]:
     """st.async: .weak with an mbarrier, or .release to global memory."""
     values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
-    return (_issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values)),)
+    return _issue(call, [AsyncWrite(_label(call, Side.WRITE), _region(call, len(values)), values)], len(values))
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
@@ -39,11 +40,13 @@ def reduce(call: Call) -> tuple[Op, ...]:
     value = Apply(call.word("op") or "", (Get("$0"), call.reduced(call.value(call.operands[1]))), call.type)
     read = AsyncRead(_label(call, Side.READ, rmw=True), region, ("$0",))
     write = AsyncWrite(_label(call, Side.WRITE, rmw=True), region, (value,), rmw=True)
-    return (_issue(call, [read, write], 1),)
+    return _issue(call, [read, write], 1)
 
 
 def _region(call: Call, count: int) -> Elements:
-    window = Window.GLOBAL if call.word("sem") == "release" else Window.SHARED_CLUSTER
+    """The bytes written. A reduction goes to another CTA than its own, a store to any of the cluster."""
+    window = Window.SHARED_OTHER if call.head == "red.async" else Window.SHARED_CLUSTER
+    window = Window.GLOBAL if call.word("sem") == "release" else window
     return Elements(call.location(call.operands[0]), window, (call.width or 64) // 8, count)
 
 
@@ -58,7 +61,7 @@ def _label(call: Call, side: Side, *, rmw: bool = False) -> Access:
     return replace(call.access(side, sem, scope, family=Family.ST_ASYNC, rmw=rmw), asynchronous=True)
 
 
-def _issue(call: Call, parts: list[Part], count: int) -> IssueAsync:
+def _issue(call: Call, parts: list[Part], count: int) -> tuple[Op, ...]:
     released = call.word("sem") == "release"
     if len(call.operands) != (2 if released else 3):
         call.fail(
@@ -66,16 +69,30 @@ def _issue(call: Call, parts: list[Part], count: int) -> IssueAsync:
         )
     if released:
         memory_base(call, call.operands[0], Space.GLOBAL)
-        return IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts))
+        return (IssueAsync(Issue(Family.ST_ASYNC, Sem.RELEASE, call.scope), tuple(parts)),)
     target, bar = call.operands[0], call.operands[2]
     memory_base(call, target, Space.SHARED)
     there = _cta(call, target), _cta(call, bar)
     if None not in there and there[0] != there[1]:
         call.fail("the mbarrier object is not in the CTA that is written to", bar, f"write it with @cta{there[0]}")
+    if call.head == "red.async" and there[0] == call.place.cta:
+        hint = "name the instance of another CTA, as in [x@cta1]"
+        call.fail("red.async goes to the shared memory of another CTA", target, hint)
     size = Const(count * (call.width or 64) // 8)
     barrier = mbarrier(call, bar, Window.SHARED_CLUSTER)
     made = SignalPart(signal(Family.ST_ASYNC), barrier, size, of=tuple(range(len(parts))))
-    return IssueAsync(Issue(Family.ST_ASYNC), (*parts, made))
+    return (*_conditions(call, barrier.address), IssueAsync(Issue(Family.ST_ASYNC), (*parts, made)))
+
+
+def _conditions(call: Call, barrier: Expr) -> Iterator[UndefinedIf]:
+    """What the pages ask of the CTAs, as far as it depends on the execution or the placement."""
+    if call.head == "st.async" and call.context.space.cluster_size(call.place) == 1:
+        yield UndefinedIf("st.async in a cluster of one CTA", Const(1))
+    target = call.location(call.operands[0])
+    if isinstance(target, AddressOf) and isinstance(barrier, AddressOf):
+        return
+    apart = Apply("ne", (rank_of(call, target), rank_of(call, barrier)), ADDRESS)
+    yield UndefinedIf(f"{call.head} to one CTA, and its mbarrier object in another", apart)
 
 
 def _cta(call: Call, operand: Operand) -> int | None:
@@ -87,7 +104,7 @@ def _cta(call: Call, operand: Operand) -> int | None:
     return base.cta if base.cta is not None else own if own is not None else call.place.cta
 
 
-_COMPLETION = Slot("completion", (_COMPLETE,), "completion mechanism")
+_COMPLETION = Slot("completion", (COMPLETION,), "completion mechanism")
 _SPACE = Slot(
     "space",
     ("shared::cluster", "global"),
@@ -118,7 +135,7 @@ def _families(weak: str) -> tuple[Rule, ...]:
         ),
         Rule(
             "{head}.release has no completion mechanism",
-            "drop ." + _COMPLETE,
+            "drop ." + COMPLETION,
             {"sem": ("release",), "completion": ()},
             at="completion",
         ),
@@ -177,8 +194,8 @@ ROWS = (
                 {"sem": ("release",), "type": ("b128",)},
                 at="type",
             ),
-            Rule("{head} needs ." + _COMPLETE, "add it behind the state space", lacks=("completion", "sem")),
-            Rule("{head} needs ." + _COMPLETE, "add it behind the state space", {"sem": ("weak",)}, ("completion",)),
+            Rule("{head} needs ." + COMPLETION, "add it behind the state space", lacks=("completion", "sem")),
+            Rule("{head} needs ." + COMPLETION, "add it behind the state space", {"sem": ("weak",)}, ("completion",)),
             Rule(
                 "{head}.release has no .{vec}", "store element by element", {"sem": ("release",), "vec": ()}, at="vec"
             ),
@@ -213,17 +230,12 @@ ROWS = (
         ("[a]", "b", "[mbar]?"),
         reduce,
         "an issue; outside of program order an atomic read and write of shared memory, relaxed at .cluster scope "
-        "(generic proxy), and a complete-tx as st.async. With .release as st.async.release",
+        "(generic proxy), and a complete-tx as st.async, which is the default completion. With .release as "
+        "st.async.release",
         "Parallel Synchronization and Communication Instructions: red.async",
         rules=(
             *_families("relaxed"),
             Rule("{head}.relaxed needs .cluster scope", "write .relaxed.cluster", {"sem": ("relaxed",)}, ("scope",)),
-            Rule(
-                "{head}.relaxed needs ." + _COMPLETE,
-                "add it behind .shared::cluster",
-                {"sem": ("relaxed",)},
-                ("completion",),
-            ),
             Rule(
                 "{head}.relaxed has .cluster scope",
                 "write .relaxed.cluster",

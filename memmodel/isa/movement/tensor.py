@@ -40,11 +40,14 @@ def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[E
         call.fail(f"a tensor map is a name or a register that holds its address, and this is {describe(base)}", base)
     address, descriptor, _, _ = memory_base(call, Mem(base, 0, base.span))
     _check_dimensions(call, operand, descriptor, len(coordinates))
-    if descriptor is not None and call.root(descriptor).tensormap is None and descriptor.space.value not in _MADE:
+    if descriptor is not None and not call.root(descriptor).maps and descriptor.space.value not in _MADE:
         hint = f"declare it `.const {descriptor.name} = tensormap(x);`"
         call.fail(f"'{descriptor.name}' is no tensor map", base, hint)
     return address, descriptor, tuple(call.integer(coordinate) for coordinate in coordinates)
 
+
+_UNTYPED = DataType("u", 64)
+"""An element of data that is declared without a type."""
 
 _MADE = ("global", "generic")
 """State spaces in which a kernel may make a tensor map of its own."""
@@ -57,11 +60,12 @@ def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None,
         call.refuse(f".{mode} is not modelled", "mode", "write .tile, and a copy for each row or window")
     if given != wanted:
         call.fail(f"{call.head}.{wanted}d takes {wanted} coordinate(s), and {given} are given", operand)
-    if descriptor is None or descriptor.tensormap is None:
+    if descriptor is None or not descriptor.maps:
         return
-    has = len(descriptor.shape or (1,))
+    view = descriptor.maps[0]
+    has = len(view.shape or (1,))
     if has != wanted:
-        hint = f"declare it with {wanted} sizes: tensormap({descriptor.tensormap}, {{8, 2}}, {{16, 4}}) has two"
+        hint = f"declare it with {wanted} sizes: tensormap({view.data}, {{8, 2}}, {{16, 4}}) has two"
         call.fail(f"'{descriptor.name}' describes a tensor of {has} dimension(s)", operand, hint)
 
 
@@ -107,13 +111,23 @@ def reduce(call: Call) -> tuple[Op, ...]:
     given = take(call, ["[tensorMap, tensorCoords]", "[srcMem]", *_policy(call)])
     address, descriptor, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
     tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
-    data = call.context.variables.get((descriptor.tensormap or "") if descriptor else "")
-    type = (data.type if data else None) or DataType("u", 32)
+    type = _element_type(call, descriptor)
     weak = replace(_weak(call, Side.READ), family=Family.BULK_REDUCTION, role=Role.SOURCE)
     read = replace(gather(call, BoxTile(tile, window, Get("$map")), in_group=True), label=weak)
     box = Box(Get("$map"), coordinates, reads=False, scalars=True)
     made = update(call, box, 1, Scope.GPU, type, in_group=True)
     return (issue(Family.BULK_REDUCTION, descriptor_read(call, address, in_group=True), read, made),)
+
+
+def _element_type(call: Call, descriptor: Variable | None) -> DataType:
+    """The type in which a reduction works: that of the data behind its map, or behind all maps of the test."""
+    variables = call.context.variables
+    views = (view for one in ([call.root(descriptor)] if descriptor else variables.values()) for view in one.maps)
+    found = {variables[view.data].type or _UNTYPED for view in views} or {_UNTYPED}
+    if len(found) > 1:
+        hint = "name the map, or let all maps of the test describe data of one type"
+        call.fail(f"the maps that {call.head} may mean have elements of different types", call.operands[0], hint)
+    return found.pop()
 
 
 def prefetch(call: Call) -> tuple[Op, ...]:

@@ -104,7 +104,7 @@ def _map(call: Call, operand: Operand, space: Space | None) -> Expr:
     address, variable, _, _ = memory_base(call, operand, space)
     if variable is not None:
         root = call.root(variable)
-        if root.tensormap is None and (root.mbarrier is not None or root.length * _unit(root) < TENSORMAP_BYTES):
+        if not root.maps and (root.mbarrier is not None or root.length * _unit(root) < TENSORMAP_BYTES):
             call.fail(f"'{variable.name}' is no tensor map", operand, "declare it `.b8 map[128] = tensormap(x);`")
     return address
 

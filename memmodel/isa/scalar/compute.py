@@ -178,7 +178,7 @@ ROWS = (
     _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
     Row(
         ("mov",),
-        (Slot("type", (*LOGICAL, "b128", *INTEGERS), "type", Need.BLOCKS, refused=_NO_FLOATS),),
+        (type_slot((*LOGICAL, "b128", *INTEGERS, *FLOATS)),),
         ("d", "a"),
         move,
         "none",

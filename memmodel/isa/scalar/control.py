@@ -6,8 +6,11 @@ In: a Call. Out: one Jump, or nothing. A guard on a branch guards its Jump like 
 from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.isa.call import Call
-from memmodel.isa.row import Row, flag, type_slot
+from memmodel.isa.call import Call, describe
+from memmodel.isa.row import Need, Row, Slot, flag, type_slot
+from memmodel.isa.synchronization.grids import at_end
+from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
+from memmodel.litmus.syntax import Imm
 from memmodel.program.expressions import Apply
 from memmodel.program.ops import Emit, Jump, Op
 from memmodel.ptx import UNTYPED
@@ -22,7 +25,7 @@ def jump(call: Call) -> tuple[Op, ...]:
 
 def end(call: Call) -> tuple[Op, ...]:
     """ret and exit: the thread is done, and says so by an event."""
-    return (Emit(Mark(Marker.EXIT)), Jump(None))
+    return (Emit(Mark(Marker.EXIT)), *at_end(call.context.test, call.context.thread), Jump(None))
 
 
 def branch(call: Call) -> tuple[Op, ...]:
@@ -35,6 +38,14 @@ def branch(call: Call) -> tuple[Op, ...]:
 def nothing(call: Call) -> tuple[Op, ...]:
     """Time passes; no event."""
     call.integer(call.operands[0])
+    return ()
+
+
+def set_registers(call: Call) -> tuple[Op, ...]:
+    """setmaxnreg: registers of a warp change hands; no event."""
+    count = call.operands[0]
+    if not isinstance(count, Imm) or count.value % 8 or not 24 <= count.value <= 256:
+        call.fail(f"a register count is a multiple of 8 from 24 to 256, and this is {describe(count)}", count)
     return ()
 
 
@@ -60,5 +71,21 @@ ROWS = (
         "none",
         "Miscellaneous Instructions: nanosleep",
         since=70,
+    ),
+    Row(
+        ("setmaxnreg",),
+        (
+            Slot("action", ("inc", "dec"), "action", Need.ALWAYS),
+            SYNC,
+            flag("aligned"),
+            Slot("type", ("u32",), "type", Need.ALWAYS),
+        ),
+        ("imm-reg-count",),
+        set_registers,
+        "none; the pool of registers always has enough for .inc",
+        "Miscellaneous Instructions: setmaxnreg",
+        rules=BOTH_ALIGNED,
+        since=90,
+        families=frozenset({90, 100, 103, 110, 120}),
     ),
 )

@@ -33,10 +33,10 @@ TYPES = {
     "and": ("b32", "b64"),
     "or": ("b32", "b64"),
     "xor": ("b32", "b64"),
-    "exch": ("b32", "b64"),
-    "cas": ("b16", "b32", "b64"),
+    "exch": ("b32", "b64", "b128"),
+    "cas": ("b16", "b32", "b64", "b128"),
 }
-ALL_TYPES = ("b16", "b32", "b64", "u32", "u64", "s32", "s64")
+ALL_TYPES = ("b16", "b32", "b64", "b128", "u32", "u64", "s32", "s64")
 NO_FLOATS = {
     word: ("floating-point atomics are not modelled", "use an integer type: the order of accesses is the same")
     for word in ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "noftz")
@@ -122,7 +122,7 @@ def _row(
         events=events,
         source=f"Parallel Synchronization and Communication Instructions: {head}",
         rules=_type_rules(ops),
-        needs={**_NEEDS, **({"b16": 70} if head == "atom" else {})},
+        needs={**_NEEDS, **({"b16": 70, "b128": 90} if head == "atom" else {})},
     )
 
 

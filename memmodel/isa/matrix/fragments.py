@@ -1,0 +1,134 @@
+"""Rows of the table: ldmatrix and stmatrix, which move 8x8 matrices of 16-bit elements to and from shared memory.
+
+In: a Call. Out: one Read or Write of all rows, weak, in pieces of no particular size. Settled here: which bytes belong
+to which lane. A litmus thread stands for its warp and has one address: that of the first row. The other rows follow, 16
+bytes each, matrix by matrix. A register is that of lane 0; those of the other lanes are kept beside it, in notes, where
+an stmatrix needs them. All lanes hold the same number in a register that no ldmatrix assigns.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Side
+from memmodel.isa.call import Call, describe
+from memmodel.isa.place import memory_base
+from memmodel.isa.row import Need, Row, Slot, flag
+from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
+from memmodel.litmus.syntax import Group, Operand, Reg
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.ops import Assign, Op, Read, Write
+from memmodel.program.regions import Chunk
+from memmodel.ptx import DataType, Space, Window
+
+LANES = 32
+ROWS_OF_MATRIX, ROW_BYTES = 8, 16
+MATRIX_BYTES = ROWS_OF_MATRIX * ROW_BYTES
+B16, B32 = DataType("b", 16), DataType("b", 32)
+
+
+def load(call: Call) -> tuple[Op, ...]:
+    """ldmatrix: every lane receives two elements of each matrix."""
+    items = _registers(call, call.operands[0])
+    halves: list[str] = []
+    at: list[int] = []
+    assigns: list[Op] = []
+    for number, item in enumerate(items):
+        name = call.register(item)
+        for lane in range(LANES if name in call.context.fragments.stored else 1):
+            low, high = (f"${number}.{lane}.{half}" for half in ("low", "high"))
+            halves += [low, high]
+            at += [number * MATRIX_BYTES + first for first in _elements(lane, transposed=bool(call.word("trans")))]
+            joined = Apply("or", (Get(low), Apply("shl", (Get(high), Const(16)), B32)), B32)
+            assigns.append(Assign(_of_lane(name, lane), joined))
+    region = _region(call, call.operands[1], len(items))
+    return (Read(tuple(halves), region, call.access(Side.READ), B16, tuple(at)), *assigns)
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """stmatrix: every lane gives two elements of each matrix."""
+    values: list[Expr] = []
+    items = _registers(call, call.operands[1])
+    for item in items:
+        lanes = _lanes(call, item)
+        matrix: dict[int, Expr] = {}
+        for lane, value in enumerate(lanes):
+            low, high = _elements(lane, transposed=bool(call.word("trans")))
+            matrix[low] = Apply("cvt", (value,), B16)
+            matrix[high] = Apply("cvt", (Apply("shr", (value, Const(16)), B32),), B16)
+        values += [matrix[at] for at in sorted(matrix)]
+    return (Write(tuple(values), _region(call, call.operands[0], len(items)), call.access(Side.WRITE)),)
+
+
+def _elements(lane: int, *, transposed: bool) -> tuple[int, int]:
+    """Where in a matrix the two elements of a lane are: neighbours in a row, or, transposed, in a column."""
+    line, pair = divmod(lane, 4)
+    if transposed:
+        return 2 * pair * ROW_BYTES + 2 * line, (2 * pair + 1) * ROW_BYTES + 2 * line
+    return line * ROW_BYTES + 4 * pair, line * ROW_BYTES + 4 * pair + 2
+
+
+def _of_lane(register: str, lane: int) -> str:
+    return register if lane == 0 else f"{register}#lane{lane}"
+
+
+def _lanes(call: Call, item: Operand) -> list[Expr]:
+    """What the lanes of the warp have in a register."""
+    value = call.value(item, B32)
+    if not isinstance(item, Reg):
+        return [value] * LANES
+    fragments = call.context.fragments
+    if item.name in fragments.computed:
+        message = f"the lanes have different numbers in '%{item.name}', which comes from an ldmatrix"
+        call.fail(message, item, "store what ldmatrix loaded as it is, in registers of its own, or use ld and st")
+    if item.name not in fragments.loaded:
+        return [value] * LANES
+    return [Get(_of_lane(item.name, lane)) for lane in range(LANES)]
+
+
+def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
+    """A register for each matrix."""
+    wanted = int((call.word("num") or "x1")[1:])
+    if not isinstance(operand, Group) or operand.bracketed:
+        call.fail(f"{call.head} has its registers in braces, even one, and this is {describe(operand)}", operand)
+    if len(operand.items) != wanted:
+        call.fail(f".x{wanted} has {wanted} register(s), and {len(operand.items)} are given", operand)
+    return operand.items
+
+
+def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
+    own = (call.place.cta_id, call.place.warp)
+    lanes = [one for one in call.context.test.threads if (one.place.cta_id, one.place.warp) == own]
+    if call.place.warp is not None and len(lanes) > 1:
+        hint = "let one thread of the test stand for the warp"
+        call.fail(f"{call.head} is executed by a warp, and {call.context.thread.name} is a lane of one", hint=hint)
+    address, _, _, _ = memory_base(call, operand, Space.SHARED)
+    return Chunk(address, Window.SHARED_CTA, Const(matrices * MATRIX_BYTES), align=ROW_BYTES, multiple=ROW_BYTES)
+
+
+def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ...]) -> Row:
+    reads = head == "ldmatrix"
+    why = ("{head} is modelled for 8x8 matrices of 16-bit elements", "write .m8n8 and .b16")
+    return Row(
+        (head,),
+        (
+            SYNC,
+            flag("aligned"),
+            Slot("shape", ("m8n8",), "shape", Need.ALWAYS, dict.fromkeys(others, why)),
+            Slot("num", ("x1", "x2", "x4"), "number of matrices", Need.ALWAYS),
+            flag("trans"),
+            Slot("space", ("shared", "shared::cta"), "state space"),
+            Slot("type", ("b16",), "type", Need.ALWAYS),
+        ),
+        operands,
+        load if reads else store,
+        f"a weak {'read' if reads else 'write'} of 128 bytes for each matrix, from the address on: the address is that "
+        "of the first row, and the rows follow one another, 16 bytes each. A register is that of lane 0",
+        f"Warp Level Matrix Multiply-Accumulate Instructions: {head}",
+        rules=BOTH_ALIGNED,
+        since=since,
+    )
+
+
+ROWS = (
+    _row("ldmatrix", ("r", "[p]"), 75, ("m16n16", "m8n16", "b8", "b8x16", "b6x16_p32", "b4x16_p64")),
+    _row("stmatrix", ("[p]", "r"), 90, ("m16n8", "b8")),
+)

@@ -1,0 +1,58 @@
+"""Row of the table: st.bulk, which sets shared memory to zero.
+
+In: a Call. Out: one Write of zeros. Settled here: the size. The bytes are written in pieces of no particular size, as
+by a weak copy.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Side
+from memmodel.isa.call import Call, describe
+from memmodel.isa.place import memory_base
+from memmodel.isa.row import Row, Slot
+from memmodel.litmus.syntax import Imm
+from memmodel.program.expressions import Apply, Const
+from memmodel.program.ops import Op, Write
+from memmodel.program.regions import Chunk
+from memmodel.ptx import UNTYPED, Space, Window
+
+UNIT = 8
+MOST = 1 << 24
+
+
+def store(call: Call) -> tuple[Op, ...]:
+    """st.bulk: `size` bytes of zeros. No bytes, no write."""
+    target, amount, initial = call.operands
+    if isinstance(amount, Imm) and (amount.value % UNIT or not 0 <= amount.value <= MOST):
+        call.fail(f"st.bulk writes a multiple of {UNIT} bytes, 16 MB at most, not {amount.value}", amount)
+    if not isinstance(initial, Imm) or initial.value:
+        call.fail(f"st.bulk writes zeros, and this is {describe(initial)}", initial, "write 0")
+    address, _, _, _ = memory_base(call, target, Space.SHARED)
+    size = call.integer(amount)
+    region = Chunk(address, Window.SHARED_CTA, size, align=UNIT, multiple=UNIT)
+    some = Apply("ne", (size, Const(0)), UNTYPED)
+    return (Write((Const(0),), region, call.access(Side.WRITE), some),)
+
+
+ROWS = (
+    Row(
+        ("st.bulk",),
+        (
+            Slot("sem", ("weak",), "memory semantics"),
+            Slot(
+                "space",
+                ("shared::cta",),
+                "state space",
+                refused={
+                    word: ("{head} writes to shared memory of the own CTA", "write .shared::cta")
+                    for word in ("shared", "shared::cluster", "global")
+                },
+            ),
+        ),
+        ("[a]", "size", "initval"),
+        store,
+        "a weak write of zeros, in pieces of no particular size; the address is a multiple of 8",
+        "Data Movement and Conversion Instructions: st.bulk",
+        since=100,
+    ),
+)

@@ -1,0 +1,169 @@
+"""Rows of the table: hints to the caches, prefetch, applypriority and createpolicy. None makes an event.
+
+In: a Call. Out: nothing. Settled here: which spellings and operands are legal. No hint accesses the memory that its
+address names. The value of a cache policy is opaque: `Call` refuses to read it as a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.isa.call import SPACE_OF, Call, describe
+from memmodel.isa.place import memory_base
+from memmodel.isa.row import Need, Row, Rule, Slot
+from memmodel.litmus.syntax import Imm, Operand, Real
+from memmodel.program.ops import Op
+from memmodel.ptx import DataType, Space
+
+_PAGE = "Data Movement and Conversion Instructions: "
+_EVICT = tuple(f"L2::evict_{word}" for word in ("last", "normal", "first", "unchanged"))
+LINE = 128
+"""Bytes that applypriority is about."""
+
+F32 = DataType("f", 32)
+
+
+def prefetch(call: Call) -> tuple[Op, ...]:
+    """prefetch and prefetchu."""
+    memory_base(call, call.operands[0], SPACE_OF.get(call.word("space") or ""))
+    return ()
+
+
+def apply_priority(call: Call) -> tuple[Op, ...]:
+    """applypriority: of 128 bytes of global memory."""
+    address, size = call.operands
+    memory_base(call, address, Space.GLOBAL)
+    if not isinstance(size, Imm) or size.value != LINE:
+        call.fail(f"{call.head} is for {LINE} bytes, and this is {describe(size)}", size, f"write {LINE}")
+    return ()
+
+
+def range_policy(call: Call) -> tuple[Op, ...]:
+    """createpolicy.range: for an address range of global memory."""
+    target, address, primary, total = call.operands
+    call.destination(target)
+    memory_base(call, address, Space.GLOBAL)
+    for size in (primary, total):
+        call.integer(size)
+    if isinstance(primary, Imm) and isinstance(total, Imm) and not 0 <= primary.value <= total.value <= 1 << 32:
+        call.fail("primary-size is at most total-size, which is at most 4 GB", primary)
+    return ()
+
+
+def fraction_policy(call: Call) -> tuple[Op, ...]:
+    """createpolicy.fractional: for a fraction of the accesses, all if it is left out."""
+    call.destination(call.operands[0])
+    fraction = call.optional(1)
+    if isinstance(fraction, Imm) or (isinstance(fraction, Real) and not 0 < fraction.value <= 1):
+        _refuse_fraction(call, fraction)
+    if fraction is not None:
+        call.value(fraction, F32)
+    return ()
+
+
+def _refuse_fraction(call: Call, fraction: Operand) -> None:
+    message = f"a fraction is a floating-point number above 0.0 and at most 1.0, and this is {describe(fraction)}"
+    call.fail(message, fraction, "write 1.0, or leave it out")
+
+
+def converted_policy(call: Call) -> tuple[Op, ...]:
+    """createpolicy.cvt: from an access property of the CUDA API."""
+    call.destination(call.operands[0])
+    call.value(call.operands[1])
+    return ()
+
+
+def _policy(
+    head: str,
+    slots: tuple[Slot, ...],
+    operands: tuple[str, ...],
+    lower: Callable[[Call], tuple[Op, ...]],
+    what: str,
+) -> Row:
+    return Row(
+        (f"createpolicy.{head}",),
+        (*slots, Slot("type", ("b64",), "type", Need.ALWAYS)),
+        ("d", *operands),
+        lower,
+        f"none; d is a cache policy {what}: an opaque value, which only a cache_policy operand may read",
+        _PAGE + "createpolicy",
+        ordered=True,
+        since=80,
+    )
+
+
+_GLOBAL = Slot("space", ("global",), "state space")
+_PRIORITIES = (
+    Slot("primary", _EVICT, "primary priority", Need.ALWAYS),
+    Slot("secondary", ("L2::evict_first", "L2::evict_unchanged"), "secondary priority"),
+)
+_LEVELS = ("L1", "L2", "L2::evict_last", "L2::evict_normal")
+
+ROWS = (
+    Row(
+        ("prefetch",),
+        (
+            Slot(
+                "space",
+                ("global", "local", "const", "param"),
+                "state space",
+                refused={
+                    word: ("a prefetch of shared memory does nothing, and PTX has no {head}." + word, "drop it")
+                    for word in ("shared", "shared::cta", "shared::cluster")
+                },
+            ),
+            Slot("level", (*_LEVELS, "tensormap"), "level", Need.ALWAYS),
+        ),
+        ("[a]",),
+        prefetch,
+        "none; a hint, which accesses nothing",
+        _PAGE + "prefetch, prefetchu",
+        rules=(
+            Rule(
+                "{head}.tensormap is for .const and .param memory, or names no state space",
+                "drop .{space}",
+                {"level": ("tensormap",), "space": ("global", "local")},
+                at="space",
+            ),
+            Rule(
+                "{head}.{space} is for tensor maps",
+                "write {head}.{space}.tensormap",
+                {"level": _LEVELS, "space": ("const", "param")},
+                at="space",
+            ),
+            Rule(
+                ".{level} is for .global memory",
+                "write .L2",
+                {"level": _LEVELS[2:], "space": ("local",)},
+                at="level",
+            ),
+        ),
+        needs={"L2::evict_last": 80, "L2::evict_normal": 80, "tensormap": 90},
+    ),
+    Row(
+        ("prefetchu",),
+        (Slot("level", ("L1",), "level", Need.ALWAYS),),
+        ("[a]",),
+        prefetch,
+        "none; a hint, which accesses nothing",
+        _PAGE + "prefetch, prefetchu",
+    ),
+    Row(
+        ("applypriority",),
+        (_GLOBAL, Slot("level", ("L2::evict_normal",), "eviction priority", Need.ALWAYS)),
+        ("[a]", "size"),
+        apply_priority,
+        "none; a hint, which accesses nothing",
+        _PAGE + "applypriority",
+        since=80,
+    ),
+    _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),
+    _policy("fractional", _PRIORITIES, ("fraction?",), fraction_policy, "for a fraction of the accesses"),
+    _policy(
+        "cvt",
+        (Slot("level", ("L2",), "level", Need.ALWAYS),),
+        ("access-property",),
+        converted_policy,
+        "from an access property",
+    ),
+)

@@ -1,0 +1,96 @@
+"""Rows of the table: griddepcontrol, and what the beginning and the end of a thread mean for dependent grids.
+
+In: a Call, or a thread. Out: barrier halves. The grid n + 1 of a GPU depends on its grid n and was launched so that it
+may begin early. It begins when each CTA of grid n has issued launch_dependents or has ended. Settled here: which halves
+meet. The first launch_dependents of a CTA counts; the end of all its threads does if none is issued.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.isa.call import Call
+from memmodel.isa.row import Row
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import LitmusTest, Thread
+from memmodel.program.addresses import cta_places
+from memmodel.program.expressions import Const
+from memmodel.program.ops import AtBarrier, Op
+from memmodel.ptx import Place, Scope, Sem
+
+_PAGE = "Parallel Synchronization and Communication Instructions: griddepcontrol"
+
+
+def launch(call: Call) -> tuple[Op, ...]:
+    """griddepcontrol.launch_dependents: an arrival for the executing CTA."""
+    test, place = call.context.test, call.place
+    return (_launches(test, place, ends=False),) if _grid(test, place, 1) else ()
+
+
+def wait(call: Call) -> tuple[Op, ...]:
+    """griddepcontrol.wait: until the grid before has ended."""
+    place = call.place
+    if not _grid(call.context.test, place, -1):
+        return ()
+    return (AtBarrier(Barrier(Half.WAIT, Domain.GRID), (Const(place.grid - 1),), None),)
+
+
+def at_start(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
+    """What a thread waits for before its first instruction: each CTA of the grid before."""
+    place = thread.place
+    before = [one for one in cta_places(test) if one.grid_id == (place.gpu, place.grid - 1)]
+    label = Barrier(Half.WAIT, Domain.LAUNCH, Sem.ACQUIRE, Scope.SYS)
+    return tuple(AtBarrier(label, _key(test, one), None) for one in before)
+
+
+def at_end(test: LitmusTest, thread: Thread) -> tuple[Op, ...]:
+    """What the end of a thread is for the grid that depends on its own."""
+    place = thread.place
+    threads, after = _grid(test, place, 0), _grid(test, place, 1)
+    if not after:
+        return ()
+    waits = any(item.mnemonic == "griddepcontrol.wait" for one in after for item in instructions(one))
+    over = AtBarrier(Barrier(Half.ARRIVE, Domain.GRID, ends=True), (Const(place.grid),), Const(len(threads)))
+    return (_launches(test, place, ends=True), *((over,) if waits else ()))
+
+
+def _launches(test: LitmusTest, place: Place, *, ends: bool) -> AtBarrier:
+    """An arrival that lets the next grid begin, as far as this CTA is concerned; so do the ends of all its threads."""
+    members = sum(one.place.cta_id == place.cta_id for one in test.threads)
+    label = Barrier(Half.ARRIVE, Domain.LAUNCH, Sem.RELAXED, ends=ends)
+    return AtBarrier(label, _key(test, place), Const(members if ends else 1))
+
+
+def _key(test: LitmusTest, place: Place) -> tuple[Const, Const]:
+    """The grid, and the number of a CTA in it."""
+    ctas = [one.cta_id for one in cta_places(test) if one.grid_id == place.grid_id]
+    return Const(place.grid), Const(ctas.index(place.cta_id))
+
+
+def _grid(test: LitmusTest, place: Place, distance: int) -> list[Thread]:
+    """The threads of the grid so many after the one of a place, on its GPU."""
+    return [one for one in test.threads if one.place.grid_id == (place.gpu, place.grid + distance)]
+
+
+ROWS = (
+    Row(
+        ("griddepcontrol.launch_dependents",),
+        (),
+        (),
+        launch,
+        "an arrival that lets the next grid begin, once every CTA has made one or has ended; a release fence before it "
+        "at .gpu or .sys scope synchronizes with the start of that grid if it is the first of its CTA. Without a next "
+        "grid in the test, none",
+        _PAGE,
+        since=90,
+    ),
+    Row(
+        ("griddepcontrol.wait",),
+        (),
+        (),
+        wait,
+        "a wait for the ends of all threads of the grid before: what these did is seen, asynchronously or through any "
+        "proxy but the tensormap proxy (and the read-only path). Without a grid before in the test, none",
+        _PAGE,
+        since=90,
+    ),
+)
