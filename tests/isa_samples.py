@@ -32,6 +32,8 @@ BLOCKS = """PTX sample
 .tensor .b32 sf[2];
 .shared .align 16 .b32 tile[8];
 .const .u32 k = 3;
+.global .u32 twin = 0;
+.global .u32 both = multimem(x, twin);
 thread P0 @ cta 0, cluster 0, gpu 0 {{
 L0:
   {}
@@ -289,6 +291,26 @@ bra.uni L0;
 ret;
 exit;
 nanosleep.u32 100;
+setmaxnreg.dec.sync.aligned.u32 40;
+prefetch.global.L2::evict_last [x];
+prefetch.const.tensormap [map];
+prefetchu.L1 [%rd0];
+applypriority.global.L2::evict_normal [x], 128;
+createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %rd9, [x], 128, %r0;
+createpolicy.fractional.L2::evict_first.b64 %rd9, 1.0;
+createpolicy.cvt.L2.b64 %rd9, %rd0;
+st.bulk.weak.shared::cta [tile], 32, 0;
+atom.relaxed.cta.global.cas.b128 %q0, [src], %q1, %q2;
+tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%r0, %r1}, %r2, [acc];
+ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%r0, %r1}, [tile];
+stmatrix.sync.aligned.m8n8.x1.b16 [%rd0+16], {%r0};
+griddepcontrol.launch_dependents;
+griddepcontrol.wait;
+multimem.ld_reduce.acquire.sys.global.add.u32 %r0, [both];
+multimem.st.weak.global.b32 [%rd0], %r0;
+multimem.red.release.gpu.global.max.u32 [both], 1;
+mov.f32 %f0, 1.0;
+st.global.f64 [a], -2.5e-1;
 """.splitlines()[1:]
 
 COLUMN_SAMPLES = """

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 from agreement import BOUND, agree, lowered
+from executions import candidates, execution_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies_async import Line, Program, fences, programs
 from strategies_programs import judged, quick
 
 from memmodel import api, engine
-from memmodel.answer import Answer, Budget, Observation
+from memmodel.answer import Budget
 from memmodel.cat import load_model, parse_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
 from memmodel.program.lowered import LoweredTest
+from memmodel.referee.evaluate import evaluate
 from memmodel.resources import suite_dir
 from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]
 
-LITTLE = Options("z3", Budget(effort=20_000_000, seconds=10), bound=BOUND)
+LITTLE = Options("auto", Budget(effort=6_000_000, seconds=3), bound=BOUND)
 FEW = 20_000
 """Up to about this many candidate executions a program is also given to explicit enumeration."""
 ADDRESS = re.compile(r":(desc_|idesc|clear)")
@@ -82,29 +83,99 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, Line(line.kind, line.text, sem, scope, line.top))
 
 
-@quick(25)
+@quick(20)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(25)
+@quick(20)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(25)
+@quick(20)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(40)
+@quick(30)
 @given(program=programs())
 def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
     assume(estimate(lowered(program.text), BOUND) <= FEW)
     agree(program.text, load_model("ptx-9.3"))
+
+
+# ---- readings --------------------------------------------------------------------------------------------------------
+
+REMOVING = ("D5-fence", "D9-letter", "D10-dependent", "D11-unfinished", "D13-thread")
+"""The readings that only take order away."""
+
+ORDERS = ("morally-strong", "base-causality", "causality", "tensor-before")
+
+TELLING = (
+    *(f"readings/{name}" for name in ("R1", "R2", "R3", "R3-relaxed", "R4-cluster", "R4-relaxed", "R5", "R6")),
+    *(f"readings/{name}" for name in ("D3", "D7", "D10-one-shot", "D11", "D12", "D13")),
+    "proxy/relaxed-copy-as-flag",
+    "patterns/threads-to-mma-pair.cluster-leader-fence",
+)
+"""Shipped tests in which together every reading differs from the default model, and adds order if it ever does."""
+
+
+@cache
+def telling() -> tuple[tuple[LoweredTest, Execution], ...]:
+    """An execution of each of these tests."""
+    tests = [api.lowered(suite_dir() / "async" / f"{name}.litmus") for name in TELLING]
+    return tuple((test, execution_of(candidates(test, load_model("ptx-9.3"))[0])) for test in tests)
+
+
+def changes(name: str) -> set[str]:
+    """What a reading does to the orders of these executions: it adds to them, or removes from them."""
+    found = set()
+    for _, execution in telling():
+        default, reading = (evaluate(api.load(model), execution) for model in ("ptx-9.3", name))
+        for order in ORDERS:
+            for before, after in zip(default.relation(order), reading.relation(order), strict=True):
+                found |= {"adds"} if after & ~before else set()
+                found |= {"removes"} if before & ~after else set()
+    return found
+
+
+def test_some_readings_only_take_order_away() -> None:
+    found = {name: changes(name) for name in api.reading_models() if name != api.DEFAULT_MODEL}
+    assert all(found.values())
+    assert {name for name, what in found.items() if what == {"removes"}} == {f"readings/{name}" for name in REMOVING}
+
+
+@pytest.mark.parametrize("reading", REMOVING)
+def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(reading: str) -> None:
+    for path in sorted((suite_dir() / "async").glob("readings/*.litmus")):
+        steps = api.lowered(path)
+        default, other = (
+            engine.outcomes(steps, api.load(model), Options()) for model in ("ptx-9.3", f"readings/{reading}")
+        )
+        assert default.complete and other.complete
+        assert set(default.states) <= set(other.states), path.name
+
+
+@pytest.mark.parametrize("reading", REMOVING)
+@quick(12)
+@given(program=programs())
+def test_a_reading_that_takes_order_away_removes_no_outcome(reading: str, program: Program) -> None:
+    default, other = load_model("ptx-9.3"), api.load(f"readings/{reading}")
+    removed = states(program, default) - states(program, other)
+    assert not removed, f"{[sorted(one) for one in removed]} are gone under {reading} in\n{program.text}"
+
+
+# ---- the laws can fail -----------------------------------------------------------------------------------------------
+
+
+def test_a_reading_that_adds_order_removes_outcomes() -> None:
+    steps = api.lowered(suite_dir() / "async" / "readings" / "R5.litmus")
+    default, other = (engine.outcomes(steps, api.load(name), Options()) for name in ("ptx-9.3", "readings/D8-mma-cp"))
+    assert set(other.states) < set(default.states)
 
 
 def test_a_model_in_which_a_release_is_weaker_breaks_the_law() -> None:

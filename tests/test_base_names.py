@@ -39,6 +39,7 @@ DECIDED = (*sets.DECIDED, *relations.DECIDED)
 SHIPPED = (
     "async/honest/H11-memory-fences",
     "async/honest/H16-relaxed",
+    "async/instructions/grid-wait",
     "async/mbarrier/init-cluster",
     "async/mbarrier/invalidated",
     "async/mbarrier/over-arrival",

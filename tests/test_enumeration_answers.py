@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from test_enumeration_threads import columns
 
+from memmodel import api
 from memmodel.answer import Answer, Budget, Observation
 from memmodel.cat import load_model
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
-from memmodel.enumeration import enumerate_answer, enumerate_outcomes, estimate
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.enumeration.answers import enumerate_answer, enumerate_outcomes
+from memmodel.enumeration.estimate import estimate
+from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
 ANYTHING = parse_model(Source("anything.cat", "acyclic 0 as nothing\n"))
@@ -20,11 +22,11 @@ MP = ("st.weak x, 1; st.{w}.{s} y, 1", "ld.{r}.{s} r0, y; ld.weak r1, x")
 MP_SEEN = "P1:r0 == 1 /\\ P1:r1 == 0"
 
 
-def ask(test: LitmusTest, model: Model, races: bool = False, budget: Budget = Budget(), bound: int = 2) -> Answer:
-    return enumerate_answer(test, model, budget=budget, bound=bound, races=races)
+def ask(test: LoweredTest, model: Model, findings: bool = False, budget: Budget = Budget(), bound: int = 2) -> Answer:
+    return enumerate_answer(test, model, budget=budget, bound=bound, findings=findings)
 
 
-def states(test: LitmusTest, model: Model) -> list[tuple[int, ...]]:
+def states(test: LoweredTest, model: Model) -> list[tuple[int, ...]]:
     found = enumerate_outcomes(test, model, budget=Budget(), bound=2)
     assert found.complete
     return [tuple(value for _, value in state.values) for state in found.states]
@@ -56,9 +58,10 @@ def test_a_witness_tells_values_sources_and_order() -> None:
     assert [(name[a], name[b]) for a, b in witness.edges["rf"]] == [("W.weak x = 1", "R.weak x = 1")]
     assert ("R.weak x = 1", "W.weak x = 2") in [(name[a], name[b]) for a, b in witness.edges["fr"]]
     assert witness.registers["P1", "r0"] == 1
-    assert witness.memory["x"] == 2
+    assert witness.memory["x"] == "2"
     labels = [(event.label, event.thread) for event in witness.events]
     assert labels[-3:] == [("a", "P0"), ("b", "P0"), ("c", "P1")]
+    assert witness.waits == ()
 
 
 def test_always_vacuous_and_never_are_told_apart() -> None:
@@ -128,25 +131,77 @@ def test_barriers_order_and_a_missing_arrival_hangs() -> None:
     assert ask(columns("bar.cta.sync 0", "ld.weak r0, x"), PTX).observation is Observation.VACUOUS
 
 
-def test_spin_loops_need_no_bound_and_other_loops_say_theirs() -> None:
+def test_spin_loops_need_no_bound_and_other_loops_name_the_one_that_would_do() -> None:
     spin = columns("st.weak x, 1; st.release.gpu y, 1", "L0:; ld.acquire.gpu r0, y; beq r0, 0, L0; ld.weak r1, x")
-    assert ask(spin, PTX).bound is None
+    assert ask(spin, PTX, bound=1).observation is Observation.ALWAYS
     assert states(spin, PTX) == [(1, 1, 1, 1)]
-    unrolled = columns("L0:; st.weak x, 1; ld.weak r0, y; beq r0, 0, L0", "st.weak y, 1")
-    assert ask(unrolled, SC, bound=1).bound == 1
+    unrolled = columns("L0:; st.weak x, 1; ld.weak r0, y; add r1, r1, 1; blt r1, r0, L0", "st.weak y, 4")
+    answer = ask(unrolled, SC, bound=2)
+    assert answer.observation is Observation.UNDECIDED
+    assert "--bound 3 would do" in answer.reason and answer.unsearched
+    assert ask(unrolled, SC, bound=3).observation is Observation.ALWAYS
+    assert not enumerate_outcomes(unrolled, SC, budget=Budget(), bound=2).complete
 
 
-def test_races_are_reported_once_with_both_accesses() -> None:
+def test_findings_are_reported_once_with_their_execution() -> None:
     test = columns("st.weak x, 1; st.weak x, 2", "ld.weak r0, x", condition="P1:r0 == 1")
-    answer = ask(test, PTX, races=True)
-    assert "data-race" in answer.flags
-    assert [(race.first.text.split(" =")[0], race.second.text.split(" =")[0]) for race in answer.races] == [
-        ("W.weak x", "R.weak x"),
-        ("W.weak x", "R.weak x"),
-    ]
-    assert ask(test, PTX).races == ()
+    answer = ask(test, PTX, findings=True)
+    assert answer.flags == ("data-race",) and answer.with_condition == ("data-race",)
+    texts = [tuple(event.text.split(" =")[0] for event in (one.first, one.second) if event) for one in answer.findings]
+    assert texts == [("W.weak x", "R.weak x")] * 2
+    for one in answer.findings:
+        assert {one.first, one.second} <= set(one.witness.events)
+    assert ask(test, PTX).findings == () and ask(test, PTX).with_condition is None
     quiet = columns("st.relaxed.gpu x, 1", "ld.relaxed.gpu r0, x", condition="P1:r0 == 1")
-    assert ask(quiet, PTX, races=True).races == ()
+    assert ask(quiet, PTX, findings=True).findings == ()
+
+
+def test_a_hang_is_a_finding_with_its_own_execution() -> None:
+    answer = ask(columns("st.weak x, 1; bar.cta.sync 0", "st.weak x, 2"), PTX, findings=True)
+    assert answer.observation is Observation.VACUOUS
+    assert answer.flags == ("data-race", "hang")
+    assert answer.hang is not None
+    (sentence,) = answer.hang.witness.waits
+    assert sentence.startswith("P0 waits for ever at test.litmus:5:") and sentence.endswith("1 of 2 arrivals")
+
+
+def test_a_race_of_sizes_in_an_execution_that_hangs_decides_nothing() -> None:
+    """Even if nobody asks for findings: of such a program the model says nothing."""
+    text = """PTX sizes
+.global .u32 x = 0;
+thread P0 @ cta 0, gpu 0 { st.weak.global.u32 [x], 1; }
+thread P1 @ cta 0, gpu 0 {
+    ld.weak.global.u16 %r0, [x];
+    L: ld.relaxed.gpu.global.u32 %r1, [x];
+    setp.ne.u32 %p, %r1, 7;
+    @%p bra L;
+}
+exists (P1:r0 == 0)
+"""
+    test = api.lowered(Source("sizes.litmus", text))
+    for findings in (False, True):
+        answer = ask(test, PTX, findings=findings)
+        assert answer.observation is Observation.UNDECIDED and "different sizes" in answer.reason
+    assert not enumerate_outcomes(test, PTX, budget=Budget(), bound=2).complete
+
+
+def test_an_execution_with_a_bad_address_is_an_execution() -> None:
+    text = """PTX bad
+.global .u32 x = 0; .global .u64 p = 0;
+thread P0 @ cta 0, gpu 0 { mov.u64 %a, x; st.relaxed.gpu.global.u64 [p], %a; }
+thread P1 @ cta 0, gpu 0 {
+    mov.u32 %r1, 1;
+    ld.relaxed.gpu.global.u64 %b, [p];
+    st.weak.global.u32 [%b], 1;
+    mov.u32 %r1, 2;
+}
+exists (P1:r1 == 1 /\\ x == 0)
+"""
+    answer = ask(api.lowered(Source("bad.litmus", text)), PTX, findings=True)
+    assert answer.observation is Observation.SOMETIMES
+    (finding,) = answer.findings
+    assert finding.flag == "undefined-address" and finding.rule == "address 0x0 is outside every object"
+    assert finding.first is not None and finding.first.span is not None and finding.first.span.line == 7
 
 
 def test_when_the_budget_runs_out_the_answer_says_so() -> None:
@@ -156,7 +211,7 @@ def test_when_the_budget_runs_out_the_answer_says_so() -> None:
     assert "effort" in answer.reason
     timed = ask(test, PTX, budget=Budget(seconds=0.0))
     assert timed.observation is Observation.UNDECIDED
-    assert "seconds" in timed.reason
+    assert "seconds" in timed.reason and "seconds" in timed.unsearched
     found = enumerate_outcomes(test, PTX, budget=Budget(effort=200_000), bound=1)
     assert not found.complete
 
@@ -164,10 +219,10 @@ def test_when_the_budget_runs_out_the_answer_says_so() -> None:
 def test_what_was_settled_before_the_budget_ran_out_stands() -> None:
     readers = ["ld.weak r0, x; ld.weak r1, x"] * 3
     test = columns("st.weak x, 1", "st.weak x, 2", *readers, condition="x == 1")
-    answer = ask(test, PTX, races=True, budget=Budget(effort=500_000))
+    answer = ask(test, PTX, findings=True, budget=Budget(effort=500_000))
     assert answer.observation is Observation.SOMETIMES
     assert answer.witness is not None and answer.counter is not None
-    assert "effort" in answer.reason
+    assert "effort" in answer.unsearched
 
 
 def test_the_estimate_grows_with_what_can_be_chosen() -> None:

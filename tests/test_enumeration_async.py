@@ -7,17 +7,17 @@ decide what can be seen.
 from __future__ import annotations
 
 import pytest
-from memmodel.enumeration.meter import Meter
+from executions import problem_of
 
+from memmodel import api
 from memmodel.answer import Answer, Budget, Observation
 from memmodel.cat import load_model
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
-from memmodel.enumeration import enumerate_answer, enumerate_outcomes, estimate
-from memmodel.enumeration.problem import prepare
-from memmodel.errors import InputError
-from memmodel.litmus import parse_litmus
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.concrete.records import AccessRecord, ObjectRecord, WaitRecord
+from memmodel.enumeration.answers import enumerate_answer, enumerate_outcomes
+from memmodel.enumeration.estimate import estimate
+from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
 ANYTHING = parse_model(Source("anything.cat", "acyclic 0 as nothing\nflag ~empty MBBAD as bad\n"))
@@ -56,7 +56,7 @@ def spell(short: str) -> str:
     return "\n".join(lines)
 
 
-def async_test(*threads: str, objects: str = "bar=1", condition: str = "true") -> LitmusTest:
+def async_test(*threads: str, objects: str = "bar=1", condition: str = "true") -> LoweredTest:
     """Threads of one CTA that share mbarrier objects (`name=count`, or `name` alone without initialisation)."""
     text = ["PTX test", ".shared .align 16 .u32 s[4];", ".global .align 16 .u32 g[4] = {5, 5, 5, 5};"]
     for one in objects.split():
@@ -65,18 +65,23 @@ def async_test(*threads: str, objects: str = "bar=1", condition: str = "true") -
     for number, thread in enumerate(threads):
         text += [f"thread P{number} @ cta 0, cluster 0 {{", spell(thread), "}"]
     text.append(f"exists ({condition})")
-    return parse_litmus(Source("test.litmus", "\n".join(text)))
+    return api.lowered(Source("test.litmus", "\n".join(text)))
 
 
-def states(test: LitmusTest, model: Model = ANYTHING) -> list[tuple[int, ...]]:
+def states(test: LoweredTest, model: Model = ANYTHING) -> list[tuple[int, ...]]:
     """All final states: every register of every thread, in order of name (and no locations)."""
     found = enumerate_outcomes(test, model, budget=Budget(), bound=2)
     assert found.complete
     return sorted({tuple(value for name, value in state.values if ":" in name) for state in found.states})
 
 
-def ask(test: LitmusTest, model: Model = PTX, races: bool = True, bound: int = 2) -> Answer:
-    return enumerate_answer(test, model, budget=Budget(), bound=bound, races=races)
+def ask(test: LoweredTest, model: Model = PTX, findings: bool = True, bound: int = 2) -> Answer:
+    return enumerate_answer(test, model, budget=Budget(), bound=bound, findings=findings)
+
+
+def waits(answer: Answer) -> tuple[str, ...]:
+    """The sentences of the hang that was found, if one was."""
+    return () if answer.hang is None else answer.hang.witness.waits
 
 
 # ---- counting, in one thread ----------------------------------------------------------------------------------------
@@ -140,10 +145,15 @@ def test_an_object_counts_from_its_init() -> None:
 
 
 @pytest.mark.parametrize("threads", [("init bar 1", ""), ("init bar 1; init bar 2",), ("init bar 1", "init bar 1")])
-def test_two_initialisations_are_refused(threads: tuple[str, ...]) -> None:
+def test_a_second_initialisation_of_a_valid_object_is_bad_and_starts_it_anew(threads: tuple[str, ...]) -> None:
     objects = "bar=1" if "" in threads else "bar"
-    with pytest.raises(InputError, match="initialised twice"):
-        ask(async_test(*threads, objects=objects))
+    assert "bad" in ask(async_test(*threads, objects=objects), ANYTHING).flags
+
+
+def test_an_object_has_another_life_after_inval() -> None:
+    test = async_test("init bar 1; arrive bar; inval bar; init bar 2; arrive bar; test bar 0 a", objects="bar")
+    assert states(test) == [(0,)]
+    assert ask(test, ANYTHING).flags == ()
 
 
 def test_objects_do_not_know_each_other() -> None:
@@ -180,7 +190,7 @@ def test_threads_share_an_object(count: int, threads: tuple[str, ...], seen: lis
 def test_a_phase_of_the_wrong_parity_is_awaited_for_ever() -> None:
     answer = ask(async_test("arrive bar", "wait bar 1 1; wait bar 1 2"))
     assert answer.observation is Observation.ALWAYS  # before the arrive, both waits pass
-    (hang,) = answer.hang
+    (hang,) = waits(answer)
     assert hang.endswith("bar phase 1: 0 of 1 arrivals")
     assert "hang" in answer.flags
 
@@ -189,14 +199,14 @@ def test_a_phase_of_the_wrong_parity_is_awaited_for_ever() -> None:
 
 
 def test_the_signal_of_a_copy_completes_its_parts() -> None:
-    problem = prepare(async_test("copy-in bar"), 2, Meter(Budget()))
-    (trace,) = problem.traces[0]
-    issue, read, write, signal = trace.events
-    assert [event.part for event in trace.events] == [None, 0, 1, 2]
-    assert (read.source, write.source, signal.source) == (0, 0, 0)
-    assert (issue.completes, signal.completes) == (0, 0b110)
-    assert trace.values == (None, 5, 5, None)
-    assert write.data == 0b10
+    (trace,) = problem_of(async_test("copy-in bar"), waits=False).complete[0]
+    write, signal = trace.records[2:]
+    assert [record.issue for record in trace.records] == [None, 0, 0, 0]
+    assert [record.order is None for record in trace.records] == [False, True, True, True]
+    assert isinstance(signal, ObjectRecord) and signal.completes == {1, 2}
+    assert isinstance(write, AccessRecord) and write.copies == 1
+    assert trace.values == (None, trace.values[1], trace.values[1], None)
+    assert trace.values[1] == 5 * (1 + (1 << 32) + (1 << 64) + (1 << 96))
 
 
 def test_a_copy_ends_the_phase_that_expects_it() -> None:
@@ -220,9 +230,10 @@ def test_a_copy_ends_the_phase_that_expects_it() -> None:
     ],
 )
 def test_groups_complete_what_was_committed(thread: str, completed: int) -> None:
-    problem = prepare(async_test(thread), 2, Meter(Budget()))
-    (trace,) = problem.traces[0]
-    assert trace.events[-1].completes == completed
+    trace = problem_of(async_test(thread), waits=False).complete[0][0]
+    last = trace.records[-1]
+    assert isinstance(last, WaitRecord)
+    assert sum(1 << record for record in last.completes) == completed
 
 
 # ---- hangs ----------------------------------------------------------------------------------------------------------
@@ -239,7 +250,6 @@ def test_groups_complete_what_was_committed(thread: str, completed: int) -> None
             "P0 … bar phase 0: 1 of 1 arrivals, 16 of 32 bytes",
         ),
         (("wait bar 0 1", "complete bar 16; arrive bar"), "bar=1", "P0 … bar phase 0: 1 of 1 arrivals, 16 of 0 bytes"),
-        (("wait bar 0 1", ""), "bar", "P0 … bar is never initialised"),
         (("bar.cta.sync 0", ""), "bar=1", "P0 … cta barrier 0: 1 of 2 arrivals"),
         (("L: ld.relaxed.cta.shared.u32 %r, [s]; setp.eq.u32 %q, %r, 0; @%q bra L", ""), "bar=1", "P0 … s stays 0"),
         (("L: ld.relaxed.cta.shared.u32 %r, [s]; setp.eq.u32 %q, %r, 0; @%q bra L", "store s 1"), "bar=1", None),
@@ -250,24 +260,40 @@ def test_groups_complete_what_was_committed(thread: str, completed: int) -> None
 def test_a_hang_says_what_is_missing(threads: tuple[str, ...], objects: str, missing: str | None) -> None:
     answer = ask(async_test(*threads, objects=objects))
     if missing is None:
-        assert answer.hang == () and "hang" not in answer.flags
+        assert answer.hang is None and "hang" not in answer.flags
         return
     name, _, what = missing.partition(" … ")
     assert "hang" in answer.flags
-    assert any(one.startswith(f"{name} waits for ever at test.litmus:") and one.endswith(what) for one in answer.hang)
+    assert any(one.startswith(f"{name} waits for ever at test.litmus:") for one in waits(answer))
+    assert any(one.endswith(what) for one in waits(answer))
 
 
-def test_hangs_are_looked_for_with_races_only() -> None:
+def test_hangs_are_looked_for_with_findings_only() -> None:
     test = async_test("wait bar 0 1")
-    assert ask(test, races=False).hang == ()
-    assert ask(test, races=True).hang != ()
+    assert ask(test, findings=False).hang is None
+    assert ask(test, findings=True).hang is not None
+
+
+def test_races_and_undefined_behaviour_before_a_hang_are_found() -> None:
+    answer = ask(async_test("store s 1; wait bar 0 1", "store s 2; arrive-n bar 2"), PTX)
+    assert {"data-race", "undefined-mbarrier"} <= set(answer.flags)
+    stuck = ask(async_test("store s 1; wait bar 0 1", "store s 2"), PTX)
+    assert stuck.observation is Observation.VACUOUS
+    assert stuck.flags == ("data-race", "hang")
+
+
+def test_an_execution_with_undefined_behaviour_is_no_hang() -> None:
+    test = async_test("wait bar 0 1", objects="bar")
+    assert ask(test, PTX).flags == ("undefined-mbarrier",)
+    (sentence,) = waits(ask(test, ANYTHING))
+    assert sentence.endswith("bar is never initialised")
 
 
 def test_a_hang_must_satisfy_the_model() -> None:
     spin = "L: ld.relaxed.cta.shared.u32 %r, [s]; setp.eq.u32 %q, %r, 1; @%q bra L"
     test = async_test(spin, "store s 1; store s 2")  # what stays 1 would be the older store, seen as the last one
-    assert ask(test, PTX).hang == ()
-    assert ask(test, ANYTHING).hang != ()
+    assert ask(test, PTX).hang is None
+    assert ask(test, ANYTHING).hang is not None
 
 
 # ---- size -----------------------------------------------------------------------------------------------------------
@@ -282,5 +308,5 @@ def test_the_estimate_grows_with_orders_of_updates() -> None:
 
 def test_many_orders_stop_at_the_budget() -> None:
     test = async_test(*["arrive bar; arrive bar; arrive bar; test bar 0 a"] * 5, objects="bar=4")
-    answer = enumerate_answer(test, PTX, budget=Budget(effort=2_000_000, seconds=5), bound=1, races=True)
+    answer = enumerate_answer(test, PTX, budget=Budget(effort=2_000_000, seconds=5), bound=1, findings=True)
     assert "budget" in answer.reason

@@ -26,7 +26,7 @@ from memmodel.program.regions import (
 from memmodel.program.resolve import resolve, start_of
 from memmodel.ptx import Window
 
-OUTSIDE, MISALIGNED, WINDOW, NO_OBJECT = BadAddress
+OUTSIDE, MISALIGNED, WINDOW, NO_OBJECT, *_ = BadAddress
 ZERO, DROPPED, INDETERMINATE = Filler
 
 TEXT = """PTX addresses

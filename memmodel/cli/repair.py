@@ -49,8 +49,9 @@ def fix(
     memory: MemoryText = None,
     json_out: JsonOut = None,
 ) -> Exit:
-    """Find the smallest changes after which the bad outcome and every finding are gone, as diffs.
+    """Find the smallest repairs of a test, as diffs.
 
+    After a repair the bad outcome and every finding are gone.
     Fences, semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened; every
     access to memory stays. Each repair is judged in full. Exit code: 0 nothing is wrong, or repairs were found; 1 there is
     none within these bounds; 3 undecided.
@@ -98,9 +99,9 @@ def weaken(
     memory: MemoryText = None,
     json_out: JsonOut = None,
 ) -> Exit:
-    """Say which fences can go, and which scopes and semantics can be narrowed, with no outcome or finding added.
+    """Drop and narrow synchronization that is not needed.
 
-    The answer is the cheapest such program by the table of costs, as a diff. Exit code: 0, or 3 undecided.
+    No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff. Exit code: 0, or 3 undecided.
     """
     from memmodel.engine import Options
     from memmodel.repair.weaken import weaken as search_weaker

@@ -54,7 +54,8 @@ class Memory:
         for variable in test.variables:
             space = memory.root(variable.name).space
             in_global = space in (Space.GLOBAL, Space.GENERIC)
-            if in_global and ((variable.alias_of is not None and variable.proxy is Proxy.GENERIC) or gpus > 1):
+            alias = variable.alias_of is not None and variable.proxy is Proxy.GENERIC
+            if in_global and (alias or variable.multimem or gpus > 1):
                 pointers.add(variable.name)
         column = 0
         allocated = [_columns(item) for thread in test.threads for item in instructions(thread) if _allocates(item)]

@@ -353,11 +353,14 @@ class Body:
 
 
 def _mnemonic(item: Instruction, reading: Spelling) -> str:
-    """As written, but for a default that ptxas wants to see."""
+    """As written, but for defaults that ptxas wants to see."""
     words = dict(reading.words)
-    if reading.head != "red.async" or words["sem"] != "relaxed" or "completion" in words:
+    if reading.head == "red.async" and words["sem"] == "relaxed":
+        words.setdefault("completion", COMPLETION)
+    if reading.head == "multimem.red" and ("sem" in words or "scope" in words):
+        words = {"sem": "relaxed", "scope": "sys", **words}
+    if words == reading.words:
         return item.mnemonic
-    words["completion"] = COMPLETION
     return ".".join([reading.head, *(words[slot.name] for slot in reading.row.slots if slot.name in words)])
 
 

@@ -38,6 +38,10 @@ def declare(test: LitmusTest, memory: Memory) -> list[Line]:
     types = _used_types(test)
     for variable in test.variables:
         space = _FILE_SPACES.get(variable.space)
+        if variable.multimem:
+            text = f"// {clean(variable.name)}: a multimem address of {', '.join(map(clean, variable.multimem))}"
+            lines.append((text, variable.span))
+            continue
         if variable.alias_of is not None:
             if variable.name not in memory.pointers:
                 lines.append((f"// {clean(variable.name)} is {clean(variable.alias_of)}", variable.span))

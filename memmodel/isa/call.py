@@ -315,7 +315,14 @@ class Call:
         """The variable that this one is, or is finally an alias of."""
         return root_of(self.context.variables, variable.name)
 
+    def no_multimem(self, variable: Variable, operand: Operand) -> None:
+        """Raise InputError if an operand names a multimem address, which multimem instructions alone access."""
+        if variable.multimem:
+            hint = f"name one of {', '.join(variable.multimem)}"
+            self.fail(f"{self.head} cannot access '{variable.name}', a multimem address", operand, hint)
+
     def _check_access(self, variable: Variable, operand: Operand, proxy: Proxy) -> None:
+        self.no_multimem(variable, operand)
         name, declared = variable.name, variable.proxy
         if declared is not proxy:
             if proxy is Proxy.GENERIC:

@@ -258,7 +258,7 @@ def _access(item: Instruction, reading: Spelling, position: int, test: LitmusTes
     where = item.operands[position]
     if isinstance(where, Sym):
         item = _with(item, position, Mem(replace(where, offset=0), where.offset, where.span))
-    if "type" in reading.words:
+    if "type" in reading.words or all(slot.name != "type" for slot in reading.row.slots):
         return item
     width = _element(item, position, test)
     filled = FILLED if width == UNTYPED.width else tuple(f"{kind}{width}" for kind in "sub")

@@ -37,6 +37,8 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
         return shifted(call.value(operand.base), operand.offset), None, operand.offset, None
     variable = call.variable(operand.base)
     root = call.root(variable)
+    if not call.head.startswith("multimem"):
+        call.no_multimem(variable, operand)
     if space is not None and root.space not in (Space.GENERIC, space):
         call.fail(f"'{variable.name}' is a .{root.space.value} variable, not .{space.value}", operand)
     return call.address_of(operand.base, operand.offset), variable, operand.offset, operand.base

@@ -6,7 +6,7 @@ In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a fur
 from __future__ import annotations
 
 from memmodel.isa.matrix import fragments, tcgen_mma, tcgen_move, tcgen_sync, wgmma
-from memmodel.isa.movement import access, bulk, cluster, cpasync, fill, hints, stasync, tensor, tensormap
+from memmodel.isa.movement import access, bulk, cluster, cpasync, fill, hints, multimem, stasync, tensor, tensormap
 from memmodel.isa.row import Row
 from memmodel.isa.scalar import compute, control
 from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, grids, groups, launch, mbarrier
@@ -14,6 +14,7 @@ from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, gr
 FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Loads and stores", (*access.ROWS, *fill.ROWS)),
     ("Atomics", atomic.ROWS),
+    ("Memory of several devices", multimem.ROWS),
     ("Fences", fence.ROWS),
     ("Fences of the asynchronous half", fence_async.ROWS),
     ("Barriers", barrier.ROWS),

@@ -14,7 +14,7 @@ from math import prod
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.condition import Question
 from memmodel.litmus.declarations import Declarations
-from memmodel.litmus.lexer import shorten
+from memmodel.litmus.lexer import listed, shorten
 from memmodel.litmus.syntax import (
     Group,
     Instruction,
@@ -71,6 +71,7 @@ def check_names(
     checked = Checked(dict(declarations.variables), threads, [])
     _check_aliases(checked.variables, declarations)
     _check_tensormaps(checked.variables)
+    _check_multimem(checked.variables)
     names = [thread.name for thread in threads]
     known = {name: set(declared.get(name, ())) for name in names}
     for item in declarations.registers.values():
@@ -133,6 +134,8 @@ def _check_aliases(variables: dict[str, Variable], declarations: Declarations) -
             here = variables[here.alias_of]
         done.update(path)
         root = root_of(variables, variable.name)
+        if variable is not root and root.multimem:
+            raise InputError(f"`{root.name}` is a multimem address and has no alias", variable.span)
         if variable.space is not Space.GENERIC and (variable.space is Space.SHARED) != (root.space is Space.SHARED):
             hint = f"`{root.name}` {'is' if root.space is Space.SHARED else 'is not'} .shared"
             raise InputError(f"`{variable.name}` and `{root.name}` cannot be one location", variable.span, hint)
@@ -151,6 +154,23 @@ def _check_tensormaps(variables: dict[str, Variable]) -> None:
         if data.maps or size > elements:
             hint = f"the tensor has {size} elements"
             raise InputError(f"`{data.name}` has {elements} elements", view.span, hint)
+
+
+def _check_multimem(variables: dict[str, Variable]) -> None:
+    """What a multimem address points to is alike, and all of them point to as many variables, one on each device."""
+    found = [variable for variable in variables.values() if variable.multimem]
+    for variable in found:
+        for name in variable.multimem:
+            if name not in variables:
+                raise _unknown("variable", name, variables, variable.span)
+        targets = [variables[name] for name in variable.multimem]
+        plain = all(t.space in (Space.GLOBAL, Space.GENERIC) and not (t.alias_of or t.maps or t.multimem) for t in targets)
+        if not plain or len({(t.type, t.length) for t in targets}) > 1 or len(set(variable.multimem)) != len(targets):
+            hint = "one on each device, declared alike"
+            raise InputError(f"`{variable.name}` points to different variables in .global memory", variable.span, hint)
+        if len(targets) != len(found[0].multimem):
+            hint = f"`{found[0].name}` points to {len(found[0].multimem)}: a test has one set of devices"
+            raise InputError(f"`{variable.name}` points to {len(targets)} variables", variable.span, hint)
 
 
 # ---- instructions --------------------------------------------------------------------------------------------
@@ -265,6 +285,9 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
             raise InputError(f"`{shorten(term.name)}` is a register of a thread", term.span, f"write {written}")
         raise _unknown("location", term.name, checked.variables, term.span)
     root = root_of(checked.variables, term.name)
+    if root.multimem:
+        hint = f"name what it points to: {listed(root.multimem)}"
+        raise InputError(f"`{term.name}` is a multimem address", term.span, hint)
     if term.index >= root.length:
         what = f"the last is {term.name}[{root.length - 1}]" if root.array else f"`{term.name}` is no array"
         raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)

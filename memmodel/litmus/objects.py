@@ -1,7 +1,7 @@
-"""Variables that are objects: an mbarrier that starts initialised, tensor maps of other variables.
+"""Variables that are objects: an mbarrier that starts initialised, tensor maps, multimem addresses of other variables.
 
-In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})` or `= {tensormap(a), tensormap(b)}`. Out: the
-Variable with these fields. Settled here: the state space, size and type that each kind of object has.
+In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})`, `= {tensormap(a), tensormap(b)}`, or
+`= multimem(x, y)`. Out: the Variable with these fields. Settled here: the state space, size and type that each kind of object has.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memmodel.errors import InputError, nearest
-from memmodel.litmus.lexer import Reader, shorten
+from memmodel.litmus.lexer import Reader, listed, shorten
 from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
 from memmodel.ptx import Space
@@ -17,7 +17,7 @@ from memmodel.ptx import Space
 MAX_ARRIVALS = (1 << 20) - 1
 """The largest count of an mbarrier object ("Contents of the mbarrier object")."""
 
-_KINDS = ("mbarrier", "tensormap")
+_KINDS = ("mbarrier", "tensormap", "multimem")
 
 
 def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variable:
@@ -31,13 +31,13 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
         return _tensormaps(variable, tuple(views), counted)
     if reader.token.text == "tensormap":
         return _tensormaps(variable, (_view(reader),), counted)
-    kind = reader.expect("name", "mbarrier or tensormap")
+    kind = reader.expect("name", listed(_KINDS))
     if kind.text not in _KINDS:
         close = nearest(kind.text, _KINDS)
         hint = f"did you mean {close}?" if close else "`= mbarrier(2)` or `= tensormap(data)`"
         raise InputError(f"`{shorten(kind.text)}` is no kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
-    made = _mbarrier(reader, variable)
+    made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _multimem(reader, variable)
     reader.expect(")", "`)`")
     return made
 
@@ -50,6 +50,17 @@ def _mbarrier(reader: Reader, variable: Variable) -> Variable:
     if count == 0:
         raise InputError("an mbarrier object expects at least one arrival", reader.span(token))
     return replace(variable, mbarrier=count)
+
+
+def _multimem(reader: Reader, variable: Variable) -> Variable:
+    """The names of the variables that a multimem address points to."""
+    if variable.array or variable.space not in (Space.GLOBAL, Space.GENERIC):
+        hint = f"declare it `.global {variable.name} = multimem(x, y)`"
+        raise InputError("a multimem address is one name in global memory", variable.span, hint)
+    names = [reader.identifier("a variable").text]
+    while reader.accept(","):
+        names.append(reader.identifier("a variable").text)
+    return replace(variable, multimem=tuple(names))
 
 
 def _view(reader: Reader) -> TensorView:

@@ -85,10 +85,11 @@ def _words(
         since = questions[number - 1].start if number else 0
         mine = [one for at, line in later if since <= at < question.start for one in line]
         words.append((*(first if number == 0 else ()), *mine))
-        models = [one.model for one in words[-1]]
+        seen: set[str] = set()
         for one in words[-1]:
-            if models.count(one.model) > 1:
+            if one.model in seen:
                 raise InputError(f"two expectations for `{one.model}`", one.span, "each question has one for a model")
+            seen.add(one.model)
     for at, line in later:
         if line and (not questions or at > questions[-1].start):
             raise InputError("no question follows this expectation", line[0].span, "it stands above its question")

@@ -137,6 +137,8 @@ def _variable(variable: Variable, layout: Layout) -> str:
         words.append(f"@ cta {variable.cta}")
     if variable.mbarrier is not None:
         words.append(f"= mbarrier({variable.mbarrier})")
+    elif variable.multimem:
+        words.append(f"= multimem({', '.join(variable.multimem)})")
     elif variable.maps:
         views = ", ".join(map(_view, variable.maps))
         words.append(f"= {views}" if len(variable.maps) == 1 else f"= {{{views}}}")

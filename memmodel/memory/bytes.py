@@ -120,6 +120,8 @@ class BadAddress(Enum):
     MISALIGNED = "misaligned for its access"
     WINDOW = "outside the window of the state space that the instruction names"
     NO_OBJECT = "no tensor map lies there"
+    MULTIMEM = "a multimem address, which multimem instructions alone access"
+    NOT_MULTIMEM = "no multimem address"
 
 
 @dataclass(frozen=True, slots=True)

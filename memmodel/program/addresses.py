@@ -76,6 +76,16 @@ class Named:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Multimem:
+    """The addresses from `base` to below `end` point to the same bytes of several variables."""
+
+    base: int
+    end: int
+    name: str
+    targets: tuple[str, ...]
+
+
 class AddressSpace:
     """Addresses of a test's variables, and what lies at an address."""
 
@@ -88,6 +98,7 @@ class AddressSpace:
         self.instances: list[Instance] = []
         self._instance: dict[tuple[str, CtaId | None], Instance] = {}
         self._flat: list[Named] = []
+        self._multimem: list[Multimem] = []
         self._columns: dict[CtaId, list[Named]] = {}
         self._lay_out()
 
@@ -98,7 +109,8 @@ class AddressSpace:
         shared, flat, column = FIRST_SHARED, FIRST_GLOBAL, FIRST_COLUMN
         for variable in self._variables.values():
             root = self.root(variable.name)
-            size = element_bytes(root) * root.length
+            first = self._variables[root.multimem[0]] if root.multimem else root
+            size = element_bytes(first) * first.length
             if root.space is Space.TENSOR:
                 self._add(variable, root, size, column)
                 column = _round_up(column + root.length + APART, APART)
@@ -112,7 +124,11 @@ class AddressSpace:
             else:
                 base = _aligned(flat, variable.align)
                 flat = _round_up(base + size + APART, LARGE)
-                self._add(variable, root, size, base)
+                if root.multimem:
+                    self._multimem.append(Multimem(base, base + size, root.name, root.multimem))
+                    self._bases[root.name, None] = base
+                else:
+                    self._add(variable, root, size, base)
         self._flat.sort(key=lambda named: named.base)
         self._starts = [named.base for named in self._flat]
 
@@ -201,13 +217,24 @@ class AddressSpace:
         position = bisect_right(self._starts, address) - 1
         named = self._flat[position] if position >= 0 else None
         if named is None or address + size > named.end or address >= named.end or size <= 0:
-            return BadFootprint(BadAddress.OUTSIDE, address)
+            points = any(one.base <= address < one.end for one in self._multimem)
+            return BadFootprint(BadAddress.MULTIMEM if points else BadAddress.OUTSIDE, address)
         instance = named.instance
         if instance.space not in _WINDOWS[window] or not _reaches(instance, window, place):
             return BadFootprint(BadAddress.WINDOW, address)
         if address % align:
             return BadFootprint(BadAddress.MISALIGNED, address)
         return Extent(instance, address - named.base, size, named.name)
+
+    def find_multimem(self, address: int, size: int) -> tuple[Extent, ...] | BadFootprint:
+        """`size` bytes in each variable that a multimem address points to."""
+        for one in self._multimem:
+            if one.base <= address and address + size <= one.end:
+                if address % size:
+                    return BadFootprint(BadAddress.MISALIGNED, address)
+                each = (self._instance[name, None] for name in one.targets)
+                return tuple(Extent(instance, address - one.base, size, one.name) for instance in each)
+        return BadFootprint(BadAddress.NOT_MULTIMEM, address)
 
     def find_columns(self, address: int, count: int, owner: CtaId) -> Extent | BadFootprint:
         """`count` columns of the tensor memory of a CTA. Raises TooLarge for an address that names a lane."""

@@ -12,7 +12,7 @@ from enum import Enum
 
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.program.expressions import Expr
-from memmodel.program.regions import Chunk, Elements, Object, Region, TensorMapAt
+from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt
 from memmodel.ptx import DataType
 
 
@@ -68,7 +68,7 @@ class Read:
     """
 
     registers: tuple[str | None, ...]
-    region: Elements | Chunk | TensorMapAt
+    region: Elements | Chunk | Multimem | TensorMapAt
     label: Access
     type: DataType | None = None
     at: tuple[int, ...] | None = None
@@ -83,7 +83,7 @@ class Write:
     """
 
     values: tuple[Expr, ...]
-    region: Elements | Chunk | TensorMapAt
+    region: Elements | Chunk | Multimem | TensorMapAt
     label: Access
     when: Expr | None = None
     rmw: bool = False

@@ -106,7 +106,15 @@ class TensorMapAt:
     window: Window
 
 
-Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt
+@dataclass(frozen=True, slots=True)
+class Multimem:
+    """A scalar of `size` bytes in each variable that a multimem address points to, in their order."""
+
+    address: Expr
+    size: int
+
+
+Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt | Multimem
 
 
 def region_exprs(region: Region) -> tuple[Expr, ...]:

@@ -32,6 +32,7 @@ from memmodel.program.regions import (
     Columns,
     Elements,
     Matrix,
+    Multimem,
     Object,
     Region,
     TensorMapAt,
@@ -67,6 +68,9 @@ def resolve(
             return _accumulator(numbers[0], most, _owner(cta, space, place), space, starts)
         case Object(_, window):
             return _whole(space.find(numbers[0], OBJECT_BYTES, OBJECT_BYTES, window, place))
+        case Multimem(_, size):
+            each = space.find_multimem(numbers[0], size)
+            return each if isinstance(each, BadFootprint) else Footprint(each, size)
         case TensorMapAt(_, window):
             return _whole(space.find(numbers[0], TENSORMAP_BYTES, MAP_ALIGN, window, place))
 

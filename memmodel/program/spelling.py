@@ -13,8 +13,13 @@ _FEW_ELEMENTS = 4
 
 
 def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
-    """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it."""
+    """A cell under the name of a variable (its own, or an alias), with its CTA where several have an instance of it.
+
+    A multimem address, which names several, stands behind it.
+    """
     text = spell_bytes(cell.instance, cell.first, cell.size)
+    if name is not None and space.root(name).multimem:
+        return f"{text} ({name})"
     if name is not None and name != cell.instance.name:
         text = name + text.removeprefix(cell.instance.name)
     several = sum(one.name == cell.instance.name for one in space.instances) > 1

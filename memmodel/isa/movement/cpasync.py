@@ -13,7 +13,7 @@ from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, flag
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
-from memmodel.litmus.syntax import Negated, Operand, Reg
+from memmodel.litmus.syntax import Imm, Negated, Operand, Reg
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk
@@ -64,9 +64,8 @@ def _kept(call: Call, size: int) -> Expr | None:
     given = rest[0]
     if isinstance(given, Negated) or (isinstance(given, Reg) and call.is_predicate(given)):
         return Apply("selp", (Const(0), Const(size), call.predicate(given)), _U32)
-    number = call.constant(given)
-    if number is not None and not 0 <= number <= size:
-        call.fail(f"src-size is from 0 to {size}, not {number}", given)
+    if isinstance(given, Imm) and not 0 <= given.value <= size:
+        call.fail(f"src-size is from 0 to {size}, not {given.value}", given)
     return call.integer(given)
 
 

@@ -1,0 +1,178 @@
+"""What a kernel is launched with: grid, parameters, buffers, tensor maps.
+
+In: JSON. Out: `Launch`, its schema, and a template from the signature of an entry.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from memmodel.errors import InputError
+from memmodel.kernel.syntax import Function
+
+MAX_THREADS = 1024
+MAX_BYTES = 1 << 40
+KINDS = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "u32": 4, "i32": 4, "s32": 4, "b32": 4, "u64": 8, "i64": 8, "s64": 8,
+         "b64": 8, "fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}  # fmt: skip
+
+
+def _number(value: object) -> object:
+    """A number may be written in hexadecimal, as a string."""
+    if isinstance(value, str):
+        return int(value, 0)
+    return value
+
+
+Address = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=1 << 64)]
+Extent = Annotated[int, Field(ge=1, le=1 << 31)]
+Dim3 = tuple[Extent, Extent, Extent]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Buffer(_Part):
+    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown."""
+
+    name: str = ""
+    address: Address
+    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
+    init: Literal["zero", "iota"] | None = None
+
+
+class Param(_Part):
+    """A parameter: a pointer with its buffer, a value, or the raw bytes of a structure."""
+
+    name: str = ""
+    type: str
+    address: Address | None = None
+    bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)] | None = None
+    init: Literal["zero", "iota"] | None = None
+    value: int | float | None = None
+    hex: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Param:
+        if self.type == "ptr":
+            if self.address is None or self.bytes is None:
+                raise ValueError("a ptr has an address and the bytes of its buffer")
+        elif self.type == "bytes":
+            if self.hex is None:
+                raise ValueError("bytes are given in hex")
+            bytes.fromhex(self.hex)
+        elif self.type not in KINDS:
+            raise ValueError(f"{self.type} is no type of a parameter: ptr, bytes, {', '.join(KINDS)}")
+        elif self.value is None:
+            raise ValueError(f"a {self.type} has a value")
+        elif isinstance(self.value, float) and not self.type.startswith(("fp", "bf")):
+            raise ValueError(f"a {self.type} is a whole number")
+        return self
+
+
+class TensorMap(_Part):
+    """What the 128 opaque bytes at `offset` of a parameter describe. `dims` from the innermost."""
+
+    param: str
+    offset: Annotated[int, Field(ge=0)] = 0
+    address: Address
+    element_bytes: Annotated[int, Field(ge=1, le=16)]
+    dims: tuple[int, ...]
+    strides_bytes: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+
+class Launch(_Part):
+    """One launch of one entry."""
+
+    kernel: str | None = None
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 = (1, 1, 1)
+    dynamic_shared: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    params: tuple[Param, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    tensormaps: tuple[TensorMap, ...] = ()
+    source: str | None = None
+    target: str | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Launch:
+        if self.threads > MAX_THREADS:
+            raise ValueError(f"a CTA has at most {MAX_THREADS} threads, not {self.threads}")
+        if any(g % c for g, c in zip(self.grid, self.cluster, strict=True)):
+            raise ValueError(f"the grid {list(self.grid)} is no multiple of the cluster {list(self.cluster)}")
+        return self
+
+    @property
+    def threads(self) -> int:
+        """Threads of a CTA."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def all_buffers(self) -> tuple[Buffer, ...]:
+        """The buffers of pointers, and the others."""
+        pointed = tuple(
+            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init)
+            for one in self.params
+            if one.type == "ptr" and one.address is not None and one.bytes is not None
+        )
+        return (*pointed, *self.buffers)
+
+
+def read_launch(path: str | os.PathLike[str]) -> Launch:
+    """A launch description from a file. Raises InputError."""
+    name = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8") as handle:
+            data: Any = json.load(handle)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}: not JSON: {error}") from error
+    return parse_launch(data, name)
+
+
+def parse_launch(data: Any, name: str = "<launch>") -> Launch:
+    """A launch description from JSON values."""
+    try:
+        return Launch.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{name}: {where + ': ' if where else ''}{what}") from error
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a launch description."""
+    return Launch.model_json_schema()
+
+
+def template(entry: Function) -> dict[str, Any]:
+    """A launch description to fill in, from the signature of an entry."""
+    block = entry.directives.get("reqntid") or entry.directives.get("maxntid") or (128,)
+    cluster = entry.directives.get("reqnctapercluster") or (1,)
+    params: list[dict[str, Any]] = []
+    for number, one in enumerate(entry.params):
+        address = hex((number + 1) << 32)
+        if one.size is not None and one.type == "b8":
+            params.append({"name": one.name, "type": "bytes", "hex": "00" * one.size})
+        elif one.pointer or one.type in ("u64", "b64"):
+            params.append({"name": one.name, "type": "ptr", "address": address, "bytes": 1 << 20})
+        else:
+            kind = {"f32": "fp32", "f64": "fp64"}.get(one.type, one.type)
+            params.append({"name": one.name, "type": kind, "value": 0})
+    return {
+        "kernel": entry.name,
+        "grid": [1, 1, 1],
+        "block": [*block, 1, 1][:3],
+        "cluster": [*cluster, 1, 1][:3],
+        "dynamic_shared": 0,
+        "params": params,
+    }
