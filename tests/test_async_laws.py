@@ -32,8 +32,8 @@ from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]
 
-LITTLE = Options("auto", Budget(effort=6_000_000, seconds=3), bound=BOUND)
-FEW = 20_000
+LITTLE = Options("z3", Budget(effort=20_000_000, seconds=5), bound=BOUND)
+FEW = 5_000
 """Up to about this many candidate executions a program is also given to explicit enumeration."""
 ADDRESS = re.compile(r":(desc_|idesc|clear)")
 
@@ -83,19 +83,19 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, Line(line.kind, line.text, sem, scope, line.top))
 
 
-@quick(20)
+@quick(30)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(20)
+@quick(30)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(20)
+@quick(30)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))

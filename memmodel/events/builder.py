@@ -5,6 +5,7 @@ In: LoweredTest, Knowledge. Out: `Builder`: events, visits, values of expression
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -32,9 +33,13 @@ from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.memory.cells import Edges
 from memmodel.program.expressions import AddressOf, Expr
 from memmodel.program.lowered import LoweredTest, Step
+from memmodel.program.ops import Jump
 
 MAX_EVENTS = 600
 """More events than this and the test is reported as too large."""
+
+OFTEN = 20
+"""Rounds after which a loop is named as the one that may not end."""
 
 MAX_VISITS = 20_000
 """More steps than this in all threads, and the test is reported as too large."""
@@ -121,10 +126,21 @@ class Builder:
         self.visits.append(Visit(thread, pc, runs, step.instruction))
         return len(self.visits) - 1
 
+    def _busiest(self) -> str:
+        """The last branch of the loop that goes round most often, where there is one."""
+        jumps = [one for one in self.visits if isinstance(self.lowered.programs[one.thread].steps[one.step].op, Jump)]
+        often = Counter((one.thread, one.step) for one in jumps).most_common(1)
+        if not often or often[0][1] < OFTEN:
+            return ""
+        (thread, pc), count = often[0]
+        where = self.lowered.programs[thread].steps[pc].instruction.span
+        return f": the loop that ends at {where} went round {count} times and does not end"
+
     def point(self, here: Here, label: Label, **more: object) -> Point:
         """Where the next event is, as far as its thread says."""
         if len(self.events) >= MAX_EVENTS:
-            raise TooLarge(f"more than {MAX_EVENTS} events", hint="shorten the test, or lower the loop bound")
+            hint = "shorten the test, or lower the loop bound"
+            raise TooLarge(f"more than {MAX_EVENTS} events{self._busiest()}", hint=hint)
         given: dict[str, object] = {
             "thread": here.number,
             "place": here.thread.place,

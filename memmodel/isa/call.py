@@ -163,7 +163,7 @@ class Call:
     def _real(self, operand: Real, type: DataType) -> int:
         bits = operand.encoded(type)
         if bits is None:
-            hint = f"it stands where a .f32, a .f64 or a .b{operand.width} does"
+            hint = f"PTX takes it as a .f32, a .f64 or a .b{operand.width}"
             self.fail(f"{describe(operand)} is no .{type}", operand, None if self.columns else hint)
         return bits
 

@@ -11,13 +11,14 @@ from memmodel.isa.call import ADDRESS, Call
 from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
 from memmodel.program.addresses import WINDOW_BITS, cta_places
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
-from memmodel.program.ops import Op, Unmodelled
+from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.ptx import DataType, Space, Window
 
 CTAS = 16
 """A CTA mask has 16 bits."""
 
+U32 = DataType("u", 32)
 U16 = DataType("u", 16)
 _OFFSET_MASK = (1 << WINDOW_BITS) - 1
 
@@ -117,6 +118,15 @@ def pair(call: Call) -> tuple[int, ...]:
     own = call.place.cta
     there = own ^ 1 in cluster_ranks(call)
     return (own, own ^ 1) if there and call.place.cluster is not None else (own,)
+
+
+def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> tuple[Op, ...]:
+    """The step that finds a register beyond its range; a number was checked when it was read."""
+    if isinstance(operand, Imm):
+        return ()
+    below = Apply("sub", (call.integer(operand), Const(least)), U32)
+    beyond = Apply("gt", (below, Const(most - least)), U32)
+    return (UndefinedIf(f"{what} is from {least} to {most}", beyond),)
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:

@@ -91,7 +91,11 @@ def _row(
             Slot("sem", words, "memory semantics"),
             scope_slot(),
             Slot("space", ("global",), "state space"),
-            *((Slot("op", tuple(word for ops in BY_OPERATION for word in ops), "operation", Need.ALWAYS),) if op else ()),
+            *(
+                (Slot("op", tuple(word for ops in BY_OPERATION for word in ops), "operation", Need.ALWAYS),)
+                if op
+                else ()
+            ),
             Slot("type", TYPES, "type", Need.ALWAYS, NO_FLOATS),
         ),
         operands,

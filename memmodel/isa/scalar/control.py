@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Need, Row, Slot, flag, type_slot
+from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
-from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
+from memmodel.isa.tensor_memory import SYNC
 from memmodel.litmus.syntax import Imm
 from memmodel.program.expressions import Apply
 from memmodel.program.ops import Emit, Jump, Op
@@ -84,7 +84,10 @@ ROWS = (
         set_registers,
         "none; the pool of registers always has enough for .inc",
         "Miscellaneous Instructions: setmaxnreg",
-        rules=BOTH_ALIGNED,
+        rules=tuple(
+            Rule("{head} is .sync.aligned", "write {head}.{action}.sync.aligned.u32", {"action": ()}, (word,))
+            for word in ("sync", "aligned")
+        ),
         since=90,
         families=frozenset({90, 100, 103, 110, 120}),
     ),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
+from memmodel.isa.place import in_range
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.syntax import Imm, Operand
 from memmodel.program.expressions import Apply, Const, Expr
@@ -40,7 +41,24 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
     threads = _threads(call, count) if count else HOWEVER_MANY if resource else None
     if threads is None and halves == (Half.ARRIVE,) and not call.columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
-    return tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
+    arrived = tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
+    return (*_valid(call, number, count, halves), *arrived)
+
+
+def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
+    """Steps that find what registers must not hold: a number that no barrier has, a count of no whole warps."""
+    if call.columns:
+        return ()
+    steps = list(in_range(call, number, 0, RESOURCES - 1, "the number of a barrier"))
+    if count is not None and not isinstance(count, Imm):
+        threads = call.integer(count)
+        part = Apply("rem", (threads, Const(WARP_SIZE)), _U32)
+        steps.append(UndefinedIf(f"the thread count of a barrier is a multiple of {WARP_SIZE}", part))
+        if halves == (Half.ARRIVE,):
+            steps.append(
+                UndefinedIf("bar.arrive has a thread count that is not zero", Apply("eq", (threads, Const(0)), _U32))
+            )
+    return tuple(steps)
 
 
 def _threads(call: Call, count: Operand) -> Expr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
-from memmodel.isa.place import count_operand, mbarrier
+from memmodel.isa.place import count_operand, in_range, mbarrier
 from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.objects import MAX_ARRIVALS
@@ -46,7 +46,8 @@ def init(call: Call) -> tuple[Op, ...]:
     """mbarrier.init: phase 0 with that many arrivals."""
     most = MAX_V1 if call.word("layout") == "layout::v1" else MAX_ARRIVALS
     count = count_operand(call, call.operands[1], 1, most, "the count of mbarrier.init")
-    return (OnObject(Mbarrier(Action.INIT), own(call, call.operands[0]), count=count),)
+    valid = in_range(call, call.operands[1], 1, most, "the count of mbarrier.init")
+    return (*valid, OnObject(Mbarrier(Action.INIT), own(call, call.operands[0]), count=count))
 
 
 def inval(call: Call) -> tuple[Op, ...]:
@@ -58,7 +59,8 @@ def transactions(call: Call) -> tuple[Op, ...]:
     """mbarrier.expect_tx and complete_tx."""
     count = count_operand(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
     action = Action.EXPECT_TX if call.head.endswith("expect_tx") else Action.COMPLETE_TX
-    return (OnObject(label(call, action, "relaxed"), anywhere(call, call.operands[0]), bytes=count),)
+    valid = in_range(call, call.operands[1], 0, MAX_ARRIVALS, "a transaction count")
+    return (*valid, OnObject(label(call, action, "relaxed"), anywhere(call, call.operands[0]), bytes=count))
 
 
 def arrive(call: Call) -> tuple[Op, ...]:
@@ -79,6 +81,10 @@ def arrive(call: Call) -> tuple[Op, ...]:
         count = count_operand(call, extra, 1, MAX_ARRIVALS, "the count of an arrive")
     elif call.word("noComplete") is not None:
         call.fail(f"{call.head}.noComplete needs a count", hint="add the number of arrivals")
+    valid: tuple[Op, ...] = ()
+    if extra is not None:
+        least, what = (0, "a transaction count") if expecting else (1, "the count of an arrive")
+        valid = in_range(call, extra, least, MAX_ARRIVALS, what)
     pending = f"{state}#pending" if state is not None and _asked(call, state) else None
     step = OnObject(
         label(call, Action.ARRIVE, "release"),
@@ -90,7 +96,7 @@ def arrive(call: Call) -> tuple[Op, ...]:
         pending=pending,
         no_complete=call.word("noComplete") is not None,
     )
-    return (step,)
+    return (*valid, step)
 
 
 def _check_result(call: Call, target: Operand, where: Operand) -> None:
