@@ -16,7 +16,6 @@ OBJECTS = {
     "mbarrier.init.b64 [bar], 2;": f"Mbarrier(init) {OWN} count=2",
     "mbarrier.inval.shared::cta.b64 [bar];": f"Mbarrier(inval) {OWN}",
     "mbarrier.expect_tx.b64 [bar], 16;": f"Mbarrier(expect_tx relaxed cta unscoped) {ANYWHERE} bytes=16",
-    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], %r0;": f"Mbarrier(expect_tx relaxed cta) {OWN} bytes=%r0",
     "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [bar@cta1], 16;": (
         "Mbarrier(complete_tx relaxed cluster) Object(&bar@1 shared_cluster) bytes=16"
     ),
@@ -322,6 +321,18 @@ CLUSTER = {
 
 WORKED_OUT: dict[str, list[str]] = {
     **{line: [f"OnObject({step})"] for line, step in OBJECTS.items()},
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], %r0;": [
+        "UndefinedIf(a transaction count is from 0 to 1048575 gt.u32(%r0, 1048575))",
+        f"OnObject(Mbarrier(expect_tx relaxed cta) {OWN} bytes=%r0)",
+    ],
+    "mbarrier.init.b64 [bar], %r0;": [
+        "UndefinedIf(the count of mbarrier.init is from 1 to 1048575 gt.u32(sub.u32(%r0, 1), 1048574))",
+        f"OnObject(Mbarrier(init) {OWN} count=%r0)",
+    ],
+    "mbarrier.arrive.b64 _, [bar], %r0;": [
+        "UndefinedIf(the count of an arrive is from 1 to 1048575 gt.u32(sub.u32(%r0, 1), 1048574))",
+        f"OnObject(Mbarrier(arrive release cta unscoped) {ANYWHERE} count=%r0)",
+    ],
     "mbarrier.pending_count.b64 %r0, %rd0;": ["Assign(r0 %rd0#pending)"],
     **COPIED,
     **TENSOR,

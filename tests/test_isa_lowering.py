@@ -106,8 +106,14 @@ def halves(key: str, count: object = "-", domain: str = "cta") -> list[str]:
 BARRIERS = {
     "bar.sync 0;": halves("0 0"),
     "bar.cta.sync 3, 96;": halves("3 0", 3),  # three warps
-    "barrier.sync.aligned %r0;": halves("%r0 0"),
-    "barrier.cta.sync 1, %r1;": halves("1 0", "div.u32(%r1, 32)"),
+    "barrier.sync.aligned %r0;": [
+        "UndefinedIf(the number of a barrier is from 0 to 15 gt.u32(%r0, 15))",
+        *halves("%r0 0"),
+    ],
+    "barrier.cta.sync 1, %r1;": [
+        "UndefinedIf(the thread count of a barrier is a multiple of 32 rem.u32(%r1, 32))",
+        *halves("1 0", "div.u32(%r1, 32)"),
+    ],
     "bar.arrive 0, 64;": halves("0 0", 2)[:1],
     "bar.cta.arrive 1, 64;": halves("1 0", 2)[:1],
     "barrier.arrive 0, 32;": halves("0 0", 1)[:1],

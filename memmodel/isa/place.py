@@ -124,7 +124,9 @@ def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> 
     """The step that finds a register beyond its range; a number was checked when it was read."""
     if isinstance(operand, Imm):
         return ()
-    below = Apply("sub", (call.integer(operand), Const(least)), U32)
+    below = call.integer(operand)
+    if least:
+        below = Apply("sub", (below, Const(least)), U32)
     beyond = Apply("gt", (below, Const(most - least)), U32)
     return (UndefinedIf(f"{what} is from {least} to {most}", beyond),)
 
