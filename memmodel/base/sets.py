@@ -38,6 +38,7 @@ from memmodel.base.labels import (
     scope_of,
     sem_of,
 )
+from memmodel.memory.bytes import Cell
 from memmodel.ptx import Proxy, Scope, Sem, Space
 
 Holds = Callable[[Label], bool]
@@ -45,13 +46,30 @@ Holds = Callable[[Label], bool]
 
 @dataclass(frozen=True, slots=True)
 class BaseSet:
-    """`holds` None: the execution decides. `spaces`: only events that access memory of these state spaces."""
+    """`holds` None: the execution decides.
+
+    `spaces`: only events that access memory of these state spaces; `objects`: of a declared mbarrier object.
+    """
 
     name: str
     meaning: str
     source: str
     holds: Holds | None
     spaces: tuple[Space, ...] = ()
+    objects: bool = False
+
+    @property
+    def placed(self) -> bool:
+        """Does it depend on the memory that an event accesses?"""
+        return bool(self.spaces) or self.objects
+
+    def there(self, cell: Cell | None) -> bool:
+        """Is that memory in the set?"""
+        if not self.placed:
+            return True
+        if cell is None or (self.spaces and cell.instance.space not in self.spaces):
+            return False
+        return not self.objects or cell.instance.arrivals is not None
 
 
 def _is(*kinds: type) -> Holds:
@@ -291,6 +309,13 @@ SETS: tuple[BaseSet, ...] = (
         "mbarrier operations that name no scope",
         "mbarrier",
         lambda label: isinstance(label, Mbarrier) and label.unscoped,
+    ),
+    BaseSet(
+        "MBOBJECT",
+        "accesses to the memory of a variable that is declared as mbarrier objects",
+        "mbarrier",
+        _is(Access, InitialWrite),
+        objects=True,
     ),
     BaseSet("SMEM", "accesses to shared memory", "State Spaces", _is(Access, InitialWrite), (Space.SHARED,)),
     BaseSet(

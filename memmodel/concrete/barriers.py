@@ -84,7 +84,7 @@ class OneBarrier:
         self.threads = threads
         self.arrives = [one for one in halves if one.record.half is Half.ARRIVE]
         self.waits = [one for one in halves if one.record.half is Half.WAIT]
-        self._awaited = {one.instruction for one in self.waits}
+        self._awaited = {(one.thread, one.instruction) for one in self.waits}
 
     # ---- generations ---------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class OneBarrier:
         if counts <= {None} or all(count is not None and count < 0 for count in counts):
             return True
         return counts == {len({one.thread for one in self.arrives})} and all(
-            one.instruction in self._awaited for one in self.arrives
+            (one.thread, one.instruction) in self._awaited for one in self.arrives
         )
 
     def _extend(self, at: int, chosen: Generations) -> Iterator[Generations]:
@@ -171,9 +171,9 @@ class OneBarrier:
         """Are there as many arrivals as any of them asks for?"""
         return bool(members) and len(members) == max(self.needed(one) for one in members)
 
-    def gone(self, members: Sequence[HalfEvent]) -> frozenset[int]:
-        """The threads that have exited without arriving."""
-        return self.threads.exited - {one.thread for one in members}
+    def gone(self, assignment: Generations, number: int) -> frozenset[int]:
+        """The threads that have exited without arriving: in this generation or, before they exit, in a later one."""
+        return self.threads.exited - {one.thread for one in self.arrives if assignment[one.event] >= number}
 
     def complete(self, assignment: Generations, number: int) -> bool:
         """Is a generation full, or has every other thread of the domain exited?"""
@@ -184,7 +184,7 @@ class OneBarrier:
             return self.full(members)
         if any(one.record.count is not None and one.record.count < 0 for one in members):
             return True
-        everyone = {one.thread for one in members} | self.gone(members) >= self.threads.all
+        everyone = {one.thread for one in members} | self.gone(assignment, number) >= self.threads.all
         if all(one.record.count is None for one in members):
             return everyone
         possible = all(self.needed(one) <= len(self.threads.all) for one in members)
@@ -224,8 +224,8 @@ class OneBarrier:
             members = [] if number is None else self.members(assignment, number)
             explicit = any(one.record.count is not None for one in members)
             any_number = any(one.record.count is not None and one.record.count < 0 for one in members)
-            if members and not any_number and not (explicit and self.full(members)):
-                found += [(thread, wait.event) for thread in self.gone(members)]
+            if number is not None and members and not any_number and not (explicit and self.full(members)):
+                found += [(thread, wait.event) for thread in self.gone(assignment, number)]
         return found
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
@@ -236,7 +236,8 @@ class OneBarrier:
         number = waiting.generation if waiting.arrive is None else assignment[waiting.arrive]
         members = self.members(assignment, number or 0)
         needed = max((self.needed(one) for one in members), default=len(self.threads.all))
-        came = len(members) + (len(self.gone(members)) if all(m.record.count is None for m in members) else 0)
+        gone = self.gone(assignment, number or 0) if all(one.record.count is None for one in members) else ()
+        came = len(members) + len(gone)
         return f"{self.barrier.text}: {came} of {needed} arrivals"
 
 

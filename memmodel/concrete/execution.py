@@ -219,8 +219,7 @@ class FixedPart:
         assert row.holds is not None
         mask = 0
         for number, event in enumerate(self.events):
-            cell = event.point.cell
-            if row.holds(event.label) and (not row.spaces or (cell is not None and cell.instance.space in row.spaces)):
+            if row.holds(event.label) and row.there(event.point.cell):
                 mask |= 1 << number
         return mask
 

@@ -223,8 +223,10 @@ class _OneBarrier:
     def _choose_generations(self) -> None:
         """Which arrivals make a generation is the execution's choice."""
         logic = self.logic
-        least = min(self._needed(event) for event in self.arrives)
-        most = len(_all_visits(self.arrives)) // max(1, least) + 1
+        least = max(1, min(self._needed(event) for event in self.arrives))
+        if any(self.graph.exited[thread] != FALSE for thread in self.domain):
+            least = 1  # exits complete generations that are not full
+        most = len(_all_visits(self.arrives)) // least + 1
         for event in self.arrives:
             cases = {k: logic.var(f"generation(e{event.uid},{k})") for k in range(most)}
             logic.exactly_one(list(cases.values()), event.runs)
@@ -266,7 +268,7 @@ class _OneBarrier:
         logic = self.logic
         members = self._members(number)
         counts = count(logic, [formula for _, formula in members])
-        asked = sorted({self._needed(event) for event, _ in members})
+        asked = sorted({self._needed(event) for event, _ in members if self._needed(event) >= 0})
         cells = []
         for at, wanted in enumerate(asked):
             some = logic.disj(formula for event, formula in members if self._needed(event) == wanted)
@@ -282,18 +284,29 @@ class _OneBarrier:
         some = logic.disj(formula for _, formula in members)
         if self.barrier.domain in BETWEEN_GRIDS:
             return self._full(number)
-        if any(event.count is not None and event.count < 0 for event, _ in members):
-            return some
         arrived = {
             thread: logic.disj(formula for event, formula in members if event.thread == thread)
             for thread in self.domain
         }
-        present = [logic.either(arrived[thread], self.graph.exited[thread]) for thread in self.domain]
+        present = [logic.either(arrived[thread], self._gone(thread, number)) for thread in self.domain]
         everyone = logic.conj((some, *present))
         if all(event.count is None for event, _ in members):
             return everyone
-        possible = all(self._needed(event) <= len(self.domain) for event, _ in members)
-        return logic.either(self._full(number), everyone if possible else FALSE)
+        however_many = logic.disj(f for event, f in members if event.count is not None and event.count < 0)
+        too_many = logic.disj(f for event, f in members if self._needed(event) > len(self.domain))
+        return logic.disj((however_many, self._full(number), logic.both(everyone, -too_many)))
+
+    def _gone(self, thread: int, number: int) -> int:
+        """A thread has exited without arriving: in this generation or, before it exits, in a later one."""
+        logic = self.logic
+        later = logic.disj(
+            formula
+            for event in self.arrives
+            if event.thread == thread
+            for generation, formula in self.generation[event.uid].items()
+            if generation >= number
+        )
+        return logic.both(self.graph.exited[thread], -later)
 
     def _first_arrivals_make_a_generation(self) -> None:
         """No generation has more arrivals than it asks for; and none begins before the one before it is complete."""
@@ -301,7 +314,7 @@ class _OneBarrier:
         for number in self.numbers:
             members = self._members(number)
             counts = count(logic, [formula for _, formula in members])
-            asked = sorted({self._needed(event) for event, _ in members})
+            asked = sorted({self._needed(event) for event, _ in members if self._needed(event) >= 0})
             for at, wanted in enumerate(asked):
                 above = logic.disj(formula for event, formula in members if self._needed(event) in asked[at + 1 :])
                 some = logic.disj(formula for event, formula in members if self._needed(event) == wanted)
@@ -346,8 +359,7 @@ class _OneBarrier:
             members = self._members(number)
             full = self._full(number) if any(event.count is not None for event, _ in members) else FALSE
             for thread in self.domain:
-                arrived = logic.disj(f for event, f in members if event.thread == thread)
-                gone = logic.conj((self.graph.exited[thread], -arrived, -full, formula))
+                gone = logic.conj((self._gone(thread, number), -full, formula))
                 if gone != FALSE:
                     self.exits.append((thread, wait.uid, gone))
 

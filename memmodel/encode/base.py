@@ -63,8 +63,7 @@ class BaseFormulas:
                 self._sets[name] = {
                     e.uid: self._runs[e.uid]
                     for e in self.graph.events
-                    if row.holds(e.label)
-                    and (not row.spaces or (e.point.cell is not None and e.point.cell.instance.space in row.spaces))
+                    if row.holds(e.label) and row.there(e.point.cell)
                 }
         return self._sets[name]
 

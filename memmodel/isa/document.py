@@ -52,11 +52,16 @@ writes that happen some time later, and *signals*, which are what the hardware d
   elements, copied in boxes of 2 rows of 8 (innermost dimension first). Without sizes the whole variable is one box.
   Coordinates count elements; what lies outside the tensor is read as zero and not written. A map is 128 bytes of
   memory like any others: `tensormap.replace` changes a field, and a copy through a map that was just replaced may
-  still read the old one. Maps with swizzling, interleaving and the like are not modelled.
+  still read the old one. `maps[256] = {tensormap(x), tensormap(y)};` is an array of two, and a register may hold the
+  address of either. Maps with swizzling, interleaving and the like are not modelled.
 - **Matrices.** A matrix descriptor is a 64-bit register that holds the address of the matrix (`mov.u64 %d, tile;`).
   The matrix is as many bytes as its shape says, or up to the next matrix of the test or the end of the variable where
   the test declares less. `wgmma` and `tcgen05.mma` compute D + A * B in integers, where a matrix counts as the sum of
   its declared elements; every register or column of D receives the same. Scale factors multiply A * B.
+- **Matrices of a warp.** A litmus thread stands for the warp that executes an `ldmatrix` or `stmatrix`, and its address
+  is that of the first row: the other rows follow, 16 bytes each, matrix by matrix. All of these bytes are touched. A
+  register is that of lane 0. What `ldmatrix` loaded, `stmatrix` stores as it was in every lane; any other register
+  holds one number in all lanes.
 - **Tensor memory** is declared as `.tensor .b32 acc[4];`: 4 columns, one instance in every CTA, addressed by column:
   `[acc+1]` is the second one. Lanes are not modelled. `tcgen05.shift` moves the column behind its address to its
   address. The k-th `tcgen05.alloc` of a CTA, in the order of the file, allocates the k-th `.tensor` variable; a test
@@ -67,6 +72,11 @@ writes that happen some time later, and *signals*, which are what the hardware d
   operand lies.
 - **Cluster launch control.** A request succeeds or fails; the test has both executions. The response is a number, 0
   for a request that failed; the k-th request of the file cancels the CTA k.
+- **Grids.** Threads are in grid 0 unless their place says `grid 1`, which depends on grid 0 of its GPU and was launched
+  so that it may begin early ([executions.md](executions.md#grids)).
+- **Multimem addresses.** `.global .u32 m = multimem(x, y);` points to `x` on one device and to `y` on another. It is a
+  virtual address of its own: accesses through it are ordered with those through the names `x` and `y` only by way of a
+  `fence.proxy.alias`.
 """
 
 

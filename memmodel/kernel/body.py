@@ -89,7 +89,9 @@ class Body:
         while self._scopes:
             self._statement()
         return tuple(
-            Instruction(n, d.words, tuple(self._settled(one) for one in d.operands), d.span, d.guard, d.negated, d.location)
+            Instruction(
+                n, d.words, tuple(self._settled(one) for one in d.operands), d.span, d.guard, d.negated, d.location
+            )
             for n, d in enumerate(self._drafts)
         )
 
@@ -331,7 +333,9 @@ class Body:
         cursor = self.cursor
         cursor.take()
         token = cursor.next
-        base: Operand = self._number() if token.kind in ("number", "-") else self._named(cursor.expect("name", "an address"))
+        base: Operand = (
+            self._number() if token.kind in ("number", "-") else self._named(cursor.expect("name", "an address"))
+        )
         offset = 0
         if isinstance(base, Symbol):
             base, offset = Symbol(base.name), base.offset

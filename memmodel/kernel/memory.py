@@ -140,7 +140,9 @@ class Memory:
 
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
-        return _block(Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size)
+        return _block(
+            Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size
+        )
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""

@@ -103,9 +103,7 @@ class Address:
     rest: tuple[Operand, ...] = ()
 
 
-Operand = (
-    Register | Special | Number | Float | Symbol | Target | Negated | Blank | Vector | Pair | Arguments | Address
-)
+Operand = Register | Special | Number | Float | Symbol | Target | Negated | Blank | Vector | Pair | Arguments | Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ def type_of(cursor: Cursor, token: Token) -> tuple[str, int]:
     cursor.fail(f"{token.text} is no type", token)
 
 
-def declarations(cursor: Cursor, space: Token, linking: Mapping[str, bool], *, parameter: bool = False) -> list[Variable]:
+def declarations(
+    cursor: Cursor, space: Token, linking: Mapping[str, bool], *, parameter: bool = False
+) -> list[Variable]:
     """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
     where = space.text[1:].split(".")[0].split("::")[0]
     words = space.text[1:].split(".")[1:]

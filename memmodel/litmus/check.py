@@ -164,7 +164,9 @@ def _check_multimem(variables: dict[str, Variable]) -> None:
             if name not in variables:
                 raise _unknown("variable", name, variables, variable.span)
         targets = [variables[name] for name in variable.multimem]
-        plain = all(t.space in (Space.GLOBAL, Space.GENERIC) and not (t.alias_of or t.maps or t.multimem) for t in targets)
+        plain = all(
+            t.space in (Space.GLOBAL, Space.GENERIC) and not (t.alias_of or t.maps or t.multimem) for t in targets
+        )
         if not plain or len({(t.type, t.length) for t in targets}) > 1 or len(set(variable.multimem)) != len(targets):
             hint = "one on each device, declared alike"
             raise InputError(f"`{variable.name}` points to different variables in .global memory", variable.span, hint)

@@ -1,7 +1,8 @@
 """Variables that are objects: an mbarrier that starts initialised, tensor maps, multimem addresses of other variables.
 
 In: Reader at `= mbarrier(2)`, `= tensormap(data, {8, 2}, {16, 4})`, `= {tensormap(a), tensormap(b)}`, or
-`= multimem(x, y)`. Out: the Variable with these fields. Settled here: the state space, size and type that each kind of object has.
+`= multimem(x, y)`. Out: the Variable with these fields. Settled here: the state space, size and type that each kind of
+object has.
 """
 
 from __future__ import annotations

@@ -34,6 +34,9 @@ APART = 0x100
 LARGE = 0x400
 """No access needs a greater alignment than this."""
 
+WHOLE = -1
+"""In place of a number of columns: as many as the variable has."""
+
 PER_CTA = (Space.SHARED, Space.TENSOR)
 DEFAULT_BYTES = UNTYPED.width // 8
 
@@ -237,10 +240,15 @@ class AddressSpace:
         return BadFootprint(BadAddress.NOT_MULTIMEM, address)
 
     def find_columns(self, address: int, count: int, owner: CtaId) -> Extent | BadFootprint:
-        """`count` columns of the tensor memory of a CTA. Raises TooLarge for an address that names a lane."""
+        """`count` columns of the tensor memory of a CTA, or all of the variable there (WHOLE).
+
+        Raises TooLarge for an address that names a lane.
+        """
         if address >> LANE_SHIFT:
             raise TooLarge("lanes of tensor memory are not modelled: a litmus test addresses its columns")
         for named in self._columns.get(owner, ()):
+            if count == WHOLE and named.base <= address < named.end:
+                return Extent(named.instance, 0, named.instance.size, named.name)
             if named.base <= address and address + count <= named.end and count > 0:
                 first = (address - named.base) * COLUMN_BYTES
                 return Extent(named.instance, first, count * COLUMN_BYTES, named.name)

@@ -81,6 +81,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "neg": lambda a: -a,
     "abs": abs,
     "cvt": lambda a: a,
+    "popc": lambda a: a.bit_count(),
     "inc": lambda a, b: 0 if a >= b else a + 1,
     "dec": lambda a, b: b if a == 0 or a > b else a - 1,
 }

@@ -41,8 +41,8 @@ _SILENT = re.compile(
 )
 """Parts of a mnemonic that say nothing about order: type, state space, what R and W say, how the end is told."""
 
-SPACED = tuple(row for row in SETS if row.spaces)
-_PLAIN = frozenset(row.name for row in SETS if not row.spaces)
+SPACED = tuple(row for row in SETS if row.placed)
+_PLAIN = frozenset(row.name for row in SETS if not row.placed)
 
 
 def shown_event(execution: Execution, number: int) -> ShownEvent:
@@ -75,7 +75,7 @@ def shown_event(execution: Execution, number: int) -> ShownEvent:
 def _tags(execution: Execution, event: ConcreteEvent, number: int) -> frozenset[str]:
     """The base sets that an event is in."""
     cell = event.point.cell
-    placed = [row.name for row in SPACED if cell is not None and cell.instance.space in row.spaces]
+    placed = [row.name for row in SPACED if row.there(cell)]
     tags = _tags_of(event.label) & {*placed, *_PLAIN}
     return tags | {name for name in DECIDED if execution.set(name) >> number & 1}
 

@@ -17,7 +17,6 @@ from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import outside
 
-
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
 

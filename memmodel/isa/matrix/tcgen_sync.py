@@ -24,6 +24,7 @@ from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Operand, Reg, Variable
+from memmodel.program.addresses import WHOLE
 from memmodel.program.expressions import AddressOf, Expr
 from memmodel.program.ops import Emit, IssueAsync, Op, SignalPart, Track, WaitForGroups, Write
 from memmodel.program.regions import Elements, Object
@@ -62,7 +63,7 @@ def dealloc(call: Call) -> tuple[Op, ...]:
     address: Expr = call.value(operand)
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
-    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=1),)
+    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE),)
 
 
 def _check_columns(call: Call, operand: Operand) -> None:

@@ -16,7 +16,7 @@ from memmodel.isa.place import in_range
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.syntax import Imm, Operand
 from memmodel.program.expressions import Apply, Const, Expr
-from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf
+from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx import DataType, Scope, Sem
 
 WARP_SIZE = 32
@@ -42,7 +42,14 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
     if threads is None and halves == (Half.ARRIVE,) and not call.columns:
         call.fail(f"{call.head} needs a thread count", hint=f"write {call.head} a, b; with b threads taking part")
     arrived = tuple(AtBarrier(Barrier(half, Domain.CTA, reduces=reduces), key, threads) for half in halves)
-    return (*_valid(call, number, count, halves), *arrived)
+    return (*_valid(call, number, count, halves), *_whole_warps(call, threads), *arrived)
+
+
+def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
+    """A count is one of warps, and lanes that arrive one by one are none: how they add up is not modelled."""
+    if call.columns or threads is None or _lane(call) is None:
+        return ()
+    return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)
 
 
 def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
@@ -104,6 +111,10 @@ def warp(call: Call) -> tuple[Op, ...]:
         count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
     steps: list[Op] = []
     lane = _lane(call)
+    if lane is not None and not isinstance(given, Const):
+        # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
+        full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
+        count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
     if lane is not None:
         outside = Apply("eq", (Apply("and", (mask, Const(1 << lane)), _U32), Const(0)), _U32)
         steps.append(

@@ -16,7 +16,7 @@ from memmodel.isa.row import Need, Row, Slot
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Group
 from memmodel.program.expressions import Apply, Const, Expr
-from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart
+from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
 from memmodel.ptx import DataType, Proxy, Space, Window
 
@@ -71,14 +71,19 @@ def is_canceled(call: Call) -> tuple[Op, ...]:
 
 def first_ctaid(call: Call) -> tuple[Op, ...]:
     """query_cancel.get_first_ctaid: the first CTA of the cancelled cluster; coordinates but x are 0."""
-    number = Apply("sub", (call.value(call.operands[1]), Const(1)), U32)
+    response = call.value(call.operands[1])
+    number = Apply("sub", (response, Const(1)), U32)
+    refused = UndefinedIf(
+        "get_first_ctaid is for a response that says canceled", Apply("eq", (response, Const(0)), U32)
+    )
     if call.head != FIRST_CTAID:
-        return (Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)),)
+        return (refused, Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)))
     target = call.operands[0]
     if not isinstance(target, Group) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
     names = [call.destination(item, sink=True) for item in target.items]
-    return tuple(Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)
+    assigned = (Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)
+    return (refused, *assigned)
 
 
 ROWS = (

@@ -1,0 +1,155 @@
+"""The flags of a model on one large execution: what the referee computes, with regard to speed.
+
+In: Model, Execution. Out: the flags that are raised, with their pairs, and relations by name. Only definitions that a
+flag or a named relation needs are evaluated. The meaning of the operators is the referee's; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from memmodel.base.kinds import Kind
+from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
+from memmodel.concrete.execution import Execution, Rows, bits
+from memmodel.referee.evaluate import Value, _Evaluator
+
+
+class Flags(_Evaluator):
+    """A model's flags on one execution. Definitions are evaluated when something asks for them."""
+
+    def __init__(self, model: Model, execution: Execution) -> None:
+        self.execution = execution
+        self.count = len(execution.events)
+        self.all = (1 << self.count) - 1
+        self.model = model
+        self.values = []
+        self._done: dict[int, Value] = {}
+        self._names = {one.name: number for number, one in enumerate(model.definitions)}
+
+    def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
+        """Each flag that is raised, with the pairs that it reports."""
+        wanted = None if names is None else set(names)
+        found = {}
+        for check in self.model.flags:
+            if (wanted is None or check.name in wanted) and self.holds(check):
+                found[check.name] = self.reported(check)
+        return found
+
+    def relation(self, name: str) -> Rows | None:
+        """A relation that the model defines under that name."""
+        number = self._names.get(name)
+        return None if number is None else self._rows(self._definition(number))
+
+    def _name(self, name: Name) -> Value:
+        return super()._name(name) if name.ref is None else self._definition(name.ref)
+
+    def _definition(self, number: int) -> Value:
+        if number not in self._done:
+            definition = self.model.definitions[number]
+            if definition.group is None:
+                self._done[number] = self.value(definition.body)
+            else:
+                self._recursive(definition.group)
+        return self._done[number]
+
+    def _recursive(self, group: int) -> None:
+        """`let rec … and …`: Kleene iteration from empty values."""
+        members = [n for n, one in enumerate(self.model.definitions) if one.group == group]
+        for n in members:
+            self._done[n] = 0 if self.model.definitions[n].kind is Kind.SET else [0] * self.count
+        while True:
+            new = {n: self.value(self.model.definitions[n].body) for n in members}
+            if all(new[n] == self._done[n] for n in members):
+                return
+            self._done.update(new)
+
+    def value(self, expr: Expr) -> Value:
+        if isinstance(expr, Binary) and expr.op == ";":
+            left = _filter(expr.left)
+            right = _filter(expr.right)
+            if left is not None:
+                mask, rows = self._mask(self.value(left)), self._rows(self.value(expr.right))
+                return [row if mask >> one & 1 else 0 for one, row in enumerate(rows)]
+            if right is not None:
+                mask, rows = self._mask(self.value(right)), self._rows(self.value(expr.left))
+                return [row & mask for row in rows]
+        if isinstance(expr, Binary) and expr.op == "&":
+            return self._both(expr)
+        return super().value(expr)
+
+    def _both(self, expr: Binary) -> Value:
+        """An intersection whose one side is empty is empty."""
+        left = self.value(expr.left)
+        if not (left if isinstance(left, int) else any(left)):
+            return left
+        return self._binary(expr, left, self.value(expr.right))
+
+    def _compose(self, left: Rows, right: Rows) -> Rows:
+        domain = sum(1 << one for one, row in enumerate(right) if row)
+        known: dict[int, int] = {0: 0}
+        composed = []
+        for row in left:
+            row &= domain
+            reached = known.get(row)
+            if reached is None:
+                reached = 0
+                for middle in bits(row):
+                    reached |= right[middle]
+                known[row] = reached
+            composed.append(reached)
+        return composed
+
+    def _inverse(self, rows: Rows) -> Rows:
+        sources: dict[int, int] = {}
+        for one, row in enumerate(rows):
+            if row:
+                sources[row] = sources.get(row, 0) | 1 << one
+        inverse = [0] * self.count
+        for row, mask in sources.items():
+            for target in bits(row):
+                inverse[target] |= mask
+        return inverse
+
+    def _closure(self, rows: Rows) -> Rows:
+        """The transitive closure: depth first; components of a cycle are closed together at the end."""
+        order = _topological(rows)
+        if order is None:
+            return super()._closure(rows)
+        reach = list(rows)
+        for one in order:
+            left, found = rows[one], rows[one]
+            while left:
+                low = left & -left
+                behind = reach[low.bit_length() - 1]
+                found |= behind
+                left &= ~(behind | low)
+            reach[one] = found
+        return reach
+
+
+def _topological(rows: Rows) -> list[int] | None:
+    """The events, successors first; None if there is a cycle."""
+    incoming = [0] * len(rows)
+    known: dict[int, list[int]] = {}
+    for row in rows:
+        if row not in known:
+            known[row] = bits(row)
+        for target in known[row]:
+            incoming[target] += 1
+    ready = [one for one, number in enumerate(incoming) if number == 0]
+    order: list[int] = []
+    while ready:
+        one = ready.pop()
+        order.append(one)
+        for target in known[rows[one]]:
+            incoming[target] -= 1
+            if incoming[target] == 0:
+                ready.append(target)
+    return order[::-1] if len(order) == len(rows) else None
+
+
+@cache
+def _filter(expr: Expr) -> Expr | None:
+    """The set S of an expression [S]."""
+    return expr.operand if isinstance(expr, Unary) and expr.op == "[]" and not isinstance(expr, Empty) else None

@@ -1,0 +1,113 @@
+"""What one run leaves behind: events in the order of their threads, and weak accesses between them.
+
+In: nothing. Out: `Event`, `WeakAccess`, `Run`, `Refused`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memmodel.base.labels import Label
+from memmodel.base.points import BarrierId
+from memmodel.errors import InputError
+from memmodel.kernel.memory import Block
+from memmodel.kernel.syntax import Instruction
+from memmodel.ptx import Place
+
+
+class Refused(InputError):
+    """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
+
+
+class Stuck(Exception):
+    """No thread can go on."""
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something a thread did that may order its accesses, or a part of an asynchronous instruction.
+
+    `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: what it is about.
+    `note`: what tells it from others of the same instruction, the same for threads that do the same.
+    """
+
+    thread: int
+    order: int | None
+    at: int
+    label: Label
+    block: Block | None = None
+    first: int = 0
+    size: int = 0
+    issue: Event | None = None
+    note: tuple[object, ...] = ()
+    barrier: BarrierId | None = None
+    generation: int = 0
+    count: int | None = None
+    completes: list[Event] = field(default_factory=list)
+    source: Event | None = None
+    partner: Event | None = None
+
+
+class WeakAccess(NamedTuple):
+    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements."""
+
+    block: Block
+    first: int
+    size: int
+    thread: int
+    epoch: int
+    label: Label
+    at: int
+    scalar: int | None
+    issue: Event | None
+
+
+class ObjectStep(NamedTuple):
+    """An update of an mbarrier object or a test that saw a phase end, in the order of the run."""
+
+    event: Event
+    update: bool
+    before: int
+    after: int
+    life: int
+    seen: int
+
+
+@dataclass(slots=True)
+class Thread:
+    """One thread of the launch."""
+
+    number: int
+    cta: int
+    warp: int
+    lane: int
+    place: Place
+    events: list[Event] = field(default_factory=list)
+    steps: int = 0
+
+
+@dataclass(slots=True)
+class Problem:
+    """Something wrong that the run itself showed: a hang, a bad address, a failed assertion."""
+
+    rule: str
+    message: str
+    instruction: Instruction | None
+    threads: int = 1
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction)."""
+
+    threads: list[Thread] = field(default_factory=list)
+    weak: list[WeakAccess] = field(default_factory=list)
+    objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    choices: dict[tuple[str, int], Instruction] = field(default_factory=dict)
+    tests: dict[int, Instruction] = field(default_factory=dict)
+    atomics: dict[tuple[Block, int], list[Event]] = field(default_factory=dict)
+    bad: list[Event] = field(default_factory=list)
+    instructions: int = 0
+    elected: bool = False

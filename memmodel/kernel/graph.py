@@ -1,0 +1,271 @@
+"""The execution that a model judges: events of representatives, and a location for every pair that may conflict.
+
+In: Run, Roles, Conflicts. Out: `KernelExecution`. Its base sets and relations are those of `memmodel.base`; what they
+mean for races is the model's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Barrier,
+    Covers,
+    Fence,
+    Half,
+    Issue,
+    Label,
+    Mbarrier,
+    ProxyFence,
+    Signal,
+)
+from memmodel.base.points import BarrierId, Point
+from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
+from memmodel.base.relations import RELATION_ROWS
+from memmodel.base.sets import DECIDED as DECIDED_SETS
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, rows_of
+from memmodel.kernel.conflicts import Conflicts, Pair, Use
+from memmodel.kernel.events import Event, ObjectStep, Run
+from memmodel.kernel.memory import Block
+from memmodel.kernel.roles import Roles
+from memmodel.memory.bytes import Cell, Instance
+
+STEP = 1 << 20
+
+
+class KernelFrame(FixedPart):
+    """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited."""
+
+    def __init__(self, events: list[ConcreteEvent]) -> None:
+        self.events = events
+        self.count = len(events)
+        self._sets: dict[str, int] = {}
+        self._relations: dict[str, Rows] = {}
+
+    def relation(self, name: str) -> Rows:
+        """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
+        if name != "covers" or name in self._relations:
+            return super().relation(name)
+        row = RELATION_ROWS[name]
+        assert row.holds is not None and row.domain is not None and row.range is not None
+        right = [point for point in (event.point for event in self.events) if row.range(point)]
+        known: dict[object, int] = {}
+        rows = [0] * self.count
+        for number, event in enumerate(self.events):
+            point = event.point
+            if not row.domain(point) or point.place is None:
+                continue
+            alike = isinstance(point.label, Fence | ProxyFence) and point.label.covers in _OF_CTA
+            key = (point.label, point.place.cta_id) if alike else number
+            if key not in known:
+                known[key] = sum(1 << other.event for other in right if row.holds(point, other))
+            rows[number] = known[key]
+        self._relations[name] = rows
+        return rows
+
+
+_OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
+"""What a fence covers that depends on its CTA only."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What stands behind an event of the graph: the instruction, the pair that it belongs to."""
+
+    at: int
+    thread: int
+    pair: int | None = None
+    use: Use | None = None
+
+
+class Graph:
+    """The events of representatives."""
+
+    def __init__(self, run: Run, roles: Roles, conflicts: Conflicts) -> None:
+        self.run = run
+        self.pairs: list[Pair] = list(conflicts.pairs.values())
+        self._points: list[Point] = []
+        self.behind: list[Judged] = []
+        self.number: dict[int, int] = {}
+        self._parts: dict[int, list[int]] = {}
+        self._uses: dict[tuple[int, int], int] = {}
+        self.members: list[tuple[int, int]] = []
+        kept = roles.kept() | {one for pair in self.pairs for one in self._threads(roles, pair)}
+        kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
+        for number in sorted(kept):
+            self._thread(number)
+        for index, pair in enumerate(self.pairs):
+            self._pair(index, pair, self._threads(roles, pair))
+
+    def _threads(self, roles: Roles, pair: Pair) -> tuple[int, int]:
+        return roles.pair(self.run.threads[pair.one.thread], self.run.threads[pair.other.thread])
+
+    # ---- events ----------------------------------------------------------------------------------------------
+
+    def _thread(self, number: int) -> None:
+        thread = self.run.threads[number]
+        for event in thread.events:
+            assert event.order is not None
+            whole = event
+            if isinstance(event.label, Access) and event.partner is not None and event.partner.order is not None:
+                whole = min(event, event.partner, key=lambda one: one.order or 0)
+            order = ((whole.order or 0) + 1) * STEP
+            self._add(event, order, None, whole)
+            if isinstance(event.label, Issue) and event.partner is not None:
+                self._add(event.partner, None, self.number[id(event)], event)
+
+    def _add(self, event: Event, order: int | None, issue: int | None, whole: Event) -> None:
+        new = len(self._points)
+        self.number[id(event)] = new
+        thread = self.run.threads[event.thread]
+        block = event.block
+        cell = None if block is None else Cell(block.instance, event.first, event.size)
+        access = isinstance(event.label, Access)
+        self._points.append(
+            Point(
+                new,
+                event.label,
+                event.thread,
+                thread.place,
+                order,
+                self.number[id(whole)],
+                self.number[id(whole)] if access else None,
+                issue,
+                cell,
+                None if cell is None else cell.instance.name,
+                event.size if access else None,
+            )
+        )
+        self.behind.append(Judged(event.at, event.thread))
+
+    def _pair(self, index: int, pair: Pair, threads: tuple[int, int]) -> None:
+        whole = pair.block.instance
+        cell = Cell(Instance(f"{whole.name} {index}", whole.owner, whole.space, 1), 0, 1)
+        ends = []
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            ends.append(self._use(index, use, thread, cell))
+        self.members.append((ends[0], ends[1]))
+
+    def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
+        new = len(self._points)
+        thread = self.run.threads[number]
+        order: int | None = use.epoch * STEP + STEP // 2 + index * 2 + (use.at & 1)
+        if use.event is not None:
+            order = (use.epoch + 1) * STEP
+        elif order is not None:
+            order = use.epoch * STEP + 1 + new
+        issue = None
+        if use.issue is not None:
+            issue, order = self.number[id(thread.events[use.epoch])], None
+            self._parts.setdefault(id(thread.events[use.epoch]), []).append(new)
+        instruction = new if issue is None else issue
+        self._points.append(
+            Point(
+                new, use.label, number, thread.place, order, instruction, new, issue, cell, cell.instance.name, use.scalar
+            )
+        )  # fmt: skip
+        self.behind.append(Judged(use.at, use.thread, index, use))
+        return new
+
+    # ---- base names ------------------------------------------------------------------------------------------
+
+    def execution(self) -> Execution:
+        """The graph as models judge it. What the schedule chose is left out: no order of fence.sc, no co."""
+        frame = KernelFrame([ConcreteEvent(point) for point in self._points])
+        count = len(self._points)
+        sets = dict.fromkeys(DECIDED_SETS, 0)
+        relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
+        self._barriers(relations)
+        self._objects(sets, relations)
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [], "compl": []}
+        for thread in {one.thread for one in self._points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                self._communication(event, pairs)
+        for name, found in pairs.items():
+            relations[name] = rows_of(found, count)
+        return Execution(frame, (), sets, relations)
+
+    def _communication(self, event: Event, pairs: dict[str, list[tuple[int, int]]]) -> None:
+        mine = self.number[id(event)]
+        if event.source is not None and id(event.source) in self.number:
+            pairs["rf"].append((self.number[id(event.source)], mine))
+        told = event.partner if isinstance(event.label, Issue) else None
+        for one, target in ((event, mine), (told, None if told is None else self.number[id(told)])):
+            if one is None or target is None:
+                continue
+            for issue in one.completes:
+                for part in self._parts.get(id(issue), ()):
+                    label = self._points[part].label
+                    if isinstance(label, Access) and (not (one.note and one.note[0] is True) or label.role is not None):
+                        pairs["compl"].append((part, target))
+
+    def _barriers(self, relations: dict[str, Rows]) -> None:
+        halves: dict[BarrierId, list[tuple[int, Event]]] = {}
+        for thread in {one.thread for one in self._points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                if event.barrier is not None:
+                    halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
+        for members in halves.values():
+            masks: dict[int, int] = {}
+            waits: dict[int, int] = {}
+            counts: dict[int | None, int] = {}
+            for number, event in members:
+                assert isinstance(event.label, Barrier)
+                into = masks if event.label.half is Half.ARRIVE else waits
+                into[event.generation] = into.get(event.generation, 0) | 1 << number
+                if event.label.half is Half.ARRIVE:
+                    counts[event.count] = counts.get(event.count, 0) | 1 << number
+            later, after = 0, {}
+            for generation in sorted(masks, reverse=True):
+                after[generation] = later
+                later |= masks[generation]
+            for number, event in members:
+                if isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE:
+                    relations["syncbar"][number] = waits.get(event.generation, 0)
+                    relations["samegen"][number] = masks[event.generation] & ~(1 << number)
+                    relations["genbefore"][number] = after[event.generation]
+                    relations["barmix"][number] = later & ~counts[event.count]
+
+    def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
+        for log in self.run.objects.values():
+            steps = [(self.number[id(one.event)], one) for one in log if id(one.event) in self.number]
+            updates = [(number, one) for number, one in steps if one.update]
+            later = 0
+            for number, one in reversed(updates):
+                relations["mbar"][number] = later
+                later |= 1 << number
+                inside = _action(one.event.label) not in (Action.INIT, Action.INVAL)
+                sets["MBLATER"] |= (inside and one.before > 0) << number
+            for number, test in steps:
+                if not test.update:
+                    sets["MBDONE"] |= 1 << number
+                    self._test(relations, number, test, updates)
+        for event in self.run.bad:
+            if id(event) in self.number:
+                sets["MBBAD"] |= 1 << self.number[id(event)]
+
+    def _test(
+        self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]
+    ) -> None:
+        for update, one in updates:
+            action = _action(one.event.label)
+            if action is Action.INVAL:
+                continue
+            init, mine = action is Action.INIT, one.life == test.life
+            if mine and (test.seen > 0 if init else one.before < test.seen):
+                relations["mbarobs"][update] |= 1 << number
+            if mine and not init and one.before == test.seen:
+                relations["mbarnext"][number] |= 1 << update
+            if (mine and not init and one.after > test.seen) or one.life > test.life:
+                relations["mbarfr"][number] |= 1 << update
+
+
+def _action(label: Label) -> Action | None:
+    return label.action if isinstance(label, Mbarrier | Signal) else None
+
+
+def objects_of(run: Run) -> set[tuple[Block, int]]:
+    """The mbarrier objects of a run."""
+    return set(run.objects)
