@@ -159,7 +159,10 @@ RELATIONS: tuple[BaseRelation, ...] = (
     BaseRelation("id", "each event with itself", "herd", key=lambda p: p.event),
     BaseRelation("int", "events of one thread, an event with itself included", "herd", key=lambda p: p.thread),
     BaseRelation(
-        "ext", "events of different threads", "herd", holds=lambda a, b: a.thread is None or a.thread != b.thread
+        "ext",
+        "events of different threads; two initial writes are",
+        "herd",
+        holds=lambda a, b: a.event != b.event and (a.thread is None or a.thread != b.thread),
     ),
     BaseRelation(
         "po",

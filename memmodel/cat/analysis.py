@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memmodel.cat.syntax import Binary, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary
+
+CHOICE = "with"
+"""Stands for the choice of a total order among the base names that a definition depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ def dependencies(model: Model) -> Dependencies:
     known: list[frozenset[str]] = []
     while len(known) < len(model.definitions):
         group = _group(model, len(known))
-        used = frozenset(base for index in group for base in _bases(model.definitions[index].body, known))
+        used = frozenset(base for index in group for base in _used(model.definitions[index], known))
         known += [used] * len(group)
     checks = {check.name: frozenset(_bases(check.body, known)) for check in model.checks}
     return Dependencies(tuple(known), checks)
@@ -69,6 +72,13 @@ def _group(model: Model, first: int) -> range:
     return range(first, last)
 
 
+def _used(definition: Definition, known: list[frozenset[str]]) -> Iterator[str]:
+    yield from _bases(definition.body, known)
+    if definition.order is not None:
+        yield CHOICE
+        yield from _bases(definition.order, known)
+
+
 def _bases(expr: Expr, known: list[frozenset[str]]) -> Iterator[str]:
     """Base names of an expression; a reference beyond `known` is to its own group and adds nothing."""
     for name in names_in(expr):
@@ -86,7 +96,7 @@ def _united(model: Model, expr: Expr) -> Iterator[str]:
             yield from _united(model, expr.right)
         case Name(ref=None):
             yield expr.name
-        case Name(ref=int(ref)) if model.definitions[ref].group is None:
+        case Name(ref=int(ref)) if model.definitions[ref].group is None and model.definitions[ref].order is None:
             yield from _united(model, model.definitions[ref].body)
         case _:
             return

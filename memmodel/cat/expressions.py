@@ -2,99 +2,58 @@
 
 In: Source. Out: tree.Term. Settled here: herd's operators and their strength, and the message for every mistake.
 
-Operators, loosest first: `|` and `;` (grouping to the right), `\\` (to the left), `&` (to the right), `*` between two
-operands (cartesian product), prefix `~`, postfix `+ * ? ^-1`, application. A `*` is a product when an operand
-follows and a closure otherwise. The parser is written by hand, not generated: the messages below need to know what
-was being read, and importing a generator alone takes as long as a model may take to load.
+Operators, loosest first: `|`, `++` and `;` (grouping to the right), `\\` (to the left), `&` (to the right), `*` between
+two operands (cartesian product), prefix `~`, postfix `+ * ? ^-1`, application. A `*` is a product when an operand
+follows and a closure otherwise. `let`, `fun`, `try`, `if` and `match` extend as far as they can, and stand where an
+expression begins. The parser is written by hand, not generated: the messages below need to know what was being read,
+and importing a generator alone takes as long as a model may take to load.
 """
 
 from __future__ import annotations
 
-from typing import NoReturn
+from memmodel.cat.lexer import CHECK_WORDS, CatToken, Lexeme
+from memmodel.cat.tokens import TokenReader, describe
+from memmodel.cat.tree import (
+    Affix,
+    Application,
+    Binding,
+    Collection,
+    Comparison,
+    Condition,
+    Conditional,
+    Infix,
+    Lambda,
+    Local,
+    Logical,
+    MatchSet,
+    MatchTag,
+    Nothing,
+    Ref,
+    Tag,
+    Term,
+    Try,
+    Tuple,
+    Variant,
+)
 
-from memmodel.cat.lexer import CHECK_WORDS, STATEMENT_WORDS, UNSUPPORTED, CatToken, Lexeme, tokenize
-from memmodel.cat.tree import Affix, Application, Binding, Infix, Local, Nothing, Ref, Term
-from memmodel.errors import InputError, nearest
-from memmodel.source import Source, Span
-
-MAX_DEPTH = 150
-"""Operators and brackets inside one another. The longest published definition needs about 20."""
-
-INFIX: dict[str, tuple[int, bool]] = {"|": (1, True), ";": (2, True), "\\": (3, False), "&": (4, True), "*": (5, False)}
+INFIX: dict[str, tuple[int, bool]] = {
+    "|": (1, True),
+    "++": (2, True),
+    ";": (3, True),
+    "\\": (4, False),
+    "&": (5, True),
+    "*": (6, False),
+}
 """Binding strength of each infix operator, and whether it groups to the right."""
 
-_CLOSER = {"(": ")", "[": "]", "{": "}"}
+_POSTFIX = ("+", "*", "?", "^", "-1")
+_CONSTRUCTS = ("let", "fun", "try", "if", "match")
 
 
-class ExpressionParser:
-    """A position in the tokens of one text, and the methods that read expressions from there."""
+class ExpressionParser(TokenReader):
+    """Methods that read expressions at the position of a TokenReader."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.tokens, self.comments = tokenize(source)
-        self.comment_starts = [comment.start for comment in self.comments]
-        self.index = 0
-        self.depth = 0
-
-    # ---- tokens --------------------------------------------------------------------------------------------------
-
-    @property
-    def next(self) -> CatToken:
-        return self.tokens[self.index]
-
-    def after(self) -> CatToken:
-        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
-
-    def take(self) -> CatToken:
-        token = self.tokens[self.index]
-        if token.sort is not Lexeme.END:
-            self.index += 1
-        return token
-
-    def at(self, *texts: str) -> bool:
-        return self.next.text in texts and self.next.sort in (Lexeme.WORD, Lexeme.MARK)
-
-    def accept(self, text: str) -> bool:
-        if self.at(text):
-            self.index += 1
-            return True
-        return False
-
-    def span(self, token: CatToken) -> Span:
-        return Span(self.source, token.start, token.end)
-
-    def since(self, start: int) -> Span:
-        """From an offset to the end of the last token taken."""
-        return Span(self.source, start, max(start, self.tokens[self.index - 1].end))
-
-    def fail(self, message: str, token: CatToken | None = None, hint: str | None = None) -> NoReturn:
-        raise InputError(message, self.span(token or self.next), hint)
-
-    def name(self, what: str) -> CatToken:
-        token = self.next
-        if token.sort is Lexeme.WORD:
-            self.fail(f"expected {what}, found the keyword `{token.text}`")
-        if token.sort is not Lexeme.NAME or token.text == "_":
-            self.fail(f"expected {what}, found {describe(token)}")
-        return self.take()
-
-    def no_statement(self, token: CatToken) -> NoReturn:
-        """Explain a token at which no statement begins."""
-        if token.text in UNSUPPORTED and token.sort is Lexeme.WORD:
-            self.fail(f"`{token.text}` is not supported", token, UNSUPPORTED[token.text])
-        if token.text in (")", "]", "}"):
-            self.fail(f"`{token.text}` closes nothing", token)
-        if token.sort is Lexeme.NAME and self.after().text == "=":
-            self.fail("a definition begins with `let`", token, f"let {token.text} = …")
-        if token.sort is Lexeme.NAME and token.first:
-            near = nearest(token.text, STATEMENT_WORDS)
-            hint = f"did you mean `{near}`?" if near else f"one of: {', '.join(STATEMENT_WORDS)}"
-            self.fail(f"unknown statement `{token.text}`", token, hint)
-        if self.index and (token.sort is Lexeme.NAME or token.text in ("[", "{", "0", "~")):
-            self.fail(f"an operator is missing before `{token.text}`", token, "one of | ; & \\ *")
-        if token.sort is Lexeme.STRING and self.index:
-            self.fail("only a title and a file name are strings", token)
-        self.fail(f"expected a statement, found {describe(token)}", token, f"one of: {', '.join(STATEMENT_WORDS)}")
+    # ---- bindings ------------------------------------------------------------------------------------------------
 
     def bindings(self, word: str) -> tuple[Binding, ...]:
         found = [self.binding(word)]
@@ -103,36 +62,217 @@ class ExpressionParser:
         return tuple(found)
 
     def binding(self, word: str) -> Binding:
-        if self.at("(") or self.next.text == "_":
-            self.fail("patterns are not supported", hint="define one name at a time")
+        start = self.next
+        if self.at("("):
+            names = self.formals()
+            return self.pattern(word, names, start)
         if self.next.sort is not Lexeme.NAME:
             self.fail(f"`{word}` needs a name, found {describe(self.next)}", hint=f"{word} name = …")
         name = self.take()
-        parameters: list[CatToken] | None = None
+        if self.at(","):
+            more = [name.text]
+            while self.accept(","):
+                more.append(self.parameter())
+            return self.pattern(word, tuple(more), start)
+        parameters: tuple[str, ...] | None = None
         if self.at("("):
-            opening = self.take()
-            parameters = [] if self.at(")") else self.separated("a parameter")
-            self.close(opening)
+            parameters = self.formals()
         elif self.next.sort is Lexeme.NAME:
-            parameters = [self.name("a parameter")]
-        if not self.accept("="):
-            hint = f"{word} {name.text} = …"
-            self.fail(f"missing `=` in `{word} {name.text}`, found {describe(self.next)}", hint=hint)
-        seen = [token.text for token in parameters or ()]
-        for number, token in enumerate(parameters or ()):
-            if token.text in seen[:number]:
-                self.fail(f"parameter `{token.text}` appears twice", token)
-        return Binding(name.text, None if parameters is None else tuple(seen), self.expression(), self.span(name))
+            parameters = (self.parameter(),)
+        self.equals(word, name.text)
+        return Binding(name.text, parameters, self.expression(), self.span(name))
 
-    def separated(self, what: str) -> list[CatToken]:
-        names = [self.name(what)]
-        while self.accept(","):
-            names.append(self.name(what))
-        return names
+    def pattern(self, word: str, names: tuple[str, ...], start: CatToken) -> Binding:
+        """`(a, b) = body`, its names already taken."""
+        span = self.since(start.start)
+        self.equals(word, "(…)")
+        if len(names) == 1:
+            return Binding(names[0], None, self.expression(), span)
+        return Binding("", None, self.expression(), span, names)
+
+    def equals(self, word: str, name: str) -> None:
+        if not self.accept("="):
+            hint = f"{word} {name} = …"
+            self.fail(f"missing `=` in `{word} {name}`, found {describe(self.next)}", hint=hint)
+
+    def parameter(self) -> str:
+        if self.next.sort is Lexeme.NAME and self.next.text == "_":
+            return self.take().text
+        return self.name("a parameter").text
+
+    def formals(self) -> tuple[str, ...]:
+        """`(x, _, y)` or `()`."""
+        opening = self.take()
+        names: list[str] = []
+        while not self.at(")"):
+            token = self.next
+            names.append(self.parameter())
+            if token.text != "_" and token.text in names[:-1]:
+                self.fail(f"parameter `{token.text}` appears twice", token)
+            if not self.accept(","):
+                break
+        self.close(opening)
+        return tuple(names)
 
     # ---- expressions ---------------------------------------------------------------------------------------------
 
-    def expression(self, floor: int = 1) -> Term:
+    def expression(self, *, tuples: bool = True) -> Term:
+        """An expression; `a, b` is a tuple where a comma does not mean something else."""
+        token = self.next
+        if token.sort is Lexeme.WORD and token.text in _CONSTRUCTS:
+            self.deeper(token)
+            found = self.construct(self.take())
+            self.depth -= 1
+            return found
+        left = self.operators()
+        if not tuples or not self.at(","):
+            return left
+        items = [left]
+        while self.accept(","):
+            items.append(self.operators())
+        return Tuple(tuple(items), self.since(token.start))
+
+    def construct(self, token: CatToken) -> Term:
+        """`let`, `fun`, `try`, `if` or `match`, already taken."""
+        match token.text:
+            case "let":
+                return self.local(token)
+            case "fun":
+                parameters = self.formals() if self.at("(") else (self.parameter(),)
+                if not self.accept("->"):
+                    self.fail(f"`fun` needs `->`, found {describe(self.next)}", hint="fun x -> …")
+                return Lambda(parameters, self.expression(), self.since(token.start))
+            case "try":
+                first = self.expression()
+                if not self.accept("with"):
+                    self.fail("`try` needs `with`", token, "try … with …")
+                return Try(first, self.expression(), self.since(token.start))
+            case "if":
+                condition = self.condition()
+                self.word("then", token, "if … then … else …")
+                with self.stopping("else"):
+                    first = self.expression()
+                self.word("else", token, "if … then … else …")
+                return Conditional(condition, first, self.expression(), self.since(token.start))
+            case _:
+                return self.match(token)
+
+    def local(self, token: CatToken) -> Term:
+        """`let … in body`, its `let` already taken."""
+        recursive = self.accept("rec")
+        bindings = self.bindings("let rec" if recursive else "let")
+        if not self.accept("in"):
+            self.fail("a `let` inside an expression needs `in`", token, "let name = … in …")
+        body = self.expression()
+        return Local(bindings, body, recursive, self.since(token.start))
+
+    def match(self, token: CatToken) -> Term:
+        """`match` on a tag or on a set, its `match` already taken."""
+        subject = self.expression()
+        if not self.accept("with"):
+            self.fail("`match` needs `with`", token, "match … with || … end")
+        tags: list[tuple[str | None, Term]] = []
+        empty: Term | None = None
+        other: tuple[str, str, str | None, Term] | None = None
+        self.accept("||")
+        while True:
+            if self.next.sort is Lexeme.TAG or (self.next.text == "_" and self.after().text == "->"):
+                clause = self.take()
+                self.arrow()
+                tags.append((clause.text if clause.sort is Lexeme.TAG else None, self.expression()))
+            elif self.at("{"):
+                self.close(self.take())
+                self.arrow()
+                empty = self.expression()
+            else:
+                other = self.element()
+            if not self.accept("||"):
+                break
+        self.word("end", token, "match … with || … end")
+        span = self.since(token.start)
+        if tags and empty is None and other is None:
+            return MatchTag(subject, tuple(tags), span)
+        if empty is None or other is None or tags:
+            self.fail("`match` needs clauses for tags, or one for {} and one for `element ++ rest`", token)
+        element, rest, before, body = other
+        return MatchSet(subject, empty, element, rest, body, before, span)
+
+    def element(self) -> tuple[str, str, str | None, Term]:
+        """`element ++ rest -> …`, perhaps with `before |` in front."""
+        before = None
+        first = self.parameter()
+        if self.accept("|"):
+            before, first = first, self.parameter()
+        if not self.accept("++"):
+            self.fail(f"expected a clause of `match`, found {describe(self.next)}", hint="|| element ++ rest -> …")
+        rest = self.parameter()
+        self.arrow()
+        return first, rest, before, self.expression()
+
+    def arrow(self) -> None:
+        if not self.accept("->"):
+            self.fail(f"a clause needs `->`, found {describe(self.next)}")
+
+    # ---- conditions ----------------------------------------------------------------------------------------------
+
+    def condition(self) -> Condition:
+        """What stands between `if` and `then`."""
+        if self.begins_variant():
+            return self.alternatives()
+        start = self.next.start
+        with self.stopping("subset", "then"):
+            left = self.operators()
+        token = self.next
+        if not (token.text in ("=", "in") or (token.sort is Lexeme.NAME and token.text == "subset")):
+            self.fail("`if` needs a condition", token, 'a = b, a subset b, a in b, or the name of a variant: "name"')
+        self.take()
+        with self.stopping("then"):
+            right = self.operators()
+        return Comparison(token.text, left, right, self.since(start))
+
+    def begins_variant(self) -> bool:
+        token, after = self.next, self.after()
+        if token.sort is Lexeme.STRING:
+            return True
+        if token.sort is Lexeme.NAME:
+            return token.text in ("not", "variant") and (after.sort is Lexeme.STRING or after.text in ("not", "("))
+        return token.text == "(" and (after.sort is Lexeme.STRING or after.text == "not")
+
+    def alternatives(self) -> Condition:
+        found, start = self.both(), self.next.start
+        while self.accept("||"):
+            found = Logical("||", (found, self.both()), self.since(start))
+        return found
+
+    def both(self) -> Condition:
+        found, start = self.variant(), self.next.start
+        while self.at("&") and self.after().text == "&":
+            self.take(), self.take()
+            found = Logical("&&", (found, self.variant()), self.since(start))
+        return found
+
+    def variant(self) -> Condition:
+        token = self.take()
+        self.deeper(token)
+        found: Condition
+        if token.sort is Lexeme.STRING:
+            found = Variant(token.text, self.span(token))
+        elif token.text == "variant":
+            found = self.variant()
+        elif token.text == "not":
+            found = Logical("not", (self.variant(),), self.since(token.start))
+        elif token.text == "(":
+            found = self.alternatives()
+            self.close(token)
+        else:
+            self.fail(f"expected the name of a variant, found {describe(token)}", token, '"name"')
+        self.depth -= 1
+        return found
+
+    # ---- operators -----------------------------------------------------------------------------------------------
+
+    def operators(self, floor: int = 1) -> Term:
+        """An expression without `let` and its like, whose operators bind at least so strongly."""
         self.deeper(self.next)
         start = self.next.start
         left = self.operand()
@@ -143,7 +283,7 @@ class ExpressionParser:
             if not rightward:  # a chain that groups to the left is as deep as it is long
                 chain += 1
                 self.deeper(mark)
-            right = self.expression(strength if rightward else strength + 1)
+            right = self.operators(strength if rightward else strength + 1)
             left = Infix(mark.text, left, right, self.since(start), self.span(mark))
         self.depth -= 1 + chain
         return left
@@ -159,7 +299,7 @@ class ExpressionParser:
             return Affix("~", inner, self.since(token.start))
         term = self.primary()
         levels = 0
-        while self.next.sort is Lexeme.MARK and self.next.text in "+*?^":
+        while self.next.sort is Lexeme.MARK and self.next.text in _POSTFIX:
             if self.at("*") and self.begins_operand(self.index + 1):
                 break
             levels += 1
@@ -169,14 +309,9 @@ class ExpressionParser:
                 op = self.power()
             elif op == "+" and self.begins_operand(self.index) and not self.next.first:
                 self.fail("`+` is the transitive closure and stands last", self.tokens[self.index - 1], "union is `|`")
-            term = Affix(op, term, self.since(token.start))
+            term = Affix("^-1" if op == "-1" else op, term, self.since(token.start))
         self.depth -= levels
         return term
-
-    def deeper(self, token: CatToken) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.fail(f"expression nested deeper than {MAX_DEPTH} operators", token, "name a part of it with `let`")
 
     def power(self) -> str:
         """What follows `^`."""
@@ -193,25 +328,25 @@ class ExpressionParser:
             return token.text in ("(", "[", "{", "0") or (
                 token.text == "~" and self.tokens[index + 1].text not in CHECK_WORDS
             )
-        return token.sort is Lexeme.NAME or token.text == "begin"
+        if token.sort is Lexeme.NAME:
+            return not self.stops_at(token)
+        return token.sort is Lexeme.TAG or token.text == "begin"
 
     def primary(self) -> Term:
         token = self.take()
-        if token.sort is Lexeme.NAME:
+        if token.sort is Lexeme.NAME and not self.stops_at(token):
             return self.applied(Ref(token.text, self.span(token)))
+        if token.sort is Lexeme.TAG:
+            return Tag(token.text, self.span(token))
         if token.sort is Lexeme.MARK:
             if token.text == "0":
                 return Nothing(self.span(token))
             if token.text == "{":
-                if not self.accept("}"):
-                    self.fail("only `{}`, the empty set, may be written in braces", token)
-                return Nothing(self.since(token.start))
+                return self.collection(token)
             if token.text == "(":
-                inner = self.expression()
-                self.close(token)
-                return inner
+                return self.applied(self.parenthesis(token))
             if token.text == "[":
-                inner = self.expression()
+                inner = self.expression(tuples=False)
                 self.close(token)
                 return Affix("[]", inner, self.since(token.start))
         if token.text == "begin" and token.sort is Lexeme.WORD:
@@ -219,60 +354,53 @@ class ExpressionParser:
             if not self.accept("end"):
                 self.fail("`begin` is never closed", token, "close it with `end`")
             return inner
-        before = self.tokens[self.index - 2].text
-        if token.text == "let" and token.sort is Lexeme.WORD and before in ("(", "[", "=", "begin", "in"):
-            return self.local(token)
-        if token.text in UNSUPPORTED and token.sort is Lexeme.WORD:
-            self.no_statement(token)
+        if token.sort is Lexeme.WORD and token.text in _CONSTRUCTS[1:]:
+            self.fail(f"`{token.text}` inside an expression stands in parentheses", token, f"({token.text} …)")
         self.fail(f"expected a set or a relation, found {describe(token)}", token)
 
-    def local(self, token: CatToken) -> Term:
-        """`let … in body`, its `let` already taken."""
-        if self.at("rec"):
-            self.fail("`let rec` inside an expression is not supported", hint="move it before the statement")
-        bindings = self.bindings("let")
-        if not self.accept("in"):
-            self.fail("a `let` inside an expression needs `in`", token, "let name = … in …")
-        body = self.expression()
-        return Local(bindings, body, self.since(token.start))
+    def parenthesis(self, opening: CatToken) -> Term:
+        """What stands between parentheses; the first is taken."""
+        if self.accept(")"):
+            return Tuple((), self.since(opening.start))
+        self.deeper(opening)
+        inner = self.expression()
+        self.depth -= 1
+        self.close(opening)
+        return inner
 
-    def applied(self, head: Ref) -> Term:
-        """`f(x, y)`, or `f x` on one line."""
-        token = self.next
-        if self.at("("):
-            self.take()
-            arguments = [self.expression()]
-            while self.accept(","):
-                arguments.append(self.expression())
-            self.close(token)
-        elif not token.first and (token.sort is Lexeme.NAME or self.at("[", "{", "0")):
-            self.take()
-            if token.sort is Lexeme.NAME:
-                arguments = [Ref(token.text, self.span(token))]
+    def collection(self, opening: CatToken) -> Term:
+        """`{}` or `{a, b}`; the brace is taken."""
+        if self.accept("}"):
+            return Nothing(self.since(opening.start))
+        items = [self.operators()]
+        while self.accept(","):
+            items.append(self.operators())
+        self.close(opening)
+        return Collection(tuple(items), self.since(opening.start))
+
+    def applied(self, head: Term) -> Term:
+        """`f(x, y)`, or `f x` on one line; both may be repeated."""
+        chain = 0
+        while True:
+            token = self.next
+            parenthesis = self.at("(") and (isinstance(head, Ref | Application) or not token.first)
+            if not parenthesis and (token.first or not self.begins_argument(token)):
+                self.depth -= chain
+                return head
+            chain += 1
+            self.deeper(token)
+            arguments: tuple[Term, ...]
+            if parenthesis:
+                inner = self.parenthesis(self.take())
+                arguments = inner.items if isinstance(inner, Tuple) and inner.items else (inner,)
+            elif token.sort is Lexeme.NAME:
+                self.take()
+                arguments = (Ref(token.text, self.span(token)),)
             else:
-                self.index -= 1
-                arguments = [self.primary()]
-        else:
-            return head
-        return Application(head, tuple(arguments), self.since(head.span.start))
+                arguments = (self.primary(),)
+            head = Application(head, arguments, self.since(head.span.start))
 
-    def close(self, opening: CatToken) -> None:
-        """Take the bracket that closes `opening`."""
-        wanted, token = _CLOSER[opening.text], self.next
-        if self.accept(wanted):
-            return
-        if token.sort in (Lexeme.END, Lexeme.WORD) or token.text in (")", "]", "}"):
-            hint = f"`{wanted}` is missing before {describe(token)} at {self.span(token)}"
-            self.fail(f"`{opening.text}` is never closed", opening, hint)
-        if token.text == ",":
-            self.fail("a list in parentheses is only for the arguments of a function", token)
-        self.no_statement(token)
-
-
-def describe(token: CatToken) -> str:
-    """A token in the words of a message."""
-    if token.sort is Lexeme.END:
-        return "the end of the file"
-    if token.sort is Lexeme.STRING:
-        return "a string"
-    return f"`{token.text}`"
+    def begins_argument(self, token: CatToken) -> bool:
+        if token.sort is Lexeme.NAME:
+            return not self.stops_at(token)
+        return token.sort is Lexeme.TAG or self.at("[", "{", "0", "begin")

@@ -1,8 +1,8 @@
 """Cut a cat text into tokens and comments.
 
 In: Source. Out: tokens, and comments by position (the parser turns those beside a statement into its `doc`).
-Settled here: nested `(* *)`, `//` and `#` comments, strings, what a name looks like. A name follows herd: letters,
-digits, `_`, `.` and `-`, beginning with a letter or with `_` and a letter, perhaps ending in a quote.
+Settled here: nested `(* *)`, `/* */`, `//` and `#` comments, strings, what a name looks like. A name follows herd:
+letters, digits, `_`, `.` and `-`, beginning with a letter or with `_` and a letter, perhaps ending in a quote.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ class Lexeme(Enum):
     NAME = "name"
     WORD = "keyword"
     STRING = "string"
+    TAG = "tag"
     MARK = "operator"
     END = "end of text"
 
 
 class CatToken(NamedTuple):
-    """One token; `text` of a string is without its quotes. `first`: nothing but comments precede it on its line."""
+    """One token; `text` of a string or tag is without its quotes. `first`: only comments precede it on its line."""
 
     sort: Lexeme
     text: str
@@ -43,31 +44,40 @@ class Comment(NamedTuple):
 
 
 CHECK_WORDS = ("acyclic", "irreflexive", "empty")
-STATEMENT_WORDS = ("let", "include", "show", "unshow", "flag", *CHECK_WORDS)
-UNSUPPORTED = {
-    "undefined_unless": "write `flag ~empty … as name` to report what the model calls undefined",
-    "procedure": "write a function: `let f(x) = …`",
-    "call": "write the body where it is called, or a function: `let f(x) = …`",
-    "with": '`rf` and `co` are given by the engine; `include "cos.cat"` and `with co from …` are not needed',
-    "forall": "write one check for each case",
-    "enum": "sets of events are listed by `memmodel names`",
-    "instructions": "sets of events are listed by `memmodel names`",
-    "match": "write one definition for each case",
-    "fun": "name the function: `let f(x) = …`",
-    "try": "write the expression that applies; every name is known when a model loads",
-    "if": "write one definition for each case",
-    "when": "a `let rec` is a least fixpoint; put the test in a check of its own",
-    "debug": "use `show name`",
-}
-WORDS = frozenset((*STATEMENT_WORDS, "rec", "and", "as", "in", "begin", "end", *UNSUPPORTED))
+STATEMENT_WORDS = (
+    "let",
+    "include",
+    "show",
+    "unshow",
+    "flag",
+    "undefined_unless",
+    "assert",
+    "procedure",
+    "call",
+    "with",
+    "forall",
+    "match",
+    "if",
+    *CHECK_WORDS,
+)
+IGNORED_WORDS = ("enum", "instructions", "default", "debug", "catdep", "cut")
+"""They begin statements too, but say nothing of which executions a model allows (or of tags only)."""
+
+PLAIN_WORDS = ("assert", "default", "catdep", "cut")
+"""Keywords at the beginning of a statement, names anywhere else; `from`, `then`, `else`, `do` and `subset` likewise."""
+
+WORDS = frozenset(
+    (*STATEMENT_WORDS, *IGNORED_WORDS, "rec", "and", "as", "in", "begin", "end", "when", "fun", "try")
+) - frozenset(PLAIN_WORDS)
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\f]+) | (?P<line>\n) | (?P<comment>(?://|\#)[^\n]*) | (?P<open>\(\*)
-      | (?P<string>"[^"\n]*") | (?P<name>_?[A-Za-z][A-Za-z0-9_.\-]*'?)
-      | (?P<mark>_|0(?![0-9A-Za-z_])|-1|[()\[\]{}|&\\;*~+?^=,])""",
+    r"""(?P<space>[ \t\f]+) | (?P<line>\n) | (?P<comment>(?://|\#)[^\n]*) | (?P<open>\(\*|/\*) | (?P<string>"[^"\n]*")
+      | (?P<name>_?[A-Za-z](?:[A-Za-z0-9_.]|-(?!>))*'?) | (?P<tag>'[A-Za-z](?:[A-Za-z0-9_.]|-(?!>))*)
+      | (?P<mark>_|0(?![0-9A-Za-z_])|->|-1|\|\||\+\+|[()\[\]{}|&\\;*~+?^=,])""",
     re.VERBOSE,
 )
-_NESTING = re.compile(r"\(\*|\*\)")
+_NESTING = re.compile(r"\(\*(?!\()|\*\)")
+"""Inside a comment `(*(` is no comment: C expressions begin so."""
 
 
 def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:
@@ -85,7 +95,7 @@ def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:
         elif sort == "comment":
             comments.append(Comment(found.group().lstrip("/#").strip(), position, end, first))
         elif sort == "open":
-            end = _comment_end(source, position)
+            end = _comment_end(source, position, found.group())
             comments.append(Comment(_flat(text[position + 2 : end - 2]), position, end, first))
             first = first and "\n" not in text[position:end]
         elif sort != "space":
@@ -99,14 +109,21 @@ def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:
 def _classify(sort: str | None, text: str) -> tuple[Lexeme, str]:
     if sort == "string":
         return Lexeme.STRING, text[1:-1]
+    if sort == "tag":
+        return Lexeme.TAG, text[1:]
     if sort == "name":
         return (Lexeme.WORD if text in WORDS else Lexeme.NAME), text
     return (Lexeme.NAME if text == "_" else Lexeme.MARK), text
 
 
-def _comment_end(source: Source, start: int) -> int:
-    depth = 0
-    for found in _NESTING.finditer(source.text, start):
+def _comment_end(source: Source, start: int, opening: str) -> int:
+    if opening == "/*":
+        end = source.text.find("*/", start + 2)
+        if end >= 0:
+            return end + 2
+        raise InputError("comment is never closed", source.span(start, start + 2), "close it with `*/`")
+    depth = 1
+    for found in _NESTING.finditer(source.text, start + 2):
         depth += 1 if found.group() == "(*" else -1
         if depth == 0:
             return found.end()
@@ -126,5 +143,5 @@ def _stray(source: Source, position: int) -> InputError:
     if character.isdigit():
         return InputError("only `0`, the empty set or relation, is a number here", span)
     if character == "'":
-        return InputError("tags ('name) are not supported", span, "sets of events are listed by `memmodel names`")
+        return InputError("`'` begins a tag, which needs a name", span, "'name")
     return InputError(f"{character!r} has no meaning in a model", span)

@@ -1,8 +1,9 @@
 """Find a model's files and load them into one Model.
 
 In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, what an `include` finds
-(beside the including file, then in the caller's directories, then among the shipped models), and that the prelude
-comes before every model. A file that is included again adds nothing; one that includes itself is an error.
+(beside the including file, then in the caller's directories, then among the shipped models, then in axioms/library,
+which has what other models include), and that the prelude comes before every model. A file that is included again adds
+nothing; one that includes itself is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from memmodel.cat import tree
 from memmodel.cat.parser import parse
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.syntax import Model
+from memmodel.cat.world import LIBRARY, World
 from memmodel.errors import InputError, nearest
 from memmodel.resources import axioms_dir
 from memmodel.source import Source
@@ -24,20 +26,24 @@ PRELUDE = "prelude.cat"
 MAX_INCLUDES = 20
 """Files that include one another, one inside the next."""
 
-_HERD = {
-    "stdlib.cat": "what a model may use is in the prelude",
-    "cos.cat": "`co` and `fr` are given; that coherence is total is a check, as in the shipped model `sc`",
-}
-"""Includes of herd's own models that have no counterpart here, and why none is needed."""
-
 
 def shipped_models() -> list[str]:
     """Names that `load_model` takes, in order. Files in folders below are parts and variants, loaded by their path."""
     return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != PRELUDE)
 
 
-def load_model(name_or_path: str | os.PathLike[str]) -> Model:
-    """The model of a shipped name (`ptx-7.5`) or of a `.cat` file. InputError if there is none or it is wrong."""
+def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
+    """The model of a shipped name (`ptx-7.5`) or of a `.cat` file. InputError if there is none or it is wrong.
+
+    `strict_names`: what its `notices` tell is an error too.
+    """
+    model = _found(name_or_path)
+    if strict_names:
+        strictly(model)
+    return model
+
+
+def _found(name_or_path: str | os.PathLike[str]) -> Model:
     name = os.fspath(name_or_path)
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
@@ -52,9 +58,18 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     raise InputError(f"no model `{name}`", hint=hint)
 
 
-def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = ()) -> Model:
+def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = (), *, strict_names: bool = False) -> Model:
     """The model that a text describes; `search`: more directories for its includes. Raises InputError."""
-    return _Loader(tuple(Path(directory) for directory in search)).load(source).model
+    model = _Loader(tuple(Path(directory) for directory in search)).load(source).model
+    if strict_names:
+        strictly(model)
+    return model
+
+
+def strictly(model: Model) -> None:
+    """Raises InputError if there is something that a model's author should hear."""
+    for notice in model.notices:
+        raise InputError(notice.message, notice.span, notice.hint)
 
 
 # ---- models that were loaded before ----------------------------------------------------------------------------------
@@ -115,19 +130,21 @@ class _Loader:
         prelude = axioms_dir() / PRELUDE
         self.take(prelude, _read_shipped(prelude))
         path = Path(source.name)
-        text = self.take(path if _is_file(path) else None, source)
         name = path.stem if source.name.endswith(".cat") else source.name
+        text = self.take(path if _is_file(path) else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
         return _Loaded(model, tuple(self.files), tuple(self.includes))
 
-    def take(self, path: Path | None, source: Source) -> tree.Text:
-        """Read one file into the resolver."""
+    def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
+        """Read one file into the resolver. `model`: the name of the model, if this is its own file."""
         self.sources.append(source)
         self.open.append((path, source))
         if path is not None:
             self.seen.add(path.resolve())
             self.files.append((path, source.text))
         text = parse(source)
+        if model is not None:
+            self.resolver.settle_in(World(f"{text.heading} {model}"))
         self.resolver.run(text)
         self.open.pop()
         return text
@@ -143,7 +160,8 @@ class _Loader:
         if path.resolve() in self.seen:
             return
         try:
-            source = _read_shipped(path) if path.parent == axioms_dir() else Source.read(path)
+            shipped = path.parent in (axioms_dir(), axioms_dir() / LIBRARY)
+            source = _read_shipped(path) if shipped else Source.read(path)
         except InputError as error:
             if error.span is not None:
                 raise
@@ -153,7 +171,7 @@ class _Loader:
     def find(self, include: tree.Include) -> Path:
         """The file that an include names; InputError at the include if there is none."""
         beside = self.open[-1][0]
-        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir())
+        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir(), axioms_dir() / LIBRARY)
         found = _look(include, places)
         if found is not None:
             self.includes.append((include, places, found))
@@ -161,9 +179,7 @@ class _Loader:
         known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
         near = nearest(include.path, sorted(known))
         hint = "it is looked for beside this file, then among the shipped models"
-        if include.path in _HERD:
-            hint = f"remove it: {_HERD[include.path]}"
-        elif near:
+        if near:
             hint = f'did you mean "{near}"?'
         raise InputError(f'no file "{include.path}"', include.span, hint)
 

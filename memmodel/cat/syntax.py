@@ -6,7 +6,7 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memmodel.base.kinds import Kind
 from memmodel.source import Source, Span
@@ -63,6 +63,8 @@ class Definition:
     """One name of a `let`. Functions are expanded at their calls and leave no definition.
 
     `group`: definitions of one `let rec … and …` share a number and are a simultaneous least fixpoint; None otherwise.
+    `order`: the name stands for no value but for a choice, some strict total order on the set `body`. Those that do not
+    contain this relation are of no use: an axiom of the model forbids them.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Definition:
     group: int | None = None
     doc: str = ""
     span: Span = _span()
+    order: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,15 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about a model that its author should hear: what was taken otherwise than it may be meant."""
+
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A loaded model. `definitions` in order of evaluation: a body refers only to earlier ones, or to its own group."""
 
@@ -96,6 +108,7 @@ class Model:
     checks: tuple[Check, ...]
     shown: tuple[str, ...] = ()
     sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
+    notices: tuple[Notice, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def axioms(self) -> tuple[Check, ...]:
@@ -112,4 +125,4 @@ class Model:
         if all(check.name != name for check in self.checks):
             raise KeyError(name)
         kept = tuple(check for check in self.checks if check.name != name)
-        return Model(f"{self.name} without {name}", self.title, self.definitions, kept, self.shown, self.sources)
+        return replace(self, name=f"{self.name} without {name}", checks=kept)

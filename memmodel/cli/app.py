@@ -27,6 +27,7 @@ from memmodel.cli.options import (
     MemoryText,
     ModelName,
     ModelNames,
+    StrictNames,
     Timeout,
     parse_budget,
 )
@@ -79,6 +80,7 @@ def _options(
 def check(
     files: Files,
     model: CheckedModels = None,
+    strict_names: StrictNames = False,
     ask: Ask = None,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -99,6 +101,7 @@ def check(
     from memmodel import suite
     from memmodel.api import DEFAULT_MODEL
     from memmodel.cli.listing import code, entry_record, run_readings
+    from memmodel.cli.models import hear
     from memmodel.report.text import explain
 
     settings = suite.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
@@ -108,6 +111,7 @@ def check(
         found = suite.collect(files, missing=True)
         return run_readings(found, settings, tuple(ask or ()), json_out=json_out, write=_write)
     models = tuple(model or (DEFAULT_MODEL,))
+    hear(models, strict_names=strict_names)
     suite.preload(models)
     entries = []
     for path in suite.collect(files, missing=True):
@@ -136,9 +140,11 @@ def outcomes(
 ) -> Exit:
     """List all final states, and which of them satisfy the condition."""
     from memmodel import api
+    from memmodel.cli.models import hear
     from memmodel.report.record import states
     from memmodel.report.text import outcomes_lines
 
+    hear((model,))
     found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
@@ -184,9 +190,11 @@ def suite(
     """
     from memmodel import suite as runner
     from memmodel.cli.listing import run_suite
+    from memmodel.cli.models import hear
 
     cost = parse_budget(budget, timeout, memory).shared(jobs)
     settings = runner.Settings(engine.value, cost, bound, against, tuple(under or ()))
+    hear(model or ())
     work = runner.plan(paths or (), model or (), expected)
     runner.preload(settings.under)
     return run_suite(
@@ -211,11 +219,13 @@ def draw(
 ) -> Exit:
     """Draw the execution that settles the test's question."""
     from memmodel import api
+    from memmodel.cli.models import hear
     from memmodel.report.draw import draw as picture
     from memmodel.report.draw import format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)
+    hear((model,))
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     text = picture(report, form, finding.value if finding is not None else None)
     if output != "-":

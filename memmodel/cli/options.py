@@ -84,6 +84,9 @@ CheckedModels = Annotated[
     ),
 ]
 EngineName = Annotated[Engine, typer.Option("--engine", help="Which engine answers.")]
+StrictNames = Annotated[
+    bool, typer.Option("--strict-names", help="Refuse a model with a name that no PTX test has; else it is empty.")
+]
 BudgetText = Annotated[
     str | None,
     typer.Option("--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."),

@@ -1,7 +1,7 @@
 """The commands that change tests: `fix` adds what is missing, `weaken` drops what is not needed.
 
-In: what was typed. Out: a diff, or the file changed in place, and an exit code. Settled here: a table is written as blocks
-first, since PTX's own spelling is what a kernel needs.
+In: what was typed. Out: a diff, or the file changed in place, and an exit code. Settled here: a table is written as
+blocks first, since PTX's own spelling is what a kernel needs.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ def fix(
 ) -> Exit:
     """Find the smallest repairs of a test, as diffs.
 
-    After a repair the bad outcome and every finding are gone.
-    Fences, semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened; every
-    access to memory stays. Each repair is judged in full. Exit code: 0 nothing is wrong, or repairs were found; 1 there is
-    none within these bounds; 3 undecided.
+    After a repair the bad outcome and every finding are gone, and every access to memory is still there. Fences,
+    semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened. Each repair is
+    judged in full. Exit code: 0 nothing is wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
     from memmodel.engine import Options
     from memmodel.repair.fix import fix as search_repairs
@@ -101,7 +100,8 @@ def weaken(
 ) -> Exit:
     """Drop and narrow synchronization that is not needed.
 
-    No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff. Exit code: 0, or 3 undecided.
+    No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff.
+    Exit code: 0, or 3 undecided.
     """
     from memmodel.engine import Options
     from memmodel.repair.weaken import weaken as search_weaker

@@ -8,6 +8,8 @@ derivation is deeper.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from memmodel.base.kinds import Kind
 from memmodel.base.logic import FALSE
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
@@ -130,11 +132,33 @@ class ModelFormulas:
     def _definition(self, index: int) -> Value:
         if index not in self._known:
             definition = self.model.definitions[index]
-            if definition.group is None:
+            if definition.order is not None:
+                self._known[index] = self._order(definition)
+            elif definition.group is None:
                 self._known[index] = self.evaluate(definition.body)
             else:
                 self._fixpoint([i for i, d in enumerate(self.model.definitions) if d.group == definition.group])
         return self._known[index]
+
+    def orders(self) -> dict[int, Rel]:
+        """The total orders that the checks speak of, by the index of their definition."""
+        chosen = (n for n, one in enumerate(self.model.definitions) if one.order is not None)
+        return {n: _rel(self._known[n]) for n in chosen if n in self._known}
+
+    def _order(self, definition: Definition) -> Rel:
+        """Some strict total order on a set: a variable for each two of its events, and no three in a circle."""
+        members = _row(self.evaluate(definition.body))
+        both, require, rows = self.logic.both, self.logic.require, self.algebra.empty()
+        events = sorted(members)
+        for at, a in enumerate(events):
+            for b in events[at + 1 :]:
+                first = self.logic.var(f"{definition.name}(e{a},e{b})")
+                rows[a][b] = both(both(members[a], members[b]), first)
+                rows[b][a] = both(both(members[a], members[b]), -first)
+        for a, b, c in combinations(events, 3):
+            require(-rows[a][b], -rows[b][c], -rows[c][a])
+            require(-rows[a][c], -rows[c][b], -rows[b][a])
+        return [{b: cell for b, cell in row.items() if cell != FALSE} for row in rows]
 
     def _fixpoint(self, group: list[int]) -> None:
         """Least fixpoint of mutually recursive definitions."""

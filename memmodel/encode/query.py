@@ -48,6 +48,7 @@ class Query:
     waits: int
     cut: int
     beyond: int
+    formulas: ModelFormulas
 
 
 def encode(
@@ -88,6 +89,7 @@ def encode(
         logic.disj(stuck.when for stuck in graph.stuck),
         logic.disj(cut.when for cut in graph.cut),
         logic.disj(beyond.when for beyond in graph.beyond),
+        formulas,
     )
 
 

@@ -21,7 +21,7 @@ from memmodel.concrete.records import End
 from memmodel.enumeration.plan import Plan
 from memmodel.enumeration.problem import Problem, prepare
 from memmodel.enumeration.question import WAITS, AskedKey, Key, Stopped
-from memmodel.enumeration.search import Candidate, Search, SearchResult, smallest_blame
+from memmodel.enumeration.search import Candidate, Search, SearchResult
 from memmodel.errors import BudgetSpent, InternalError, TooLarge
 from memmodel.litmus.syntax import Quantifier
 from memmodel.memory.bytes import Cell
@@ -82,7 +82,7 @@ def enumerate_answer(
         ENGINE,
         witness=judged.witness(search.result.found.get(True), True),
         counter=judged.witness(search.result.found.get(False), False),
-        axioms=smallest_blame(search.result.blamed) if observation is Observation.NEVER else (),
+        axioms=_smallest_blame(search.result.blamed) if observation is Observation.NEVER else (),
         findings=judged.findings() if findings else (),
         reason=reason,
         unsearched=spent_for or _stopped(lowered, search.result, bound),
@@ -231,10 +231,18 @@ class _Judged:
         values = skeleton.frame.values_of(candidate.traces)
         return Execution(skeleton.frame, values, skeleton.assembly.sets(variant.observed), chosen)
 
+    def ranks(self, candidate: Candidate) -> dict[int, list[int]]:
+        """For each total order that the model chooses, how many events come before each."""
+        plan, shape = candidate.skeleton.plan, candidate.skeleton.shape
+        return {
+            one.definition: [sum(row >> event & 1 for row in shape.unpack(matrix)) for event in range(shape.count)]
+            for one, matrix in zip(plan.orders, candidate.orders, strict=True)
+        }
+
     def judge(self, candidate: Candidate) -> Evaluation:
         """Evaluate a candidate plainly; InternalError if it is not consistent after all."""
         if id(candidate) not in self._judged:  # the result keeps the candidates, so that their identities stay theirs
-            evaluation = evaluate(self.model, self.execution(candidate))
+            evaluation = evaluate(self.model, self.execution(candidate), self.ranks(candidate))
             if not evaluation.consistent:
                 raise InternalError(f"the search accepted an execution that violates {', '.join(evaluation.failed)}")
             self._judged[id(candidate)] = evaluation
@@ -314,3 +322,15 @@ def _final_memory(execution: Execution, asked: Mapping[Cell, int]) -> dict[Cell,
         if not co[number]:
             memory[cell] = value
     return {**memory, **asked}
+
+
+def _smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:
+    """A few axioms such that each family of candidates fails one of them: greedily the one that fails most."""
+    left = set(blamed)
+    chosen: list[str] = []
+    while left:
+        names = sorted({name for one in left for name in one})
+        best = max(names, key=lambda name: sum(name in one for one in left))
+        chosen.append(best)
+        left = {one for one in left if best not in one}
+    return tuple(chosen)

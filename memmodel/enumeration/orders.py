@@ -76,6 +76,31 @@ def least_orders(count: int, comparable: Sequence[int]) -> Iterator[Order]:
     yield from orient(0, (0,) * count)
 
 
+def linear_extensions(members: int, before: int, count: int) -> Iterator[int]:
+    """The strict total orders on a set that contain a relation, both as matrices; some order if there is none.
+
+    `members`: a mask of events out of `count`.
+    """
+    events = [one for one in range(count) if members >> one & 1]
+    after = {b: sum(1 << a for a in events if before >> a * count + b & 1) for b in events}
+    left = events
+    while ready := [one for one in left if not any(after[one] >> other & 1 for other in left)]:
+        left = [one for one in left if one not in ready]
+    if left:  # a cycle
+        yield sum((members & -1 << one + 1) << one * count for one in events)
+        return
+
+    def place(left: int, matrix: int) -> Iterator[int]:
+        if not left:
+            yield matrix
+        for one in events:
+            if left >> one & 1 and not after[one] & left:
+                rest = left & ~(1 << one)
+                yield from place(rest, matrix | rest << one * count)
+
+    yield from place(members, 0)
+
+
 def closed(rows: Sequence[int]) -> Order:
     """The transitive closure of a relation."""
     reach = list(rows)

@@ -7,21 +7,24 @@ Equal subexpressions share one slot. Nothing here approximates: every stage comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from memmodel.base.kinds import Kind
-from memmodel.cat.analysis import dependencies
+from memmodel.cat.analysis import CHOICE, dependencies
+from memmodel.cat.monotonicity import MORE, effect_of_more, least_suffices
 from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
 from memmodel.enumeration.matrix import Shape
-from memmodel.enumeration.monotonicity import MORE, effect_of_more, least_suffices
+from memmodel.enumeration.orders import linear_extensions
 from memmodel.errors import InternalError
 
-STAGES = ("program", "rf", "sync_fence", "co")
-"""What is fixed stage by stage."""
+STAGES = ("program", "rf", "sync_fence", "co", "orders")
+"""What is fixed stage by stage; the last are the total orders that the model itself chooses."""
 
-CHOSEN = {"rf": 1, "sync_fence": 2, "co": 3}
+ORDERS = 4
+
+CHOSEN = {"rf": 1, "sync_fence": 2, "co": 3, CHOICE: ORDERS}
 """The stage that fixes a base relation; the program, with the barriers' groups, fixes those that are not listed."""
 
 Values = list[int]
@@ -91,10 +94,24 @@ class PlanStage:
             run(values, shape)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedOrder:
+    """A total order that a model chooses: its definition, and the slots of it, of its set and of what it contains.
+
+    `runs`: what to compute first, with the orders before it chosen.
+    """
+
+    definition: int
+    slot: int
+    over: int
+    extends: int
+    runs: tuple[Compute, ...] = ()
+
+
 class Plan:
     """A compiled model, with these of its flags. `slots` numbers the base names that it uses.
 
-    `least_fences`: only least sync_fence have to be tried.
+    `least_fences`: only least sync_fence have to be tried. `orders`: the total orders that the model chooses.
     """
 
     def __init__(self, model: Model, flags: Sequence[str]) -> None:
@@ -108,10 +125,24 @@ class Plan:
         self._stage: list[int] = []
         self._known: dict[tuple[object, ...], int] = {}
         self._definitions: list[int] = []
+        self.orders: list[PlannedOrder] = []
         self._compile_definitions()
         checks = [*model.axioms, *(check for check in model.flags if check.name in flags)]
         self._arrange([(check, self._slot(check.body)) for check in checks])
         self.size = len(self._stage)
+
+    def choices(self, values: Values, shape: Shape, at: int = 0) -> Iterator[tuple[int, ...]]:
+        """Every choice of the total orders, in their slots; once, without any, if the model chooses none."""
+        if at == len(self.orders):
+            yield ()
+            return
+        one = self.orders[at]
+        for run in one.runs:
+            run(values, shape)
+        for matrix in linear_extensions(values[one.over], values[one.extends], shape.count):
+            values[one.slot] = matrix
+            for later in self.choices(values, shape, at + 1):
+                yield (matrix, *later)
 
     # ---- stages --------------------------------------------------------------------------------------------
 
@@ -119,7 +150,12 @@ class Plan:
         """Put each check into its stage, cheapest first, with the instructions that nothing before it has run."""
         done: set[int] = set()
         hurt, by_rf, by_fences = (effect_of_more(self.model, name) for name in ("co", "rf", "sync_fence"))
+        inputs = [slot for one in self.orders for slot in (one.over, one.extends)]
         for number, stage in enumerate(self.stages):
+            if number == ORDERS:
+                for at, one in enumerate(self.orders):
+                    needed = self._missing(one.over, done) | self._missing(one.extends, done)
+                    self.orders[at] = replace(one, runs=self._take(needed, done))
             for flags in (False, True):
                 waiting = [(c, slot) for c, slot in bodies if self._stage[slot] == number and c.flag is flags]
                 while waiting:
@@ -129,7 +165,8 @@ class Plan:
                     grows = by_rf[check.name] | by_fences[check.name] <= MORE
                     test = PlannedCheck(check, slot, runs, hurt[check.name], grows)
                     (stage.flags if flags else stage.axioms).append(test)
-            later = {one for c, slot in bodies if self._stage[slot] > number for one in self._missing(slot, done)}
+            ahead = [*(slot for _, slot in bodies if self._stage[slot] > number), *(inputs if number < ORDERS else ())]
+            later = {one for slot in ahead for one in self._missing(slot, done)}
             now = {one for one in later if self._instructions[one].stage <= number}
             stage.prepare = self._take(now, done)
 
@@ -156,7 +193,12 @@ class Plan:
         start = 0
         while start < len(definitions):
             end = start + 1
-            if definitions[start].group is None:
+            order = definitions[start].order
+            if order is not None:
+                over, extends = self._slot(definitions[start].body), self._slot(order)
+                self._definitions.append(self._new(ORDERS))
+                self.orders.append(PlannedOrder(start, self._definitions[-1], over, extends))
+            elif definitions[start].group is None:
                 self._definitions.append(self._slot(definitions[start].body))
             else:
                 while end < len(definitions) and definitions[end].group == definitions[start].group:

@@ -8,18 +8,18 @@ barriers and objects, rf, sync_fence, co. A family is skipped only if nothing in
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from math import prod
 
 from memmodel.base.labels import Side
+from memmodel.cat.monotonicity import LESS, MORE
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import AccessRecord, Trace
-from memmodel.enumeration.monotonicity import LESS, MORE
-from memmodel.enumeration.plan import Plan, PlannedCheck, Values
+from memmodel.enumeration.plan import ORDERS, Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
@@ -44,6 +44,7 @@ class Candidate:
     sync_fence: int
     co: int
     memory: dict[Cell, int]
+    orders: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -335,7 +336,7 @@ class _Combination:
     def _try_co(self, variant: Variant, values: Values, rf: int, order: int, raised: Raised) -> None:
         """Look for consistent co's; only until nothing new can come of them."""
         news = any(self._new(test, pairs) for test, pairs in raised)
-        late_flags = bool(self.plan.stages[3].flags)
+        late_flags = bool(self.plan.stages[3].flags or self.plan.stages[ORDERS].flags)
         for co, last in self.skeleton.coherence.choices(partial(self._alive, values)):
             if not (late_flags or news or self.search.adds(self.keys)):
                 return
@@ -346,19 +347,29 @@ class _Combination:
             self._set(values, "co", co)
             if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
                 continue
-            everything = raised + self._raised(3, values)
-            candidate = Candidate(self.traces, self.skeleton, variant, rf, order, co, {})
-            if self.stopped is None:
-                for test, pairs in everything:
-                    self._record(candidate, test, pairs)
-            news = False
-            for key, memory in endings:
-                if key == WAITS and any(test.check.name in self.search.undefined for test, _ in everything):
+            raised_here = raised + self._raised(3, values)
+            self._prepare(3, values)
+            for orders in self.plan.choices(values, self.shape):
+                if orders and self._refused(self._failed(ORDERS, values)):
                     continue
-                if key is True:
-                    self.result.with_condition.update(test.check.name for test, _ in everything)
-                if key not in self.result.found:
-                    self.result.found[key] = Candidate(self.traces, self.skeleton, variant, rf, order, co, memory)
+                candidate = Candidate(self.traces, self.skeleton, variant, rf, order, co, {}, orders)
+                self._accept(candidate, endings, raised_here + self._raised(ORDERS, values))
+                news = False
+                if not self.plan.stages[ORDERS].flags:
+                    break
+
+    def _accept(self, candidate: Candidate, endings: list[tuple[Key, dict[Cell, int]]], raised: Raised) -> None:
+        """Keep what a consistent candidate adds."""
+        if self.stopped is None:
+            for test, pairs in raised:
+                self._record(candidate, test, pairs)
+        for key, memory in endings:
+            if key == WAITS and any(test.check.name in self.search.undefined for test, _ in raised):
+                continue
+            if key is True:
+                self.result.with_condition.update(test.check.name for test, _ in raised)
+            if key not in self.result.found:
+                self.result.found[key] = replace(candidate, memory=memory)
 
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
         """Can a co between these be consistent? Axioms that only more (less) co breaks judge the least (greatest)."""
@@ -432,15 +443,3 @@ class _Combination:
 
 def _broken_by(breaks: frozenset[int], test: PlannedCheck) -> bool:
     return test.broken_by == breaks
-
-
-def smallest_blame(blamed: Collection[frozenset[str]]) -> tuple[str, ...]:
-    """A few axioms such that each family of candidates fails one of them: greedily the one that fails most."""
-    left = set(blamed)
-    chosen: list[str] = []
-    while left:
-        names = sorted({name for one in left for name in one})
-        best = max(names, key=lambda name: sum(name in one for one in left))
-        chosen.append(best)
-        left = {one for one in left if best not in one}
-    return tuple(chosen)

@@ -59,7 +59,7 @@ class Skeleton:
         self.frame = FixedPart(lowered, traces, asked)
         self.assembly = Assembly(self.frame)
         self.shape = Shape(self.frame.count)
-        self._plan = plan
+        self.plan = plan
         self.reads: list[int] = []
         self.writes: dict[Cell, list[int]] = {}
         self.fences: list[int] = []
@@ -93,7 +93,7 @@ class Skeleton:
         return self._kept is not None and any(one is variant for one in self._kept)
 
     def _variants(self, meter: Meter) -> Iterator[Variant]:
-        assembly, plan = self.assembly, self._plan
+        assembly, plan = self.assembly, self.plan
         for meeting in meetings(assembly.barriers, assembly.halves, assembly.waiting):
             if not reductions_agree(assembly.contributions, assembly.barriers, meeting):
                 continue
@@ -169,7 +169,7 @@ class Skeleton:
             sum(1 << b for b, right in enumerate(self.fences) if a != b and related[left] >> right & 1)
             for a, left in enumerate(self.fences)
         ]
-        make = least_orders if self._plan.least_fences else partial_orders
+        make = least_orders if self.plan.least_fences else partial_orders
         for order in make(len(self.fences), comparable):
             matrix = 0
             for fence, row in zip(self.fences, order, strict=True):

@@ -7,8 +7,8 @@ of sync_fence can break and less cannot: the rest of an execution mends nothing 
 
 from __future__ import annotations
 
+from memmodel.cat.monotonicity import LESS, MORE
 from memmodel.concrete.meter import CANDIDATE, Meter
-from memmodel.enumeration.monotonicity import LESS, MORE
 from memmodel.enumeration.plan import Plan, PlannedCheck
 from memmodel.enumeration.skeleton import Skeleton, Variant
 

@@ -130,6 +130,8 @@ def _move(compiler: Compiler, instruction: Instruction) -> Blocking:
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
+                if label.sem is not Sem.WEAK:
+                    machine.run.choices.setdefault(("load", number), instruction)
                 continue
             if label.sem is Sem.WEAK:
                 machine.forget(block, at, size)

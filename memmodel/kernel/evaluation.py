@@ -11,8 +11,18 @@ from functools import cache
 
 from memmodel.base.kinds import Kind
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
-from memmodel.concrete.execution import Execution, Rows, bits
+from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Value, _Evaluator
+
+
+def bits(mask: int) -> list[int]:
+    """The members of a mask, smallest first."""
+    text = bin(mask)[:1:-1]
+    found, at = [], text.find("1")
+    while at >= 0:
+        found.append(at)
+        at = text.find("1", at + 1)
+    return found
 
 
 class Flags(_Evaluator):

@@ -46,6 +46,8 @@ class KernelFrame(FixedPart):
 
     def relation(self, name: str) -> Rows:
         """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
+        if name == "po" and name not in self._relations:
+            self._relations[name] = self._program_order()
         if name != "covers" or name in self._relations:
             return super().relation(name)
         row = RELATION_ROWS[name]
@@ -63,6 +65,24 @@ class KernelFrame(FixedPart):
                 known[key] = sum(1 << other.event for other in right if row.holds(point, other))
             rows[number] = known[key]
         self._relations[name] = rows
+        return rows
+
+
+    def _program_order(self) -> Rows:
+        """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
+        rows = [0] * self.count
+        threads: dict[int | None, list[Point]] = {}
+        for event in self.events:
+            if event.point.order is not None:
+                threads.setdefault(event.point.thread, []).append(event.point)
+        for members in threads.values():
+            members.sort(key=lambda one: -(one.order or 0))
+            after, waiting, last = 0, 0, None
+            for one in members:
+                if one.order != last:
+                    after, waiting, last = after | waiting, 0, one.order
+                rows[one.event] = after
+                waiting |= 1 << one.event
         return rows
 
 
@@ -86,7 +106,7 @@ class Graph:
     def __init__(self, run: Run, roles: Roles, conflicts: Conflicts) -> None:
         self.run = run
         self.pairs: list[Pair] = list(conflicts.pairs.values())
-        self._points: list[Point] = []
+        self.points: list[Point] = []
         self.behind: list[Judged] = []
         self.number: dict[int, int] = {}
         self._parts: dict[int, list[int]] = {}
@@ -117,13 +137,13 @@ class Graph:
                 self._add(event.partner, None, self.number[id(event)], event)
 
     def _add(self, event: Event, order: int | None, issue: int | None, whole: Event) -> None:
-        new = len(self._points)
+        new = len(self.points)
         self.number[id(event)] = new
         thread = self.run.threads[event.thread]
         block = event.block
         cell = None if block is None else Cell(block.instance, event.first, event.size)
         access = isinstance(event.label, Access)
-        self._points.append(
+        self.points.append(
             Point(
                 new,
                 event.label,
@@ -149,7 +169,7 @@ class Graph:
         self.members.append((ends[0], ends[1]))
 
     def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
-        new = len(self._points)
+        new = len(self.points)
         thread = self.run.threads[number]
         order: int | None = use.epoch * STEP + STEP // 2 + index * 2 + (use.at & 1)
         if use.event is not None:
@@ -161,7 +181,7 @@ class Graph:
             issue, order = self.number[id(thread.events[use.epoch])], None
             self._parts.setdefault(id(thread.events[use.epoch]), []).append(new)
         instruction = new if issue is None else issue
-        self._points.append(
+        self.points.append(
             Point(
                 new, use.label, number, thread.place, order, instruction, new, issue, cell, cell.instance.name, use.scalar
             )
@@ -173,14 +193,14 @@ class Graph:
 
     def execution(self) -> Execution:
         """The graph as models judge it. What the schedule chose is left out: no order of fence.sc, no co."""
-        frame = KernelFrame([ConcreteEvent(point) for point in self._points])
-        count = len(self._points)
+        frame = KernelFrame([ConcreteEvent(point) for point in self.points])
+        count = len(self.points)
         sets = dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
         pairs: dict[str, list[tuple[int, int]]] = {"rf": [], "compl": []}
-        for thread in {one.thread for one in self._points if one.thread is not None}:
+        for thread in {one.thread for one in self.points if one.thread is not None}:
             for event in self.run.threads[thread].events:
                 self._communication(event, pairs)
         for name, found in pairs.items():
@@ -197,13 +217,13 @@ class Graph:
                 continue
             for issue in one.completes:
                 for part in self._parts.get(id(issue), ()):
-                    label = self._points[part].label
+                    label = self.points[part].label
                     if isinstance(label, Access) and (not (one.note and one.note[0] is True) or label.role is not None):
                         pairs["compl"].append((part, target))
 
     def _barriers(self, relations: dict[str, Rows]) -> None:
         halves: dict[BarrierId, list[tuple[int, Event]]] = {}
-        for thread in {one.thread for one in self._points if one.thread is not None}:
+        for thread in {one.thread for one in self.points if one.thread is not None}:
             for event in self.run.threads[thread].events:
                 if event.barrier is not None:
                     halves.setdefault(event.barrier, []).append((self.number[id(event)], event))

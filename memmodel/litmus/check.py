@@ -94,14 +94,15 @@ def assigned(body: Iterable[Instruction | Label]) -> set[str]:
     """Registers that stand where a result goes: an instruction's first operand, unless that is memory or a label."""
     found: set[str] = set()
     for item in body:
-        if isinstance(item, Instruction) and item.operands and _opcode(item) not in STORES | BRANCHES:
-            first = item.operands[0]
-            items: tuple[Operand, ...] = (first,)
-            if isinstance(first, Group) and not first.bracketed:
-                items = first.items
-            elif isinstance(first, Pair):
-                items = (first.first, first.second)
-            found.update(operand.name for operand in items if isinstance(operand, Reg))
+        if isinstance(item, Instruction) and _opcode(item) not in STORES | BRANCHES:
+            results = 2 if item.mnemonic.startswith("tcgen05.ld.red") else 1
+            for operand in item.operands[:results]:
+                items: tuple[Operand, ...] = (operand,)
+                if isinstance(operand, Group) and not operand.bracketed:
+                    items = operand.items
+                elif isinstance(operand, Pair):
+                    items = (operand.first, operand.second)
+                found.update(one.name for one in items if isinstance(one, Reg))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from memmodel.base.labels import Side
 from memmodel.concrete.records import RecordName
 from memmodel.memory.bytes import Cell
 from memmodel.memory.cells import Starts
@@ -13,6 +14,10 @@ Writer = RecordName | None
 
 Place = tuple[RecordName | None, int]
 """The life of an mbarrier object (the init that began it, or None), and how many of its phases are over."""
+
+
+Ordered = tuple[Writer, Side | None, Cell | None]
+"""An event of a total order: its record (None for an initial write), and which half and bytes of an access it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Choice:
     `mbar`: for each object, its updates in order. `seen`: what each test saw. `finals`: who wrote the final bytes of a
     cell; for a cell that is left out, any co-maximal write. `waiting`: for each thread, the step where it waits for
     ever, or None. `starts`: where matrices of the test begin, those that this execution does not use included.
+    `orders`: for each definition of the model that is a choice of a total order, by its index: its events in order.
     """
 
     values: tuple[tuple[RecordName, Cell, int], ...]
@@ -41,3 +47,4 @@ class Choice:
     finals: tuple[tuple[Cell, Writer], ...]
     waiting: tuple[RecordName | None, ...]
     starts: Starts = field(default_factory=Starts)
+    orders: tuple[tuple[int, tuple[Ordered, ...]], ...] = ()

@@ -7,6 +7,7 @@ mask, a relation a list of rows; closures are iterated to the fixpoint; `let rec
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.kinds import Kind
@@ -39,9 +40,13 @@ class Evaluation:
         return value
 
 
-def evaluate(model: Model, execution: Execution) -> Evaluation:
-    """Judge one execution by a model."""
-    evaluator = _Evaluator(model, execution)
+Ranks = Mapping[int, Sequence[int]]
+"""For each definition that is a choice of a total order, by its index: the place of every event in it."""
+
+
+def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> Evaluation:
+    """Judge one execution by a model, with these total orders where the model chooses some."""
+    evaluator = _Evaluator(model, execution, ranks or {})
     failed, flags = [], {}
     for check in model.checks:
         holds = evaluator.holds(check)
@@ -56,7 +61,7 @@ def evaluate(model: Model, execution: Execution) -> Evaluation:
 class _Evaluator:
     """All definitions of a model on one execution, in order."""
 
-    def __init__(self, model: Model, execution: Execution) -> None:
+    def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
         self.execution = execution
         self.count = len(execution.events)
         self.all = (1 << self.count) - 1
@@ -66,13 +71,29 @@ class _Evaluator:
         while start < len(definitions):
             group = definitions[start].group
             end = start + 1
-            if group is None:
+            if definitions[start].order is not None:
+                self.values.append(self._ordered(definitions[start], ranks.get(start, [0] * self.count)))
+            elif group is None:
                 self.values.append(self.value(definitions[start].body))
             else:
                 while end < len(definitions) and definitions[end].group == group:
                     end += 1
                 self._fixpoint(definitions[start:end])
             start = end
+
+    def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
+        """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
+        assert definition.order is not None
+        left = bits(self._mask(self.value(definition.body)))
+        after = self._inverse(self._rows(self.value(definition.order)))
+        rows = [0] * self.count
+        left.sort(key=ranks.__getitem__)
+        while left:
+            remaining = sum(1 << one for one in left)
+            one = next((one for one in left if not after[one] & remaining), left[0])
+            left.remove(one)
+            rows[one] = remaining & ~(1 << one)
+        return rows
 
     def _fixpoint(self, group: tuple[Definition, ...]) -> None:
         """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""

@@ -71,7 +71,7 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
         **assembly.relations(meeting, observed),
     }
     execution = Execution(frame, values, assembly.sets(observed), relations)
-    evaluation = evaluate(model, execution)
+    evaluation = evaluate(model, execution, where.orders(choice))
     last = where.finals(choice, co, values)
     registers = [trace.registers for trace in traces]
     satisfies = finals.holds(lowered.test.condition, registers, last)
@@ -219,6 +219,17 @@ class _Where:
                 ):
                     raise InternalError(f"replay: sync_fence leaves {first} and {second} unordered")
         return rows
+
+    def orders(self, choice: Choice) -> dict[int, list[int]]:
+        """For each total order, the place of every event in it; events that it does not name come last."""
+        found: dict[int, list[int]] = {}
+        for index, events in choice.orders:
+            ranks = found[index] = [len(events)] * self.frame.count
+            for rank, (name, side, cell) in enumerate(events):
+                here = [self.event(name)] if side is None or cell is None else self.at(name, side, cell)
+                for number in here:
+                    ranks[number] = min(ranks[number], rank)
+        return found
 
     def finals(self, choice: Choice, co: Rows, values: Sequence[int | None]) -> dict[Cell, int]:
         """The value that each cell ends with."""

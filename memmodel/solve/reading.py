@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memmodel.base.labels import Action, Half
+from memmodel.base.labels import Access, Action, Half, Side
 from memmodel.concrete.records import RecordName
 from memmodel.encode.query import Query
 from memmodel.encode.relations import Rel
 from memmodel.errors import InternalError
 from memmodel.events.graph import BarrierEvent, Event, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.memory.bytes import Cell
-from memmodel.referee.choice import Choice, Place, Writer
+from memmodel.referee.choice import Choice, Ordered, Place, Writer
 from memmodel.solve.door import Door
 
 
@@ -77,6 +77,7 @@ class _Reader:
             tuple(self._finals()),
             self._waiting(),
             self.graph.starts,
+            tuple(self._total_orders()),
         )
 
     def _values(self) -> Iterator[tuple[RecordName, Cell, int]]:
@@ -138,6 +139,21 @@ class _Reader:
             if self.door.holds(stuck.when):
                 found[stuck.thread] = self.visits[stuck.visit]
         return tuple(found)
+
+    def _total_orders(self) -> Iterator[tuple[int, tuple[Ordered, ...]]]:
+        """The events of each total order that the model chose, first to last."""
+        for index, rel in self.query.formulas.orders().items():
+            behind = {uid: 0 for row in rel for uid in row if uid in self.running}
+            for event, _ in self._edges(rel):
+                behind[event.uid] = behind.get(event.uid, 0) + 1
+            events = [self.running[uid] for uid in sorted(behind, key=behind.__getitem__, reverse=True)]
+            yield index, tuple(self._ordered(event) for event in events)
+
+    def _ordered(self, event: Event) -> Ordered:
+        if not isinstance(event, MemoryEvent):
+            return self.writer(event), None, None
+        side = event.label.side if isinstance(event.label, Access) else Side.WRITE
+        return self.writer(event), side, event.cell
 
     def _edges(self, rel: Rel) -> Iterator[tuple[Event, Event]]:
         for a, row in enumerate(rel):

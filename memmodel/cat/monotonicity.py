@@ -31,6 +31,13 @@ def _effect(check: Check, name: str, signs: list[_Signs]) -> _Signs:
     return _flip(body) if check.negated else body
 
 
+def asks_for(model: Model, name: str) -> bool | None:
+    """Is there an axiom that only more of `name` can satisfy? None if no axiom depends on it."""
+    effect = effect_of_more(model, name)
+    found = [effect[check.name] for check in model.axioms if effect[check.name]]
+    return LESS in found if found else None
+
+
 def least_suffices(model: Model, name: str, flags: Sequence[str]) -> bool:
     """If a candidate is consistent, so is it with less of `name`, and raises no fewer of these flags.
 
@@ -47,6 +54,8 @@ def definition_signs(model: Model, name: str) -> list[_Signs]:
         new = list(signs)
         for index, definition in enumerate(model.definitions):
             new[index] = _expr_signs(definition.body, name, new)
+            if definition.order is not None and (new[index] or _expr_signs(definition.order, name, new)):
+                new[index] = MORE | LESS  # another choice altogether
         if new == signs:
             return signs
         signs = new

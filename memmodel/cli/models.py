@@ -1,0 +1,23 @@
+"""What a person hears about the models that a command uses, before any answer.
+
+In: names of models. Out: warnings on stderr, or InputError where names are taken strictly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memmodel import cat
+from memmodel.cat.load import strictly
+from memmodel.cli.exits import complain
+from memmodel.errors import render
+
+
+def hear(names: Iterable[str], *, strict_names: bool = False) -> None:
+    """Tell what was taken otherwise than a model may mean it. Raises InputError for a model that cannot be used."""
+    for name in names:
+        model = cat.load_model(name)
+        if strict_names:
+            strictly(model)
+        for notice in model.notices:
+            complain(render("warning", notice.message, notice.span, notice.hint))

@@ -1,0 +1,254 @@
+"""What a model says of one launch: findings, and the conditions under which they speak for every schedule.
+
+In: Module, entry, Launch, Model. Out: `Verdict`. The word is `clean` only if every condition was checked and held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memmodel.base.labels import Access, Action, Barrier, Half, Label, Mbarrier, Side, Signal
+from memmodel.cat.flags import kind_of
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Rows
+from memmodel.kernel.conflicts import Conflicts
+from memmodel.kernel.evaluation import Flags
+from memmodel.kernel.events import Refused, Run
+from memmodel.kernel.graph import Graph
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine import run_launch
+from memmodel.kernel.polling import complaints
+from memmodel.kernel.roles import Roles
+from memmodel.kernel.syntax import Function, Instruction, Module
+
+MAX_EVENTS = 6_000
+ORDER = "happens"
+"""The definition of a model that says what has happened before what, whatever the semantics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side_:
+    """One access or operation of a finding."""
+
+    instruction: Instruction
+    what: str
+    cta: int
+    warp: int
+    lane: int
+
+
+@dataclass(slots=True)
+class Finding:
+    """Something wrong, with its places. `count`: pairs of classes that are alike."""
+
+    rule: str
+    kind: str
+    message: str
+    sides: tuple[Side_, ...]
+    where: str = ""
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Figures of one judgement."""
+
+    instructions: int = 0
+    threads: int = 0
+    accesses: int = 0
+    events: int = 0
+    judged: int = 0
+    pairs: int = 0
+    roles: int = 0
+
+
+@dataclass(slots=True)
+class Verdict:
+    """`word`: clean, findings or undecided. `open`: conditions that do not hold or were not checked."""
+
+    entry: str
+    launch: Launch
+    model: str
+    findings: list[Finding] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    statistics: Statistics = field(default_factory=Statistics)
+
+    @property
+    def word(self) -> str:
+        if self.findings:
+            return "findings"
+        return "undecided" if self.open else "clean"
+
+
+def judge(module: Module, entry: Function, launch: Launch, model: Model) -> Verdict:
+    """Run a launch and judge it."""
+    verdict = Verdict(entry.name, launch, model.name)
+    try:
+        run = run_launch(module, entry, launch)
+        _one(verdict, entry, run, model)
+        if run.elected:
+            _one(verdict, entry, run_launch(module, entry, launch, elect_last=True), model)
+    except Refused as error:
+        place = f"{error.span.line}: " if error.span is not None else ""
+        verdict.open.append(f"line {place}{error.message}" if place else error.message)
+    return verdict
+
+
+def _one(verdict: Verdict, entry: Function, run: Run, model: Model) -> None:
+    body = entry.body or ()
+    numbers = verdict.statistics
+    numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), len(run.weak)
+    numbers.events = sum(len(thread.events) for thread in run.threads)
+    for problem in run.problems:
+        sides = () if problem.instruction is None else (Side_(problem.instruction, problem.instruction.opcode, -1, -1, -1),)
+        _add(verdict, Finding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
+    roles = Roles(run)
+    conflicts = Conflicts(run, roles)
+    graph = Graph(run, roles, conflicts)
+    execution = graph.execution()
+    numbers.judged, numbers.pairs, numbers.roles = len(execution.events), len(graph.pairs), len(set(roles.who))
+    _open(verdict, _choices(run) + [_said(test, why) for test, why in complaints(entry, run.tests)])
+    _open(verdict, _objects_touched(run, body))
+    if len(execution.events) > MAX_EVENTS:
+        _open(verdict, [f"{len(execution.events)} events to judge are more than {MAX_EVENTS}"])
+        return
+    flags = Flags(model, execution)
+    for rule, pairs in flags.raised().items():
+        for one, other in pairs:
+            _add(verdict, _finding(graph, run, body, rule, one, other))
+    before = flags.relation(ORDER)
+    if before is None:
+        _open(verdict, [f"the model {model.name} does not define {ORDER}, so counts and waits were not checked"])
+        return
+    _open(verdict, _counted(graph, run, body, before))
+
+
+def _open(verdict: Verdict, reasons: list[str]) -> None:
+    verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in verdict.open]
+
+
+def _said(instruction: Instruction, why: str) -> str:
+    return f"line {instruction.line}: {instruction.opcode}: {why}"
+
+
+def _add(verdict: Verdict, finding: Finding) -> None:
+    lines = sorted(side.instruction.number for side in finding.sides)
+    for known in verdict.findings:
+        if known.rule == finding.rule and sorted(side.instruction.number for side in known.sides) == lines:
+            known.count += 1
+            return
+    verdict.findings.append(finding)
+
+
+def _finding(graph: Graph, run: Run, body: tuple[Instruction, ...], rule: str, one: int, other: int) -> Finding:
+    sides, where = [], ""
+    for number in dict.fromkeys((one, other)):
+        behind = graph.behind[number]
+        thread = run.threads[behind.thread]
+        point = graph.points[number]
+        sides.append(Side_(body[behind.at], describe(point.label), thread.cta, thread.warp, thread.lane))
+        if behind.pair is not None:
+            pair = graph.pairs[behind.pair]
+            where = f"byte {pair.first} of {pair.block.instance.name}"
+    return Finding(rule, kind_of(rule).value, "", tuple(sides), where)
+
+
+def describe(label: Label) -> str:
+    """An event in words."""
+    if isinstance(label, Access):
+        what = "reads" if label.side is Side.READ else "writes"
+        how = [] if label.proxy.value == "generic" else [f"through the {label.proxy.value} proxy"]
+        return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
+    if isinstance(label, Mbarrier | Signal):
+        return label.action.value
+    return type(label).__name__.lower()
+
+
+# ---- conditions ----------------------------------------------------------------------------------------------
+
+
+def _choices(run: Run) -> list[str]:
+    """What another schedule might answer otherwise."""
+    said = {
+        "atomic": "its result depends on the order of the atomic operations; one order was looked at",
+        "load": "what it reads may depend on the schedule; one schedule was looked at",
+        "activemask": "it tells which lanes happen to be together; one schedule was looked at",
+    }
+    return [_said(instruction, said[what]) for (what, _), instruction in run.choices.items()]
+
+
+def _objects_touched(run: Run, body: tuple[Instruction, ...]) -> list[str]:
+    """Accesses to the bytes of mbarrier objects are not judged here."""
+    found = []
+    objects: dict[object, list[int]] = {}
+    for block, first in run.objects:
+        objects.setdefault(block, []).append(first)
+    for one in run.weak:
+        for first in objects.get(one.block, ()):
+            if one.first < first + 8 and first < one.first + one.size:
+                found.append(_said(body[one.at], "it touches the memory of an mbarrier object"))
+    return list(dict.fromkeys(found))
+
+
+def _counted(graph: Graph, run: Run, body: tuple[Instruction, ...], before: Rows) -> list[str]:
+    """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only."""
+    found: list[str] = []
+    generations: dict[object, dict[int, list[int]]] = {}
+    for thread in {behind.thread for behind in graph.behind}:
+        for event in run.threads[thread].events:
+            number = graph.number.get(id(event))
+            label = event.label
+            if number is not None and isinstance(label, Barrier) and label.half is Half.ARRIVE:
+                generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
+    for levels in generations.values():
+        found += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
+    for log in run.objects.values():
+        phases: dict[int, list[int]] = {}
+        tests: dict[int, list[int]] = {}
+        for step in log:
+            number = graph.number.get(id(step.event))
+            label = step.event.label
+            if number is None or not isinstance(label, Mbarrier | Signal):
+                continue
+            if not step.update:
+                tests.setdefault(step.seen - 1, []).append(number)
+            elif label.action not in (Action.INIT, Action.INVAL):
+                phases.setdefault(step.before, []).append(number)
+        lives = {step.life for step in log}
+        if len(lives) > 1:
+            found.append(f"line {body[log[0].event.at].line}: an mbarrier object is initialised again")
+            continue
+        instruction: Callable[[int], Instruction] = lambda n: body[graph.behind[n].at]  # noqa: E731
+        found += _ordered(phases, before, instruction, "arrivals of two phases")
+        found += _passes(tests, phases, before, instruction)
+    return list(dict.fromkeys(found))
+
+
+def _ordered(
+    levels: dict[int, list[int]], before: Rows, instruction: Callable[[int], Instruction], what: str
+) -> list[str]:
+    found = []
+    for level, members in levels.items():
+        for one in members:
+            for later in levels.get(level + 1, ()):
+                if not before[one] >> later & 1:
+                    lines = f"lines {instruction(one).line} and {instruction(later).line}"
+                    found.append(f"{lines}: {what} that follow one another are not ordered")
+    return found
+
+
+def _passes(
+    tests: dict[int, list[int]], phases: dict[int, list[int]], before: Rows, instruction: Callable[[int], Instruction]
+) -> list[str]:
+    """A test of phase k comes after the end of k - 1 and before the end of k + 1."""
+    found = []
+    for phase, members in tests.items():
+        earlier = [*tests.get(phase - 1, ()), *phases.get(phase, ())]
+        for test in members:
+            after = phase <= 0 or any(before[one] >> test & 1 for one in earlier)
+            ends = phases.get(phase + 1)
+            stays = not ends or any(before[test] >> one & 1 for one in ends)
+            if not after or not stays:
+                found.append(_said(instruction(test), f"it may pass on another phase than {phase}"))
+    return found
