@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes
     from memmodel.api import check, outcomes, readings
     from memmodel.errors import InputError
+    from memmodel.kernel.check import check_kernel
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
 
@@ -29,6 +30,7 @@ __all__ = [
     "Report",
     "__version__",
     "check",
+    "check_kernel",
     "outcomes",
     "readings",
 ]
@@ -42,6 +44,7 @@ _HOME = {
     "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
     "check": "memmodel.api",
+    "check_kernel": "memmodel.kernel.check",
     "outcomes": "memmodel.api",
     "readings": "memmodel.api",
 }

@@ -56,7 +56,7 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
         limit = replace(budget, effort=min(TRIAL, budget.effort)) if trial else budget
         try:
             return enumerate_answer(lowered, model, budget=limit, bound=options.bound, findings=findings, trial=trial)
-        except BudgetSpent:
+        except (BudgetSpent, TooLarge):
             if not trial or monotonic() - started >= budget.seconds:
                 raise
     from memmodel.solve.answers import solve_answer

@@ -111,9 +111,12 @@ def _same_states(steps: LoweredTest, model: Model, answer: Answer, where: str) -
         assert fast.states == slow.states, where
         if steps.test.finding is None:
             satisfied = {state.satisfies for state in slow.states}
-            assert answer.observation is {
-                frozenset(): Observation.VACUOUS,
-                frozenset({True}): Observation.ALWAYS,
-                frozenset({False}): Observation.NEVER,
-                frozenset({True, False}): Observation.SOMETIMES,
-            }[frozenset(satisfied)], where
+            assert (
+                answer.observation
+                is {
+                    frozenset(): Observation.VACUOUS,
+                    frozenset({True}): Observation.ALWAYS,
+                    frozenset({False}): Observation.NEVER,
+                    frozenset({True, False}): Observation.SOMETIMES,
+                }[frozenset(satisfied)]
+            ), where

@@ -172,8 +172,38 @@ class _Thread:
 
     def barrier(self) -> None:
         """A named barrier of two or three warps, used again and again; or the barrier of the CTA."""
-        self.body.append(
-            self.pick("bar.sync 1, 64;", "bar.sync 1, 64;", "bar.arrive 1, 64;", "bar.sync 1, 96;", "bar.sync 0;")
+        reduced = f"bar.red.popc.u32 %{self.fresh('n')}, 1, 64, %p0;"
+        syncs = ("bar.sync 1, 64;", "bar.sync 1, 64;", "bar.arrive 1, 64;", "bar.sync 1, 96;", "bar.sync 0;", reduced)
+        self.body.append(self.pick(*syncs))
+
+    def ends(self) -> None:
+        """An exit, perhaps of no more than one lane in two."""
+        self.body.append(self.pick("exit;", "@%p0 exit;"))
+
+    def loop(self) -> None:
+        """The two elements of an array one after the other, by a computed address."""
+        label, counter, address, predicate = (self.fresh(prefix) for prefix in ("L", "c", "a", "p"))
+        self.work += 2
+        base, space = self.pick(("g", "global"), ("s", "shared::cta"))
+        self.body += [f"mov.u32 %{counter}, 0;", f"mov.u64 %{address}, {base};", f"{label}:"]
+        line = self.pick(
+            Line("st", "weak", None, "u32", f"[%{address}], %{counter}", "", space),
+            Line("red", "relaxed", "cta", "add.u32", f"[%{address}], 1", "", space),
+            Line("ld", "weak", None, "u32", f"%{self.load()}, [%{address}]", "", space),
+        )
+        self.body += [
+            line,
+            f"add.u64 %{address}, %{address}, 4;",
+            f"add.u32 %{counter}, %{counter}, 1;",
+            f"setp.lt.u32 %{predicate}, %{counter}, 2;",
+            f"@%{predicate} bra {label};",
+        ]
+
+    def begin(self) -> None:
+        """A second life of the mbarrier object."""
+        self.body += self.pick(
+            ("mbarrier.inval.shared::cta.b64 [bar];",),
+            ("mbarrier.inval.shared::cta.b64 [bar];", "mbarrier.init.shared::cta.b64 [bar], 1;"),
         )
 
     def arrive(self) -> None:
@@ -199,10 +229,14 @@ class _Thread:
             self.wait()
 
     def copy_out(self) -> None:
-        """A bulk copy of shared memory to global memory, perhaps waited for."""
+        """A bulk copy or reduction from shared memory to global memory, perhaps waited for."""
         self.work += 2
         self.body += [
-            "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;",
+            self.pick(
+                "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;",
+                "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;",
+                "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [g], [s], 16;",
+            ),
             "cp.async.bulk.commit_group;",
             *self.pick((), ("cp.async.bulk.wait_group 0;",), ("cp.async.bulk.wait_group.read 0;",)),
         ]
@@ -227,7 +261,7 @@ def programs(draw: st.DrawFn, *, most: int = 6, finding: bool = True) -> Program
     places = draw(st.sampled_from(PLACES))
     makers = [_Thread(draw, len(set(places)) > 1) for _ in places]
     kinds = (*("access",) * 5, "fence", "guarded", "barrier", "barrier", "arrive", "wait")
-    kinds += ("copy_in", "copy_out", "copy_small")
+    kinds += ("copy_in", "copy_out", "copy_small", "loop", draw(st.sampled_from(("begin", "ends", "access"))))
     for maker in makers:
         for _ in range(draw(st.integers(1, 3))):
             left = most - sum(one.work for one in makers)

@@ -50,6 +50,7 @@ NEEDED = {
     "undefined-cancel": "undefined/cancel-after-refusal",
     "undefined-after-exit": "undefined/peer-may-have-exited",
     "undefined-tensor-memory": "tcgen05/alloc-early-free",
+    "undefined-tensor-memory-freed": "undefined/tensor-memory-freed-twice",
     "undefined-tensor-memory-kept": "undefined/tensor-memory-kept",
     "undefined-tensor-memory-permit": "undefined/permit-given-up",
     "undefined-cta-groups": "undefined/two-cta-groups",

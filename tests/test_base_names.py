@@ -83,6 +83,10 @@ thread P0 @ cta 0, gpu 0 {
 thread P0 @ cta 0, cluster 0, gpu 0 { st.shared::cluster.u32 [s@cta1], 1; }
 thread P1 @ cta 1, cluster 0, gpu 0 { ld.shared.u32 %r, [s]; exit; }
 """,
+    "object": """
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, cluster 0, gpu 0 { ld.shared.b64 %r, [bar]; }
+""",
 }
 
 NOTHING = ("emptyset",)

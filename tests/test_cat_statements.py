@@ -184,6 +184,17 @@ def test_what_is_undefined_or_assumed_is_a_flag() -> None:
     ]
 
 
+def test_what_is_taken_from_nothing_may_be_recursive() -> None:
+    locks = "let locks = W & 0\nlet rec free = locks \\ domain(held) and held = ([free] ; po) | (held ; po)\n"
+    assert happens(locks + "acyclic po | rf | held", "LB") is Observation.NEVER
+    assert "may not stand" in refused(locks.replace("W & 0", "W"))
+
+
+def test_options_of_herd_after_the_title_are_skipped() -> None:
+    loaded = model('"C++11" withinit withoutco\nacyclic po')
+    assert (loaded.title, len(loaded.checks)) == ("C++11", 1)
+
+
 def test_a_check_behind_a_recursive_definition() -> None:
     loaded = model("let rec a = po | rf | (a ; a) when irreflexive a as Order\nacyclic rf")
     assert [(one.name, one.test) for one in loaded.checks] == [("Order", "irreflexive"), ("rf", "acyclic")]

@@ -27,7 +27,7 @@ def number(pattern: list[int], type: DataType) -> int:
 @given(types, values, values)
 def test_results_are_values_of_the_type(type: DataType, a: int, b: int) -> None:
     for op in [*arith.OPERATIONS, *arith.SHIFTS, "mul.hi"]:
-        args = (a,) if op in ("not", "neg", "abs", "cvt") else (a, b)
+        args = (a,) if op in ("not", "neg", "abs", "cvt", "popc") else (a, b)
         result = arith.apply(op, args, type)
         assert number(bits(result, type), type) == result, op
 

@@ -12,6 +12,8 @@ from isa_samples import blocks, ops, shown
 OWN, ANYWHERE = "Object(&bar shared_cta)", "Object(&bar shared_cluster)"
 PAIR = "_|%p"
 
+REFUSED = "UndefinedIf(get_first_ctaid is for a response that says canceled eq.u32(%q0, 0))"
+
 OBJECTS = {
     "mbarrier.init.b64 [bar], 2;": f"Mbarrier(init) {OWN} count=2",
     "mbarrier.inval.shared::cta.b64 [bar];": f"Mbarrier(inval) {OWN}",
@@ -302,10 +304,14 @@ LAUNCH = {
         f"+ SignalPart({LATER} Object(&bar@1 shared_cluster) bytes=16 of=[0])",
     ],
     f"{QUERY}.is_canceled.pred.b128 %p, %q0;": ["Assign(p ne.b64(%q0, 0))"],
-    f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r0, %r1, _, _}}, %q0;": ["Assign(r0 sub.u32(%q0, 1))", "Assign(r1 0)"],
-    f"{QUERY}.get_first_ctaid::x.b32.b128 %r0, %q0;": ["Assign(r0 sub.u32(%q0, 1))"],
-    f"{QUERY}.get_first_ctaid::y.b32.b128 %r0, %q0;": ["Assign(r0 0)"],
-    f"{QUERY}.get_first_ctaid::z.b32.b128 %r0, %q0;": ["Assign(r0 0)"],
+    f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r0, %r1, _, _}}, %q0;": [
+        REFUSED,
+        "Assign(r0 sub.u32(%q0, 1))",
+        "Assign(r1 0)",
+    ],
+    f"{QUERY}.get_first_ctaid::x.b32.b128 %r0, %q0;": [REFUSED, "Assign(r0 sub.u32(%q0, 1))"],
+    f"{QUERY}.get_first_ctaid::y.b32.b128 %r0, %q0;": [REFUSED, "Assign(r0 0)"],
+    f"{QUERY}.get_first_ctaid::z.b32.b128 %r0, %q0;": [REFUSED, "Assign(r0 0)"],
 }
 
 MAPPED = "or.u64(and.u64({0}, 16777215), shl.u64(add.u64({1}, 0), 24))"  # shared memory is 2^24 bytes for each CTA

@@ -6,13 +6,15 @@ monotone, so that it has a least fixpoint; and what has to hold of a chosen rela
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memmodel.base.kinds import Kind
 from memmodel.cat import tree
 from memmodel.cat.choice import choose, order_name, substituted
 from memmodel.cat.expand import Expander
 from memmodel.cat.primitives import Static
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Name, Unary
-from memmodel.cat.values import Entry, Macro, NamedValue, Scope, Typed, as_kind, joined, turned
+from memmodel.cat.values import Entry, Macro, NamedValue, Scope, Typed, as_kind, is_void, joined, turned
 from memmodel.errors import InputError
 from memmodel.source import Span
 
@@ -51,8 +53,8 @@ class Definer(Expander):
         height = max(typed.height for typed in bodies)
         names = range(first, first + len(bodies))
         for binding, typed in zip(bindings, bodies, strict=True):
-            _require_monotone(typed.expr, names)
-            grown = typed._replace(height=height)
+            grown = typed._replace(expr=self.without_voids(typed.expr, names), height=height)
+            _require_monotone(grown.expr, names)
             own[binding.name] = self.define(binding.name, grown, self.groups, let.doc, binding.span)
         return own
 
@@ -83,6 +85,18 @@ class Definer(Expander):
                     message = f"`{binding.name}` is used as a {before.value} but defined as a {after.value}"
                     raise InputError(message, binding.span)
             kinds = found
+
+    def without_voids(self, expr: Expr, names: range) -> Expr:
+        """A recursive body in which nothing is taken away from what is empty in every execution."""
+        match expr:
+            case Binary(op="\\", left=left) if not _speaks_of(left, names) and is_void(left, self.definitions):
+                return Empty(expr.kind, expr.span)
+            case Binary():
+                left, right = (self.without_voids(one, names) for one in (expr.left, expr.right))
+                return replace(expr, left=left, right=right)
+            case Unary():
+                return replace(expr, operand=self.without_voids(expr.operand, names))
+        return expr
 
     def local_recursion(self, term: tree.Local, scope: Scope) -> Scope:
         """`let rec … in`: its relations become definitions of the model."""
@@ -193,6 +207,17 @@ def unordered(over: Typed, order: Typed) -> Typed:
     pairs = joined("&", joined("*", over, over), Typed(Name("loc", Kind.RELATION)))
     either = joined("|", joined("|", order, turned("^-1", order)), Typed(Name("id", Kind.RELATION)))
     return joined("\\", pairs, either)
+
+
+def _speaks_of(expr: Expr, names: range) -> bool:
+    match expr:
+        case Name(ref=int(ref)):
+            return ref in names
+        case Unary():
+            return _speaks_of(expr.operand, names)
+        case Binary():
+            return _speaks_of(expr.left, names) or _speaks_of(expr.right, names)
+    return False
 
 
 def _require_monotone(expr: Expr, names: range, negated: bool = False) -> None:

@@ -36,6 +36,9 @@ from memmodel.source import Source
 
 OVERRIDE = "override"
 
+_HEADING_OPTIONS = ("withinit", "withoutinit", "withco", "withoutco", "withsc", "withoutsc")
+"""What herd is told to supply, after the title. Here the initial writes and coherence are always given."""
+
 _CHECKS = ("flag", "undefined_unless", *CHECK_WORDS)
 
 
@@ -70,6 +73,8 @@ class _Parser(ExpressionParser):
         words = [self.take().text for _ in range(count)]
         if self.next.sort is Lexeme.STRING:
             text = self.take().text
+            while self.next.text in _HEADING_OPTIONS:
+                self.take()
             return text, " ".join((*words, text))
         return " ".join(words), " ".join(words)
 

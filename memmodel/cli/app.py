@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.kernel import kernel
 from memmodel.cli.options import (
     Ask,
     Bound,
@@ -292,6 +293,7 @@ def models() -> Exit:
 
 
 app.command()(ptx)
+app.command()(kernel)
 app.command()(fix)
 app.command()(weaken)
 

@@ -52,8 +52,8 @@ def fix(
     """Find the smallest repairs of a test, as diffs.
 
     After a repair the bad outcome and every finding are gone, and every access to memory is still there. Fences,
-    semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened. Each repair is
-    judged in full. Exit code: 0 nothing is wrong, or there are repairs; 1 none within these bounds; 3 undecided.
+    semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened. Each repair
+    is judged in full. Exit code: 0 nothing is wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
     from memmodel.engine import Options
     from memmodel.repair.fix import fix as search_repairs

@@ -142,5 +142,5 @@ class _Cuts:
         instance, at = place
         for copy in self._copies.get(instance, ()):
             for here, there in ((copy.source, copy.target), (copy.target, copy.source)):
-                if here.instance == instance and here.first < at < here.end:
+                if here.instance == instance and here.first <= at <= here.end:
                     yield (there.instance, there.first + at - here.first), copy.runs

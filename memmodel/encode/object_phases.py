@@ -65,7 +65,7 @@ class ObjectPhases:
         arrivals = sum(self.updates[i].count for i in self.counting if self.updates[i].action is Action.ARRIVE)
         # A drop may leave phases that need no arrival: any update may end one.
         drops = any(self.updates[i].drop for i in self.counting)
-        return len(self.counting) if drops or not size else arrivals // size
+        return len(self.counting) if drops or not size else min(len(self.counting), arrivals // size)
 
     def _choose_phases(self) -> None:
         logic, order = self.logic, self.order

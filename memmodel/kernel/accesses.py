@@ -5,8 +5,6 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.kernel.alu import Fn, Value, function, width_of
 from memmodel.kernel.events import Event, Refused
@@ -19,9 +17,8 @@ from memmodel.ptx import Proxy, Scope, Sem
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
 SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
-_HINTS = ("L1::", "L2::", "level::", "unified")
-_CACHE = frozenset(["ca", "cg", "cs", "lu", "cv", "wb", "wt"])
-Where = Callable[[Machine, Warp, int], tuple[Block, int]]
+COMMUTING = ("add", "min", "max", "and", "or", "xor")
+"""Operations that leave the same value in any order."""
 
 
 def access_step(compiler: Compiler, instruction: Instruction) -> Blocking | None:
@@ -204,7 +201,14 @@ def _atomic(compiler: Compiler, instruction: Instruction) -> Blocking:
     words, operands = instruction.words, list(instruction.operands)
     atom = words[0] == "atom"
     kind, unit = words[-1], (width_of(words[-1]) or 0) // 8
-    op = next((word for word in words[1:] if word in ["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas"]), None)
+    op = next(
+        (
+            word
+            for word in words[1:]
+            if word in ["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas"]
+        ),
+        None,
+    )
     if op is None or not unit or any(word in ("v2", "v4", "v8") for word in words):
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     target = operands.pop(0) if atom else Blank()
@@ -243,6 +247,8 @@ def _atomic(compiler: Compiler, instruction: Instruction) -> Blocking:
                 warp.registers[slot][lane] = old
                 if old is not None:
                     machine.run.choices.setdefault(("atomic", instruction.number), instruction)
+            elif old is not None and (op not in COMMUTING or machine.kinds.setdefault((block, at), op) != op):
+                machine.run.choices.setdefault(("order", instruction.number), instruction)
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at)
         return True

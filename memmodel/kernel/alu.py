@@ -15,7 +15,28 @@ Fn = Callable[..., int]
 WIDTH = {"pred": 1, "b1": 1, "f16x2": 32, "bf16x2": 32, "bf16": 16, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16}
 COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
 _FLOAT_COMPARE = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
-OPAQUE = frozenset(["ex2", "lg2", "sin", "cos", "tanh", "rcp", "sqrt", "rsqrt", "div", "fma", "add", "sub", "mul", "max", "min", "neg", "abs", "copysign"])
+OPAQUE = frozenset(
+    [
+        "ex2",
+        "lg2",
+        "sin",
+        "cos",
+        "tanh",
+        "rcp",
+        "sqrt",
+        "rsqrt",
+        "div",
+        "fma",
+        "add",
+        "sub",
+        "mul",
+        "max",
+        "min",
+        "neg",
+        "abs",
+        "copysign",
+    ]
+)
 """Instructions that may work on floating-point types."""
 
 

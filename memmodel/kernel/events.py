@@ -47,6 +47,7 @@ class Event:
     completes: list[Event] = field(default_factory=list)
     source: Event | None = None
     partner: Event | None = None
+    time: int = 0
 
 
 class WeakAccess(NamedTuple):

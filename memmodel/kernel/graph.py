@@ -28,9 +28,9 @@ from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, rows_of
 from memmodel.kernel.conflicts import Conflicts, Pair, Use
 from memmodel.kernel.events import Event, ObjectStep, Run
-from memmodel.kernel.memory import Block
 from memmodel.kernel.roles import Roles
 from memmodel.memory.bytes import Cell, Instance
+from memmodel.ptx import Proxy, Sem
 
 STEP = 1 << 20
 
@@ -66,7 +66,6 @@ class KernelFrame(FixedPart):
             rows[number] = known[key]
         self._relations[name] = rows
         return rows
-
 
     def _program_order(self) -> Rows:
         """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
@@ -110,8 +109,14 @@ class Graph:
         self.behind: list[Judged] = []
         self.number: dict[int, int] = {}
         self._parts: dict[int, list[int]] = {}
-        self._uses: dict[tuple[int, int], int] = {}
-        self.members: list[tuple[int, int]] = []
+        self._shared: dict[tuple[object, ...], int] = {}
+        self.pair_of: dict[frozenset[int], int] = {}
+        self._restricted = any(
+            isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
+            for thread in run.threads
+            for event in thread.events
+            if isinstance(event.label, Fence)
+        )
         kept = roles.kept() | {one for pair in self.pairs for one in self._threads(roles, pair)}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         for number in sorted(kept):
@@ -162,37 +167,37 @@ class Graph:
 
     def _pair(self, index: int, pair: Pair, threads: tuple[int, int]) -> None:
         whole = pair.block.instance
-        cell = Cell(Instance(f"{whole.name} {index}", whole.owner, whole.space, 1), 0, 1)
+        shared = not self._restricted and _generic(pair.one) and _generic(pair.other)
+        name = f"{whole.name} *" if shared else f"{whole.name} {index}"
+        cell = Cell(Instance(name, whole.owner, whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
-            ends.append(self._use(index, use, thread, cell))
-        self.members.append((ends[0], ends[1]))
+            key = (thread, use.epoch, use.label, use.scalar, name)
+            if not shared or key not in self._shared:
+                self._shared[key] = self._use(index, use, thread, cell)
+            ends.append(self._shared[key])
+        self.pair_of[frozenset(ends)] = index
 
     def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
         new = len(self.points)
         thread = self.run.threads[number]
-        order: int | None = use.epoch * STEP + STEP // 2 + index * 2 + (use.at & 1)
-        if use.event is not None:
-            order = (use.epoch + 1) * STEP
-        elif order is not None:
-            order = use.epoch * STEP + 1 + new
+        order: int | None = (use.epoch + 1) * STEP if use.event is not None else use.epoch * STEP + 1 + new
         issue = None
         if use.issue is not None:
             issue, order = self.number[id(thread.events[use.epoch])], None
             self._parts.setdefault(id(thread.events[use.epoch]), []).append(new)
         instruction = new if issue is None else issue
+        name, scalar = cell.instance.name, use.scalar
         self.points.append(
-            Point(
-                new, use.label, number, thread.place, order, instruction, new, issue, cell, cell.instance.name, use.scalar
-            )
-        )  # fmt: skip
+            Point(new, use.label, number, thread.place, order, instruction, new, issue, cell, name, scalar)
+        )
         self.behind.append(Judged(use.at, use.thread, index, use))
         return new
 
     # ---- base names ------------------------------------------------------------------------------------------
 
-    def execution(self) -> Execution:
-        """The graph as models judge it. What the schedule chose is left out: no order of fence.sc, no co."""
+    def execution(self, *, fences: bool) -> Execution:
+        """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
         frame = KernelFrame([ConcreteEvent(point) for point in self.points])
         count = len(self.points)
         sets = dict.fromkeys(DECIDED_SETS, 0)
@@ -205,7 +210,25 @@ class Graph:
                 self._communication(event, pairs)
         for name, found in pairs.items():
             relations[name] = rows_of(found, count)
+        if fences:
+            relations["sync_fence"] = self._fence_order(frame.relation("sr"))
         return Execution(frame, (), sets, relations)
+
+    def fences(self) -> list[int]:
+        """The fence.sc events, in the order of the run."""
+        found = [
+            (event.time, self.number[id(event)])
+            for event in (one for thread in self.run.threads for one in thread.events)
+            if isinstance(event.label, Fence) and event.label.sem is Sem.SC and id(event) in self.number
+        ]
+        return [number for _, number in sorted(found)]
+
+    def _fence_order(self, related: Rows) -> Rows:
+        rows, later = [0] * len(self.points), 0
+        for number in reversed(self.fences()):
+            rows[number] = later & related[number]
+            later |= 1 << number
+        return rows
 
     def _communication(self, event: Event, pairs: dict[str, list[tuple[int, int]]]) -> None:
         mine = self.number[id(event)]
@@ -282,10 +305,12 @@ class Graph:
                 relations["mbarfr"][number] |= 1 << update
 
 
+def _generic(use: Use) -> bool:
+    """Is it a plain weak access? Steps of causality between those compose, so that they may share a location."""
+    label = use.label
+    plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
+    return plain and use.event is None and use.issue is None
+
+
 def _action(label: Label) -> Action | None:
     return label.action if isinstance(label, Mbarrier | Signal) else None
-
-
-def objects_of(run: Run) -> set[tuple[Block, int]]:
-    """The mbarrier objects of a run."""
-    return set(run.objects)

@@ -28,7 +28,7 @@ ORDER = "happens"
 
 
 @dataclass(frozen=True, slots=True)
-class Side_:
+class Place:
     """One access or operation of a finding."""
 
     instruction: Instruction
@@ -45,7 +45,7 @@ class Finding:
     rule: str
     kind: str
     message: str
-    sides: tuple[Side_, ...]
+    sides: tuple[Place, ...]
     where: str = ""
     count: int = 1
 
@@ -84,6 +84,8 @@ class Verdict:
 def judge(module: Module, entry: Function, launch: Launch, model: Model) -> Verdict:
     """Run a launch and judge it."""
     verdict = Verdict(entry.name, launch, model.name)
+    if launch.cluster != (1, 1, 1):
+        verdict.open.append("clusters: exits of CTAs whose shared memory others use are not checked")
     try:
         run = run_launch(module, entry, launch)
         _one(verdict, entry, run, model)
@@ -101,12 +103,14 @@ def _one(verdict: Verdict, entry: Function, run: Run, model: Model) -> None:
     numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), len(run.weak)
     numbers.events = sum(len(thread.events) for thread in run.threads)
     for problem in run.problems:
-        sides = () if problem.instruction is None else (Side_(problem.instruction, problem.instruction.opcode, -1, -1, -1),)
+        sides = (
+            () if problem.instruction is None else (Place(problem.instruction, problem.instruction.opcode, -1, -1, -1),)
+        )
         _add(verdict, Finding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
     roles = Roles(run)
     conflicts = Conflicts(run, roles)
     graph = Graph(run, roles, conflicts)
-    execution = graph.execution()
+    execution = graph.execution(fences=True)
     numbers.judged, numbers.pairs, numbers.roles = len(execution.events), len(graph.pairs), len(set(roles.who))
     _open(verdict, _choices(run) + [_said(test, why) for test, why in complaints(entry, run.tests)])
     _open(verdict, _objects_touched(run, body))
@@ -114,14 +118,32 @@ def _one(verdict: Verdict, entry: Function, run: Run, model: Model) -> None:
         _open(verdict, [f"{len(execution.events)} events to judge are more than {MAX_EVENTS}"])
         return
     flags = Flags(model, execution)
-    for rule, pairs in flags.raised().items():
-        for one, other in pairs:
-            _add(verdict, _finding(graph, run, body, rule, one, other))
+    found = _raised(flags, graph)
+    for rule, one, other in found:
+        _add(verdict, _finding(graph, run, body, rule, one, other))
+    if any(execution.relation("sync_fence")):
+        flags = Flags(model, graph.execution(fences=False))
+        for rule, one, other in _raised(flags, graph):
+            if (rule, one, other) not in found:
+                lines = sorted({body[graph.behind[n].at].line for n in (one, other)})
+                _open(verdict, [f"lines {lines}: {rule} but for the order that fence.sc operations had in this run"])
     before = flags.relation(ORDER)
     if before is None:
         _open(verdict, [f"the model {model.name} does not define {ORDER}, so counts and waits were not checked"])
         return
     _open(verdict, _counted(graph, run, body, before))
+
+
+def _raised(flags: Flags, graph: Graph) -> list[tuple[str, int, int]]:
+    """What flags report. Accesses that share a location stand for pairs only where they touch the same bytes."""
+    found = []
+    for rule, pairs in flags.raised().items():
+        for one, other in pairs:
+            behind = graph.behind[one], graph.behind[other]
+            if all(side.pair is not None for side in behind) and frozenset((one, other)) not in graph.pair_of:
+                continue
+            found.append((rule, one, other))
+    return found
 
 
 def _open(verdict: Verdict, reasons: list[str]) -> None:
@@ -147,9 +169,10 @@ def _finding(graph: Graph, run: Run, body: tuple[Instruction, ...], rule: str, o
         behind = graph.behind[number]
         thread = run.threads[behind.thread]
         point = graph.points[number]
-        sides.append(Side_(body[behind.at], describe(point.label), thread.cta, thread.warp, thread.lane))
-        if behind.pair is not None:
-            pair = graph.pairs[behind.pair]
+        sides.append(Place(body[behind.at], describe(point.label), thread.cta, thread.warp, thread.lane))
+        index = graph.pair_of.get(frozenset((one, other)))
+        if index is not None:
+            pair = graph.pairs[index]
             where = f"byte {pair.first} of {pair.block.instance.name}"
     return Finding(rule, kind_of(rule).value, "", tuple(sides), where)
 
@@ -172,6 +195,7 @@ def _choices(run: Run) -> list[str]:
     """What another schedule might answer otherwise."""
     said = {
         "atomic": "its result depends on the order of the atomic operations; one order was looked at",
+        "order": "what it leaves depends on the order of the atomic operations; one order was looked at",
         "load": "what it reads may depend on the schedule; one schedule was looked at",
         "activemask": "it tells which lanes happen to be together; one schedule was looked at",
     }
@@ -205,6 +229,8 @@ def _counted(graph: Graph, run: Run, body: tuple[Instruction, ...], before: Rows
         found += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
     for log in run.objects.values():
         phases: dict[int, list[int]] = {}
+        expected: list[tuple[int, int]] = []
+        arrivals: dict[int, list[int]] = {}
         tests: dict[int, list[int]] = {}
         for step in log:
             number = graph.number.get(id(step.event))
@@ -215,12 +241,19 @@ def _counted(graph: Graph, run: Run, body: tuple[Instruction, ...], before: Rows
                 tests.setdefault(step.seen - 1, []).append(number)
             elif label.action not in (Action.INIT, Action.INVAL):
                 phases.setdefault(step.before, []).append(number)
+                if label.action is Action.EXPECT_TX:
+                    expected.append((step.before, number))
+                elif label.action is Action.ARRIVE:
+                    arrivals.setdefault(step.before, []).append(number)
         lives = {step.life for step in log}
         if len(lives) > 1:
             found.append(f"line {body[log[0].event.at].line}: an mbarrier object is initialised again")
             continue
         instruction: Callable[[int], Instruction] = lambda n: body[graph.behind[n].at]  # noqa: E731
         found += _ordered(phases, before, instruction, "arrivals of two phases")
+        for phase, one in expected:
+            if not any(before[one] >> other & 1 for other in arrivals.get(phase, ())):
+                found.append(_said(instruction(one), "it is not ordered before an arrival of its phase"))
         found += _passes(tests, phases, before, instruction)
     return list(dict.fromkeys(found))
 

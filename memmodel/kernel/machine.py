@@ -22,8 +22,8 @@ from memmodel.kernel.syntax import Function, Instruction, Module, Register, Symb
 from memmodel.kernel.warpops import Blocking, warp_step
 from memmodel.ptx import Place
 
-MAX_STEPS = 400_000
-"""Instructions of one group of lanes between two waits; more is taken for a loop without end."""
+MAX_STEPS = 4_000_000
+"""Steps of groups of lanes in a run; more is taken for a loop without end."""
 
 ENDS = ("ret", "exit")
 
@@ -90,6 +90,7 @@ class Runner:
         memory = Memory(module, entry, launch)
         self.run = Run()
         self.code = compile_function(entry, memory)
+        self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
@@ -129,7 +130,6 @@ class Runner:
         common |= {"%is_explicit_cluster": int(not single), "%nwarpid": -(-len(threads) // LANES)}
         for first in range(0, len(threads), LANES):
             self.warps.append(self._warp(cta, first // LANES, threads[first : first + LANES], common))
-        del block
 
     def _warp(self, cta: Cta, number: int, threads: list[Thread], common: dict[str, int]) -> Warp:
         block = self.launch.block
@@ -201,8 +201,9 @@ class Runner:
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 self.run.instructions += len(lanes)
                 done += 1
-                if done > MAX_STEPS:
-                    raise Refused("this loop does not end within the bound of the run", code.instruction.span)
+                self._steps += 1
+                if self._steps > MAX_STEPS:
+                    raise Refused(f"the run does not end within {MAX_STEPS:,} steps", code.instruction.span)
                 if code.control:
                     if lanes and self._control(warp, group, code, lanes):
                         return True

@@ -25,10 +25,8 @@ from memmodel.kernel.syntax import (
 )
 
 MAX_STATES = 20_000
-PURE = frozenset(
-    "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta min max neg abs bfe bfi popc brev div rem nanosleep "
-    "bra clz lop3 shf prmt bfind".split()
-)
+_COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta min max neg abs bfe bfi popc brev div rem"
+PURE = frozenset((*_COMPUTE.split(), "clz", "lop3", "shf", "bra", "nanosleep"))
 ENDS = ("ret", "exit", "trap")
 Known = tuple[tuple[int, int], ...]
 
@@ -45,6 +43,9 @@ def complaints(entry: Function, tests: Iterable[int]) -> list[tuple[Instruction,
             found.append((test, "its result is not one register"))
             continue
         why, changed = _failing(body, number, result[0])
+        asked = {slot for operand in test.operands[1:] for slot in _registers(operand)}
+        if why is None and changed & asked:
+            why = "the loop changes what it tests"
         if why is None:
             live = live if live is not None else _liveness(body)
             behind = _succeeding(body, number, result[0])
@@ -133,7 +134,7 @@ def _value(one: Instruction, values: Mapping[int, int]) -> int | None:
     fn = comparison(one.words) if one.words[0] == "setp" else function(one.words)
     if one.words[0] == "mov" and len(given) == 1:
         return given[0]
-    if fn is None or None in given or one.words[0] in ("and", "or", "xor", "not") and one.words[-1] == "pred":
+    if fn is None or None in given or (one.words[0] in ("and", "or", "xor", "not") and one.words[-1] == "pred"):
         return None
     return fn(*given)
 
@@ -146,7 +147,20 @@ def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
 
 def written(one: Instruction) -> list[int]:
     """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
-    if one.words[0] in ("st", "red", "bra", "bar", "barrier", "fence", "membar", "ret", "exit", "brx", "call", "nanosleep"):
+    if one.words[0] in (
+        "st",
+        "red",
+        "bra",
+        "bar",
+        "barrier",
+        "fence",
+        "membar",
+        "ret",
+        "exit",
+        "brx",
+        "call",
+        "nanosleep",
+    ):
         return []
     return _registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], Address) else []
 

@@ -41,9 +41,7 @@ class Roles:
             cta: self._number("cta", cta if meets or alone else frozenset(Counter(classes[k] for k in keys).items()))
             for cta, keys in ctas.items()
         }
-        self.who: list[Who] = [
-            (self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads
-        ]
+        self.who: list[Who] = [(self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads]
         self._ctas: dict[int, list[int]] = {}
         for cta, one in self.cta_class.items():
             self._ctas.setdefault(one, []).append(cta)

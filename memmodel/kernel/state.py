@@ -115,7 +115,9 @@ class Machine:
         self.strong: dict[Block, dict[int, tuple[int, Event]]] = {}
         self.order: dict[int, int] = {}
         self._turns: dict[tuple[Block, int], int] = {}
+        self.kinds: dict[tuple[Block, int], str] = {}
         self.elect_last = False
+        self._clock = 0
 
     # ---- addresses -------------------------------------------------------------------------------------------
 
@@ -154,6 +156,8 @@ class Machine:
         """A new event in the order of a thread."""
         made = Event(thread.number, len(thread.events), at, label, note=note)
         thread.events.append(made)
+        self._clock += 1
+        made.time = self._clock
         return made
 
     def weak(

@@ -113,7 +113,9 @@ def _barrier(compiler: Compiler, instruction: Instruction) -> Blocking:
             meeting.needed = count
             meeting.over = 0 if count is None else max(0, meeting.arrived - count)
             if meeting.over:
-                machine.problem("barrier-count", f"more threads arrive at barrier {which} than its {count}", instruction)
+                machine.problem(
+                    "barrier-count", f"more threads arrive at barrier {which} than its {count}", instruction
+                )
             _complete(machine, warp, which)
         assert isinstance(group.waits, tuple)
         which, generation = group.waits
@@ -168,11 +170,15 @@ def _object(compiler: Compiler, instruction: Instruction) -> Blocking | None:
     if kind == "inval":
         return _update(compiler, instruction, Mbarrier(Action.INVAL), operands, counts=False)
     if kind == "expect_tx":
-        return _update(compiler, instruction, _semantics(instruction, Action.EXPECT_TX, Sem.RELAXED), operands, counts=True)
+        return _update(
+            compiler, instruction, _semantics(instruction, Action.EXPECT_TX, Sem.RELAXED), operands, counts=True
+        )
     return None
 
 
-def made_at(machine: Machine, warp: Warp, lane: int, instruction: Instruction, label: Label, where: int | None) -> Event:
+def made_at(
+    machine: Machine, warp: Warp, lane: int, instruction: Instruction, label: Label, where: int | None
+) -> Event:
     """An event about the mbarrier object at an address."""
     block, at = machine.place(warp, "shared" if where is None or where < 1 << 32 else "generic", where, 8, instruction)
     if at % 8:

@@ -14,6 +14,7 @@ from memmodel.kernel.events import Refused
 from memmodel.kernel.pure import Compiler
 from memmodel.kernel.state import LANES, Group, Lanes, Machine, Meeting, Warp
 from memmodel.kernel.syntax import Blank, Instruction, Number, Pair, Register
+from memmodel.ptx import Scope, Sem
 
 Blocking = Callable[[Machine, Warp, Lanes, Group], bool]
 Work = Callable[[Machine, Warp, Lanes, int], None]
@@ -53,9 +54,22 @@ def _together(compiler: Compiler, instruction: Instruction, where: int, work: Wo
         if mask & warp.live & ~here:
             return False
         work(machine, warp, lanes, mask)
+        _waited(machine, warp, lanes, mask, instruction.number)
         return True
 
     return step
+
+
+def _waited(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
+    """The lanes have waited for one another; that orders no memory, so that both halves are relaxed."""
+    meeting = warp.syncs.setdefault(~mask, Meeting())
+    barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask, 1))
+    for half in (Half.ARRIVE, Half.WAIT):
+        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA)
+        for lane in lanes:
+            made = machine.event(warp.threads[lane], number, label, mask, meeting.generation)
+            made.barrier, made.generation = barrier, meeting.generation
+    meeting.generation += 1
 
 
 def _results(instruction: Instruction) -> tuple[int | None, int | None]:
@@ -184,8 +198,7 @@ def _active(instruction: Instruction) -> Blocking:
     slot, _ = _results(instruction)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: Group) -> bool:
-        if sum(1 << lane for lane in lanes) != warp.live:
-            machine.run.choices.setdefault(("activemask", instruction.number), instruction)
+        machine.run.choices.setdefault(("activemask", instruction.number), instruction)
         mask = sum(1 << lane for lane in lanes)
         if slot is not None:
             for lane in lanes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memmodel.base.labels import Half
+from memmodel.base.labels import Domain, Half
 from memmodel.litmus.syntax import Layout
 from memmodel.program.expressions import Const
 from memmodel.program.lowered import LoweredTest
@@ -27,7 +27,9 @@ def known_difference(lowered: LoweredTest) -> str | None:
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
         for step in program.steps:
             op = step.op
-            if isinstance(op, AtBarrier) and op.label.half is Half.ARRIVE and isinstance(op.count, Const):
+            if not isinstance(op, AtBarrier) or op.label.domain is not Domain.CTA:
+                continue
+            if op.label.half is Half.ARRIVE and isinstance(op.count, Const):
                 barrier = (thread.place.cta_id, op.key)
                 arrivals[barrier] += 1
                 counts[barrier] = (op.count.value, step.instruction.mnemonic)

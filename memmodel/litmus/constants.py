@@ -13,12 +13,14 @@ from memmodel.litmus.syntax import (
     Group,
     Imm,
     Instruction,
+    Label,
     LitmusTest,
     Mem,
     Negated,
     Operand,
     Pair,
     Reg,
+    Sym,
     Thread,
 )
 
@@ -29,21 +31,41 @@ def instructions(thread: Thread) -> Iterator[Instruction]:
 
 
 def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
-    """Registers that keep one known value: initialised or set by one unguarded mov of a number, and nothing else."""
+    """Registers that keep one known value: initialised or set by one unguarded mov of a number, and nothing else.
+
+    A mov that a branch can skip is none, nor one that comes after the register is read.
+    """
     found = {
         item.register: item.value
         for item in test.registers
         if item.thread == thread.name and isinstance(item.value, int)
     }
     written: dict[str, int] = {item.register: 1 for item in test.registers if item.thread == thread.name}
-    for item in instructions(thread):
+    read: set[str] = set()
+    skipped = _skipped(thread)
+    for at, item in enumerate(thread.body):
+        if isinstance(item, Label):
+            continue
         for name in _targets(item):
             written[name] = written.get(name, 0) + 1
         if item.parts[0] == "mov" and item.guard is None and len(item.operands) == 2:
             target, value = item.operands
-            if isinstance(target, Reg) and isinstance(value, Imm):
+            if isinstance(target, Reg) and isinstance(value, Imm) and at not in skipped and target.name not in read:
                 found[target.name] = value.value
+        read.update(_registers(item.operands))
     return {name: value for name, value in found.items() if written[name] == 1}
+
+
+def _skipped(thread: Thread) -> set[int]:
+    """The places in a body that a branch forward can pass over."""
+    labels = {item.name: at for at, item in enumerate(thread.body) if isinstance(item, Label)}
+    found: set[int] = set()
+    for at, item in enumerate(thread.body):
+        if isinstance(item, Instruction) and item.operands:
+            last = item.operands[-1]
+            goal = labels.get(last.name, at) if isinstance(last, Sym | Reg) else at
+            found.update(range(at + 1, goal))
+    return found
 
 
 def _targets(item: Instruction) -> Iterator[str]:

@@ -172,7 +172,7 @@ class _Where:
         before: dict[int, set[int]] = {}
         for first, second in pairs:
             before.setdefault(self._operation(first), set()).add(self._operation(second))
-        _check_order(before, "co")
+        _check_order(_closed(before), "co")  # two operations that share no place are ordered by way of others
         for number, event in enumerate(self.frame.events):
             if isinstance(event.label, InitialWrite):
                 later_writes = [n for n, e in enumerate(self.frame.events) if _writes(e.label) and n != number]
@@ -251,6 +251,19 @@ class _Where:
 
 def _writes(label: object) -> bool:
     return isinstance(label, InitialWrite) or (isinstance(label, Access) and label.side is Side.WRITE)
+
+
+def _closed(before: dict[int, set[int]]) -> dict[int, set[int]]:
+    """The transitive closure."""
+    found: dict[int, set[int]] = {}
+    for first, later in before.items():
+        reached, pending = set(later), list(later)
+        while pending:
+            more = before.get(pending.pop(), set()) - reached
+            reached |= more
+            pending += more
+        found[first] = reached
+    return found
 
 
 def _check_order(before: dict[int, set[int]], what: str) -> None:

@@ -54,10 +54,8 @@ def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
 
 def _valid(call: Call, number: Operand, count: Operand | None, halves: tuple[Half, ...]) -> tuple[Op, ...]:
     """Steps that find what registers must not hold: a number that no barrier has, a count of no whole warps."""
-    if call.columns:
-        return ()
     steps = list(in_range(call, number, 0, RESOURCES - 1, "the number of a barrier"))
-    if count is not None and not isinstance(count, Imm):
+    if not call.columns and count is not None and not isinstance(count, Imm):
         threads = call.integer(count)
         part = Apply("rem", (threads, Const(WARP_SIZE)), _U32)
         steps.append(UndefinedIf(f"the thread count of a barrier is a multiple of {WARP_SIZE}", part))

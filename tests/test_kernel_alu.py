@@ -1,0 +1,98 @@
+"""Integer, bit, convert and select instructions, against a table of cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel.kernel.alu import comparison, conversion, function
+
+M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
+
+CASES = [
+    ("add.s32", (M32, 2), 1),
+    ("sub.u16", (0, 1), 0xFFFF),
+    ("mul.lo.s32", (M32, 3), M32 - 2),
+    ("mul.hi.u32", (M32, M32), M32 - 1),
+    ("mul.hi.s32", (M32, M32), 0),
+    ("mul.wide.s32", (M32, 4), M64 - 3),
+    ("mul.wide.u16", (0xFFFF, 16), 0xFFFF0),
+    ("mad.lo.s32", (3, 5, M32), 14),
+    ("mad.wide.u32", (M32, 2, 5), 2 * M32 + 5),
+    ("div.s32", (M32 - 6, 2), M32 - 2),
+    ("rem.s32", (M32 - 6, 4), M32 - 2),
+    ("div.u32", (7, 0), M32),
+    ("shl.b32", (1, 32), 0),
+    ("shr.u32", (0x80000000, 31), 1),
+    ("shr.s32", (0x80000000, 40), M32),
+    ("bfe.u32", (0xABCD, 4, 8), 0xBC),
+    ("bfe.s32", (0xF0, 4, 4), M32),
+    ("bfe.s32", (0x70, 4, 4), 7),
+    ("bfe.u32", (0xF0, 4, 0), 0),
+    ("bfi.b32", (0xF, 0, 8, 4), 0xF00),
+    ("bfind.u32", (0x10,), 4),
+    ("bfind.shiftamt.u32", (0x10,), 27),
+    ("bfind.u32", (0,), M32),
+    ("bfind.s32", (M32,), M32),
+    ("popc.b32", (0xF0F0,), 8),
+    ("clz.b32", (1,), 31),
+    ("brev.b32", (1,), 0x80000000),
+    ("neg.s32", (1,), M32),
+    ("abs.s32", (M32,), 1),
+    ("min.s32", (M32, 1), M32),
+    ("min.u32", (M32, 1), 1),
+    ("max.s32", (M32, 1), 1),
+    ("prmt.b32", (0x33221100, 0x77665544, 0x7410), 0x77441100),
+    ("prmt.b32", (0x80, 0, 0x8888), M32),
+    ("lop3.b32", (0xF0, 0xCC, 0xAA, 0x96), 0xF0 ^ 0xCC ^ 0xAA),
+    ("shf.l.wrap.b32", (0x80000000, 1, 1), 3),
+    ("shf.r.clamp.b32", (5, 7, 40), 7),
+    ("not.b32", (0,), M32),
+    ("cnot.b32", (0,), 1),
+]
+
+
+@pytest.mark.parametrize(("opcode", "given", "wanted"), CASES)
+def test_results(opcode: str, given: tuple[int, ...], wanted: int) -> None:
+    fn = function(tuple(opcode.split(".")))
+    assert fn is not None
+    assert fn(*given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given", "wanted"),
+    [
+        ("setp.lt.s32", (M32, 0), 1),
+        ("setp.lt.u32", (M32, 0), 0),
+        ("setp.hi.u32", (M32, 0), 1),
+        ("setp.eq.f32", (0x80000000, 0), 1),
+        ("setp.lt.f32", (0x7FC00000, 0), 0),
+        ("setp.ltu.f32", (0x7FC00000, 0), 1),
+        ("setp.ne.f32", (0x7FC00000, 0), 0),
+        ("setp.neu.f32", (0x7FC00000, 0), 1),
+    ],
+)
+def test_comparisons(opcode: str, given: tuple[int, int], wanted: int) -> None:
+    fn = comparison(tuple(opcode.split(".")))
+    assert fn is not None and fn(*given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given", "wanted"),
+    [
+        ("cvt.s64.s32", M32, M64),
+        ("cvt.u64.u32", M32, M32),
+        ("cvt.u32.u16", 0xFFFF, 0xFFFF),
+        ("cvt.sat.u8.s32", M32, 0),
+        ("cvt.sat.s8.s32", 300, 127),
+        ("cvt.u32.u64", 1 << 40 | 5, 5),
+    ],
+)
+def test_conversions(opcode: str, given: int, wanted: int) -> None:
+    fn = conversion(tuple(opcode.split(".")))
+    assert fn is not None and fn(given) == wanted
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert function(("add", "f32")) is None
+    assert function(("add", "cc", "u32")) is None
+    assert conversion(("cvt", "rn", "f16", "f32")) is None

@@ -1,0 +1,224 @@
+"""Small kernels from text to verdict, whole and with a part of their synchronization removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from kernel_samples import NEIGHBOUR, copy, entry, judged, launch, module
+from typer.testing import CliRunner
+
+from memmodel.cat.load import load_model
+from memmodel.cli.app import app
+from memmodel.kernel.conflicts import Conflicts
+from memmodel.kernel.evaluation import Flags
+from memmodel.kernel.graph import Graph
+from memmodel.kernel.judge import Verdict
+from memmodel.kernel.machine import run_launch
+from memmodel.kernel.polling import complaints
+from memmodel.kernel.report import lines, record
+from memmodel.kernel.roles import Roles
+from memmodel.referee.evaluate import evaluate
+
+
+def rules(verdict: Verdict) -> set[str]:
+    return {one.rule for one in verdict.findings}
+
+
+def test_a_barrier_orders_neighbours() -> None:
+    assert judged(NEIGHBOUR.format(sync="bar.sync 0;")).word == "clean"
+
+
+def test_without_it_they_race() -> None:
+    verdict = judged(NEIGHBOUR.format(sync=""))
+    assert verdict.word == "findings" and rules(verdict) == {"data-race"}
+    assert len(verdict.findings) == 1
+    opcodes = {place.instruction.opcode for place in verdict.findings[0].sides}
+    assert opcodes == {"st.shared.u32", "ld.shared.u32"}
+
+
+def test_a_warp_barrier_does_not_order_other_warps() -> None:
+    assert judged(NEIGHBOUR.format(sync="bar.warp.sync -1;")).word == "findings"
+    within = NEIGHBOUR.replace("128", "64")
+    assert judged(within.format(sync="bar.warp.sync -1;")).word == "clean"
+    assert judged(within.format(sync="vote.sync.all.pred %p4, %p0, -1;")).word == "findings"
+
+
+def test_overwriting_before_all_have_read() -> None:
+    twice = NEIGHBOUR.format(sync="bar.sync 0;") + "{}st.shared.u32 [%r3], %r12;"
+    assert judged(twice.format("")).word == "findings"
+    assert judged(twice.format("bar.sync 0;\n")).word == "clean"
+
+
+def test_bulk_copies() -> None:
+    assert judged(copy()).word == "clean"
+
+
+@pytest.mark.parametrize("missing", [{"proxy": ""}, {"sync": ""}, {"sync": "bar.warp.sync -1;"}])
+def test_a_removed_part_is_noticed(missing: dict[str, str]) -> None:
+    verdict = judged(copy(**missing))
+    assert verdict.word == "findings"
+    assert any("bulk" in place.instruction.opcode for one in verdict.findings for place in one.sides)
+
+
+def test_too_few_arrivals_hang() -> None:
+    verdict = judged(copy().replace("[%r4], 64;", "[%r4], 65;"))
+    assert rules(verdict) == {"hang"}
+    assert verdict.findings[0].sides[0].instruction.words[1] == "try_wait"
+
+
+def test_too_many_arrivals_are_undefined() -> None:
+    body = "@%p0 mbarrier.init.shared.b64 [%r4], 1;\nbar.sync 0;\nmov.u32 %r9, 2;\n"
+    verdict = judged(body + "@%p0 mbarrier.arrive.shared::cta.b64 %d5, [%r4], %r9;")
+    assert "undefined-mbarrier" in rules(verdict)
+
+
+def test_an_expected_transaction_comes_before_an_arrival() -> None:
+    expect = "@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], %r20;\n"
+    late = copy().replace(expect, "").replace("WAIT:", expect + "WAIT:")
+    verdict = judged(late)
+    assert verdict.word == "undecided"
+    assert any("not ordered before an arrival" in one for one in verdict.open)
+
+
+def test_divergence_at_an_aligned_barrier() -> None:
+    body = "setp.lt.u32 %p3, %r0, 8;\n@%p3 bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:"
+    assert rules(judged(body, threads=32)) == {"barrier-divergence"}
+
+
+def test_bad_addresses() -> None:
+    assert rules(judged("add.s32 %r9, %r2, 4096;\nst.shared.u32 [%r9], %r0;")) == {"undefined-address"}
+    assert rules(judged("st.shared.u32 [%r3+2], %r0;")) == {"undefined-address"}
+    assert rules(judged("st.global.u32 [%d0+65536], %r0;")) == {"undefined-address"}
+
+
+def test_what_is_not_known_is_undecided() -> None:
+    unknown = judged("wgmma.fence.sync.aligned;")
+    assert unknown.word == "undecided" and "wgmma.fence.sync.aligned is not known" in unknown.open[0]
+    branch = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
+    assert branch.word == "undecided" and "does not know" in branch.open[0]
+    assert judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:", init="zero").word == "clean"
+
+
+def test_a_loop_without_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memmodel.kernel.machine.MAX_STEPS", 2000)
+    verdict = judged("L: bra L;")
+    assert verdict.word == "undecided" and "does not end" in verdict.open[0]
+
+
+def test_choices_are_undecided() -> None:
+    atomic = judged("mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;", init="zero", threads=32)
+    assert atomic.word == "undecided" and "atom.global.add.u32" in atomic.open[0]
+    unused = judged("mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;", init="zero", threads=32)
+    assert unused.word == "clean"
+    body = "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;\nred.global.max.u32 [%d0], %r9;"
+    assert judged(body, init="zero", threads=32).word == "undecided"
+    assert judged("activemask.b32 %r9;", threads=32).word == "undecided"
+
+
+def test_a_named_barrier_that_is_reused_too_early() -> None:
+    body = "bar.arrive 1, 64;\nbar.arrive 1, 64;"
+    verdict = judged(body)
+    assert verdict.word == "undecided"
+    assert any("arrivals of two generations" in one for one in verdict.open)
+
+
+# ---- polling ---------------------------------------------------------------------------------------------------
+
+TEST = "mbarrier.test_wait.parity.shared.b64 %p5, [%r4], %r9;"
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (f"W: {TEST}\n@!%p5 bra W;", None),
+        (f"W: {TEST}\nselp.b32 %r9, 1, 0, %p5;\nsetp.eq.s32 %p6, %r9, 0;\n@%p6 bra W;", "changes"),
+        (f"W: {TEST}\nselp.b32 %r8, 1, 0, %p5;\nsetp.eq.s32 %p6, %r8, 0;\n@%p6 bra W;", None),
+        (f"W: {TEST}\n@%p5 bra D;\nadd.s32 %r20, %r20, 1;\nsetp.lt.s32 %p7, %r20, 9;\n@%p7 bra W;\nbra W;\nD:", None),
+        (f"W: {TEST}\n@%p5 bra D;\nadd.s32 %r20, %r20, 1;\nbra W;\nD: st.shared.u32 [%r3], %r20;", "changes"),
+        (f"W: {TEST}\n@%p5 bra D;\nst.shared.u32 [%r3], %r0;\nbra W;\nD:", "st.shared"),
+        (f"{TEST}\n@%p5 bra D;\nst.shared.u32 [%r3], %r0;\nD:", "st.shared"),
+        (f"W: {TEST}\n@%p5 bra D;\nadd.s32 %r20, %r20, 1;\nsetp.lt.s32 %p7, %r20, 9;\n@%p7 bra W;\ntrap;\nD:", None),
+    ],
+)
+def test_polling_loops(body: str, wrong: str | None) -> None:
+    found = entry(module(body))
+    tests = [one.number for one in found.body or () if one.words[0] == "mbarrier"]
+    said = complaints(found, tests)
+    assert (not said) if wrong is None else (len(said) == 1 and wrong in said[0][1]), said
+
+
+# ---- the reduction and the evaluator ------------------------------------------------------------------------------
+
+BODIES = [
+    NEIGHBOUR.format(sync="bar.sync 0;"),
+    NEIGHBOUR.format(sync=""),
+    NEIGHBOUR.format(sync="bar.warp.sync -1;"),
+    copy(),
+    copy(proxy=""),
+    copy(sync=""),
+    "st.shared.u32 [%r2], %r0;",
+]
+
+
+def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
+    """What is reported: rule and instructions."""
+    read = module(body)
+    run = run_launch(read, entry(read), launch(threads=36))
+    roles = Roles(run, symmetric=symmetric)
+    graph = Graph(run, roles, Conflicts(run, roles))
+    from memmodel.kernel.judge import _raised
+
+    flags = Flags(load_model("ptx-9.3"), graph.execution(fences=True))
+    return {(rule, frozenset((graph.behind[a].at, graph.behind[b].at))) for rule, a, b in _raised(flags, graph)}
+
+
+@pytest.mark.parametrize("body", BODIES[:3] + BODIES[6:])
+def test_representatives_show_what_all_threads_show(body: str) -> None:
+    assert flagged(body, symmetric=True) == flagged(body, symmetric=False)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_the_flags_are_those_of_the_referee(body: str) -> None:
+    read = module(body)
+    run = run_launch(read, entry(read), launch())
+    roles = Roles(run)
+    execution = Graph(run, roles, Conflicts(run, roles)).execution(fences=True)
+    model = load_model("ptx-9.3")
+    flags, judged_by_referee = Flags(model, execution), evaluate(model, execution)
+    assert flags.raised() == judged_by_referee.flags
+    assert flags.relation("happens") == judged_by_referee.relation("happens")
+
+
+# ---- reports and the command ---------------------------------------------------------------------------------------
+
+
+def test_reports() -> None:
+    verdict = judged(NEIGHBOUR.format(sync=""))
+    text = "\n".join(lines(verdict))
+    assert text.startswith("findings: k,") and "k.ptx:" in text and "st.shared.u32: writes" in text
+    made = json.loads(json.dumps(record(verdict)))
+    assert made["verdict"] == "findings" and made["findings"][0]["places"][0]["line"] > 1
+
+
+@pytest.mark.parametrize(("sync", "code"), [("bar.sync 0;", 0), ("", 1), ("griddepcontrol.wait;", 3), ("nonsense", 2)])
+def test_command(tmp_path: Path, sync: str, code: int) -> None:
+    good = module(NEIGHBOUR.format(sync="")).source.text
+    source = tmp_path / "k.ptx"
+    source.write_text(good.replace("st.shared.u32 [%r3], %r0;", f"st.shared.u32 [%r3], %r0;\n{sync}"))
+    given = tmp_path / "l.json"
+    given.write_text(launch().model_dump_json(exclude_none=True))
+    result = CliRunner().invoke(
+        app, ["kernel", str(source), "--launch", str(given), "--json", str(tmp_path / "o.json")]
+    )
+    assert result.exit_code == code, result.output
+    assert (tmp_path / "o.json").exists() == (code != 2)
+
+
+def test_command_writes_a_template(tmp_path: Path) -> None:
+    source = tmp_path / "k.ptx"
+    source.write_text(module("").source.text)
+    result = CliRunner().invoke(app, ["kernel", str(source), "--init-launch"])
+    assert result.exit_code == 0 and json.loads(result.output)["kernel"] == "k"
+    assert CliRunner().invoke(app, ["kernel", str(source)]).exit_code == 2
