@@ -6,7 +6,7 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from memmodel.litmus.syntax import Quantifier
@@ -45,12 +45,6 @@ class Budget:
     effort: int = 100_000_000
     seconds: float = 120.0
     memory: int | None = None
-
-    def shared(self, jobs: int) -> Budget:
-        """The budget of each of so many processes at once: they share the memory."""
-        from memmodel.limits import default_memory
-
-        return self if jobs <= 1 else replace(self, memory=(self.memory or default_memory()) // jobs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from time import monotonic, sleep
 from types import TracebackType
 
@@ -35,6 +36,11 @@ def default_memory() -> int:
         return min(_MOST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
     except (AttributeError, OSError, ValueError):
         return _MOST
+
+
+def shared(budget: Budget, jobs: int) -> Budget:
+    """The budget of each of so many processes at once: they share the memory."""
+    return budget if jobs <= 1 else replace(budget, memory=(budget.memory or default_memory()) // jobs)
 
 
 def memory_in_use() -> int:

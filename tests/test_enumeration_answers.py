@@ -236,3 +236,26 @@ def test_a_model_is_compiled_for_what_it_says_now() -> None:
     test = columns(*(thread.format(w="release", r="acquire", s="gpu") for thread in MP), condition=MP_SEEN)
     assert ask(test, PTX).observation is Observation.NEVER
     assert ask(test, PTX.without("Causality")).observation is Observation.SOMETIMES
+
+
+# ---- what single pairs of rf are refused for ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("findings", [False, True])
+def test_updates_of_one_thread_add_up(findings: bool) -> None:
+    """Of the values that the reads might return nearly all are refused by what one pair of rf breaks."""
+    test = columns("; ".join(["atom.relaxed.gpu.add r0, x, 1"] * 4), condition="x == 4", init="x=0;")
+    assert ask(test, PTX, findings=findings).observation is Observation.ALWAYS
+
+
+def test_an_axiom_that_needs_the_whole_of_rf_refuses_no_pair() -> None:
+    every_read_reads = parse_model(Source("whole.cat", "empty [R] \\ (rf^-1 ; rf) as every-read-reads\n"))
+    test = columns("st.weak x, 0", "st.weak x, 0", "ld.weak r0, x; ld.weak r1, x; ld.weak r2, x")
+    assert ask(test, every_read_reads).observation is Observation.ALWAYS
+
+
+def test_blame_falls_on_the_axioms_that_refuse_pairs() -> None:
+    test = columns("st.weak x, 1; st.weak x, 1; st.weak x, 2; ld.weak r0, x; ld.weak r1, x", condition="P0:r1 == 1")
+    answer = ask(test, PTX)
+    assert answer.observation is Observation.NEVER
+    assert "Causality" in answer.axioms or "SC-per-Location" in answer.axioms

@@ -107,6 +107,26 @@ def test_a_loop_without_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> Non
     assert verdict.word == "undecided" and "does not end" in verdict.open[0]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "add.s32 %r9, %r1;",
+        "shl.b32 %r9, %r1, %r2, %r3;",
+        "ld.shared.u32 %r9;",
+        "st.shared.v2.u32 [%r3], %r1;",
+        "mbarrier.init.shared.b64 [%r4];",
+        "bar.sync;",
+        "cp.async.cg.shared.global [%r2], [%d0];",
+        "atom.shared.add.u32 %r9, [%r2];",
+        "shfl.sync.bfly.b32 %r9, %r1;",
+        "mov.b64 {%r1, %r2}, {%r3, %r4};",
+    ],
+)
+def test_operands_that_no_assembler_takes(body: str) -> None:
+    verdict = judged(body, threads=32)
+    assert verdict.word == "undecided" and verdict.open[0].startswith("line "), verdict.open
+
+
 def test_choices_are_undecided() -> None:
     atomic = judged("mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;", init="zero", threads=32)
     assert atomic.word == "undecided" and "atom.global.add.u32" in atomic.open[0]

@@ -192,8 +192,9 @@ def suite(
     from memmodel import suite as runner
     from memmodel.cli.listing import run_suite
     from memmodel.cli.models import hear
+    from memmodel.limits import shared
 
-    cost = parse_budget(budget, timeout, memory).shared(jobs)
+    cost = shared(parse_budget(budget, timeout, memory), jobs)
     settings = runner.Settings(engine.value, cost, bound, against, tuple(under or ()))
     hear(model or ())
     work = runner.plan(paths or (), model or (), expected)

@@ -215,6 +215,8 @@ def _atomic(compiler: Compiler, instruction: Instruction) -> Blocking:
     slot = target.slot if isinstance(target, Register) else None
     get = address(compiler, instruction, operands[0])
     gets = [compiler.get(one, instruction, unit * 8) for one in operands[1 : 3 if op == "cas" else 2]]
+    if len(gets) != (2 if op == "cas" else 1):
+        raise Refused(f"{instruction.opcode} has too few operands", instruction.span)
     fn = _modifies(op, kind)
     scope = next((SCOPES[word] for word in words if word in SCOPES), Scope.GPU)
     sem = next((SEMS[word] for word in words if word in SEMS), Sem.RELAXED)

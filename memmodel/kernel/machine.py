@@ -71,7 +71,7 @@ def _compiled(compiler: Compiler, instruction: Instruction) -> Code:
     except Refused as error:
         code.refusal = error
         return code
-    except (IndexError, KeyError):
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
         code.pure = None
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
@@ -234,13 +234,18 @@ class Runner:
 
     def _plain(self, warp: Warp, group: Group, code: Code, lanes: Lanes) -> bool:
         """An instruction that goes on to the next; False if it waits."""
-        if code.pure is not None:
-            code.pure(warp, lanes)
-            return True
-        if code.blocking is None:
-            raise code.refusal or Refused("not known", code.instruction.span)
-        if code.blocking(self.machine, warp, lanes, group):
-            return True
+        if code.refusal is not None:
+            raise code.refusal
+        try:
+            if code.pure is not None:
+                code.pure(warp, lanes)
+                return True
+            if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                return True
+        except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+            # Operands that no assembler takes: too few, too many, of another kind.
+            opcode = code.instruction.opcode
+            raise Refused(f"{opcode} cannot be run with these operands", code.instruction.span) from error
         if len(lanes) < len(group.lanes) and group.waits is None:
             others = [lane for lane in group.lanes if lane not in lanes]
             group.lanes = lanes
