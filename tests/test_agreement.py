@@ -16,7 +16,7 @@ from hypothesis import given
 from strategies_programs import Program, model_texts, quick
 
 from memmodel import api
-from memmodel.answer import Answer
+from memmodel.answer import Answer, Observation
 from memmodel.cat import load_model, parse_model
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -49,6 +49,21 @@ def test_engines_agree_under_any_model(program: Program, text: str) -> None:
 @given(program=strategies_bytes.programs(most=4, finding=False), text=model_texts())
 def test_engines_agree_on_bytes_under_any_model(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))
+
+
+def test_a_mask_makes_an_address_of_a_value_that_may_be_anything() -> None:
+    """What the counter holds is no short list; its last bit is one of two."""
+    counted = (
+        "atom.acquire.cluster.global.add.u32 %r1, [x], 1;",
+        "and.b32 %o, %r1, 1;",
+        "shl.b32 %o, %o, 2;",
+        "add.u64 %a, t, %o;",
+        "atom.acq_rel.sys.global.cas.b32 %r4, [%a], 1, 2;",
+        "st.weak.global.u32 [x], %r4;",
+    )
+    program = Program(("cta 0, gpu 0", "cta 0, gpu 0"), (counted, ("ld.weak.global.u32 %r1, [x];",)), "exists (x == 0)")
+    answer = agree(program.text, load_model("ptx-9.3"))
+    assert answer.observation is Observation.ALWAYS and not answer.unsearched
 
 
 # ---- the comparison can fail -------------------------------------------------------------------------------------

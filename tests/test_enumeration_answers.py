@@ -238,7 +238,7 @@ def test_a_model_is_compiled_for_what_it_says_now() -> None:
     assert ask(test, PTX.without("Causality")).observation is Observation.SOMETIMES
 
 
-# ---- what single pairs of rf are refused for ---------------------------------------------------------------------------
+# ---- what single pairs of rf are refused for -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("findings", [False, True])
