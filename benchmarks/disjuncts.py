@@ -26,16 +26,16 @@ from memmodel import api, suite
 from memmodel.answer import Answer, Budget
 from memmodel.base.logic import FALSE
 from memmodel.base.relations import RELATIONS
+from memmodel.base.resources import suite_dir
 from memmodel.base.sets import SET_ROWS, SETS
-from memmodel.cat.printer import show
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
+from memmodel.cat.text.printer import show
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Algebra
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.events.elaborate import elaborate
 from memmodel.litmus.syntax import terms_of
-from memmodel.resources import suite_dir
 from memmodel.source import Span
 
 MODELS = ("ptx-9.3", "ptx-7.5", "ptx-6.0", "sc")

@@ -59,11 +59,10 @@ def suite(directory: str | None, expected: str | None, model: str, without: str 
 
     `without`: leave out paths that contain this.
     """
-    from memmodel import api
-    from memmodel import suite as runner
+    from memmodel import api, batch
     from memmodel.answer import Budget
 
-    plan = runner.plan([directory] if directory else [], [model], expected)
+    plan = batch.plan([directory] if directory else [], [model], expected)
     jobs = [job for job in plan.jobs if not without or without not in Path(job.path).as_posix()]
     api.load(model)
     print(f"{directory or 'shipped suite'}: {len(jobs)} tests under {model}, one process")
@@ -71,16 +70,16 @@ def suite(directory: str | None, expected: str | None, model: str, without: str 
         f"  {'engine':<10} {'total s':>8} {'median ms':>10} {'p90 ms':>8} {'slowest ms':>11}  undecided  slowest test"
     )
     for engine in ("z3", "enumerate", "auto"):
-        settings = runner.Settings(engine, Budget(effort=100_000_000, seconds=20))
-        runner.run_job(jobs[0], settings)  # imports and caches are not what is measured
+        settings = batch.Settings(engine, Budget(effort=100_000_000, seconds=20))
+        batch.run_job(jobs[0], settings)  # imports and caches are not what is measured
         took: list[tuple[float, str]] = []
         undecided = 0
         ratios: list[float] = []
         for job in jobs:
             started = time.perf_counter()
-            entry = runner.run_job(job, settings)[0]
+            entry = batch.run_job(job, settings)[0]
             took.append((1000 * (time.perf_counter() - started), job.path))
-            undecided += entry.outcome is runner.Outcome.UNDECIDED
+            undecided += entry.outcome is batch.Outcome.UNDECIDED
             if engine == "z3" and entry.report and entry.report.answer.events > 20:
                 times = entry.report.times
                 ratios.append(times.encode / max(times.solve, 0.001))

@@ -12,11 +12,11 @@ from agreement import flagged, is_execution, shows
 
 from memmodel import api
 from memmodel.answer import Answer, Budget
+from memmodel.base.resources import suite_dir
 from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import FINDINGS, meets
-from memmodel.resources import suite_dir
 
 ROOT = suite_dir()
 PATHS = sorted(path.relative_to(ROOT).as_posix().removesuffix(".litmus") for path in ROOT.rglob("*.litmus"))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check import entry_of
-from memmodel.kernel.judge import Verdict, judge
+from memmodel.kernel.judge.verdict import KernelVerdict, judge
 from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.kernel.reader import parse_module
-from memmodel.kernel.syntax import Function, Module
+from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.source import Source
 
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"
 
 
-def module(body: str, before: str = "") -> Module:
+def module(body: str, before: str = "") -> PtxModule:
     """An entry `k(ptr)` with registers of every kind and 1024 bytes of shared memory."""
     text = f"""{HEAD}{before}
 .visible .entry k(.param .u64 k_param_0)
@@ -43,11 +43,11 @@ def launch(threads: int = 64, ctas: int = 1, init: str | None = None) -> Launch:
     return parse_launch({"grid": [ctas, 1, 1], "block": [threads, 1, 1], "params": [param]})
 
 
-def entry(read: Module) -> Function:
+def entry(read: PtxModule) -> PtxFunction:
     return entry_of(read, "k")
 
 
-def judged(body: str, threads: int = 64, ctas: int = 1, init: str | None = None) -> Verdict:
+def judged(body: str, threads: int = 64, ctas: int = 1, init: str | None = None) -> KernelVerdict:
     """The verdict on such a kernel."""
     read = module(body)
     return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"))

@@ -12,8 +12,8 @@ import pytest
 from corpus import DEFAULT, PATHS, Case, as_expected, cases, check_case, judged, questions, told, word
 
 from memmodel import api
+from memmodel.base.resources import axioms_dir
 from memmodel.engine import Options
-from memmodel.resources import axioms_dir
 
 FILES = [path for path in PATHS if path.startswith("async/")]
 

@@ -20,6 +20,7 @@ from strategies_programs import judged, quick
 
 from memmodel import api, engine
 from memmodel.answer import Budget
+from memmodel.base.resources import suite_dir
 from memmodel.cat import load_model, parse_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -27,7 +28,6 @@ from memmodel.engine import Options
 from memmodel.enumeration.estimate import estimate
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.evaluate import evaluate
-from memmodel.resources import suite_dir
 from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pytest
 from agreement import agree
 
+from memmodel.base.resources import suite_dir
 from memmodel.cat import load_model
-from memmodel.resources import suite_dir
 
 SHIPPED = (
     "isa/MP",

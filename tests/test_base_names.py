@@ -17,6 +17,7 @@ from memmodel import api
 from memmodel.answer import Budget
 from memmodel.base import relations, sets
 from memmodel.base.labels import Access
+from memmodel.base.resources import axioms_dir, suite_dir
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete import execution
@@ -28,9 +29,8 @@ from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.replay import Replay, replay
 from memmodel.referee.witness import spell_cell
-from memmodel.resources import axioms_dir, suite_dir
-from memmodel.solve.door import Door, Found
 from memmodel.solve.reading import read_execution
+from memmodel.solve.solver import Found, Solver
 from memmodel.source import Source
 
 NAMES = tuple(row.name for row in (*sets.SETS, *relations.RELATIONS))
@@ -117,7 +117,7 @@ class Compared:
         self.steps = steps
         self.model = asking(rows)
         self.query: Query = encode(steps, self.model, 2, tuple(terms_of(steps.test.condition)))
-        self.door = Door(self.query.graph.logic, Budget(seconds=60), time.monotonic())
+        self.door = Solver(self.query.graph.logic, Budget(seconds=60), time.monotonic())
         self.held: set[str] = set()
         left = {f"name-{name}" for name in rows}
         while True:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memmodel.base.resources import suite_dir
 from memmodel.litmus import parse_litmus
-from memmodel.resources import suite_dir
 from memmodel.source import Source
 
 GENERATOR = Path(__file__).resolve().parent.parent / "benchmarks" / "pipelines.py"

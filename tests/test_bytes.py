@@ -9,8 +9,8 @@ import pytest
 
 from memmodel import check
 from memmodel.answer import Observation
+from memmodel.base.resources import suite_dir
 from memmodel.report.report import Report
-from memmodel.resources import suite_dir
 
 ENGINES = pytest.mark.parametrize("engine", ["z3", "enumerate"])
 MIXED, RACE, HANG = "mixed-size-race", "data-race", "hang"

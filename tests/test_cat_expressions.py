@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.cat import BASE_NAMES, parse_model
-from memmodel.cat.printer import show
 from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Kind, Name, Unary
+from memmodel.cat.text.printer import show
 from memmodel.source import Source
 
 SETS = ("W", "R", "_", "ACQ_REL")

@@ -10,8 +10,8 @@ from memmodel import check
 from memmodel.answer import Observation
 from memmodel.cat import load_model
 from memmodel.cat.analysis import dependencies
-from memmodel.cat.printer import show
 from memmodel.cat.syntax import Model
+from memmodel.cat.text.printer import show
 from memmodel.errors import InputError
 
 BASE = """let hb = po

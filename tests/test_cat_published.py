@@ -18,10 +18,10 @@ from strategies_programs import Program, quick
 
 from memmodel import check
 from memmodel.answer import Observation
+from memmodel.base.resources import axioms_dir
 from memmodel.cat import load_model, parse_model
-from memmodel.cat.printer import show
+from memmodel.cat.text.printer import show
 from memmodel.errors import InputError
-from memmodel.resources import axioms_dir
 from memmodel.source import Source
 
 ENGINES = ("z3", "enumerate")
@@ -346,7 +346,7 @@ HEADINGS = {"any": "", "mips": "MIPS", "opencl": "OpenCL", "power": "PPC"}
 @pytest.mark.parametrize("stem", NAMES)
 def test_every_name_of_other_architectures_has_a_meaning(stem: str) -> None:
     """Each can be used where it stands for a set, a relation, a function, or nothing."""
-    from memmodel.cat.world import World
+    from memmodel.cat.interpret.world import World
 
     world = World(HEADINGS.get(stem, stem))
     assert stem == "any" or world.architecture == stem

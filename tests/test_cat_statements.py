@@ -14,8 +14,8 @@ import pytest
 from memmodel import check
 from memmodel.answer import Observation
 from memmodel.cat import load_model, parse_model
-from memmodel.cat.printer import show
 from memmodel.cat.syntax import Definition, Model
+from memmodel.cat.text.printer import show
 from memmodel.enumeration.orders import linear_extensions
 from memmodel.errors import InputError
 from memmodel.source import Source

@@ -49,7 +49,7 @@ def world(monkeypatch):
     monkeypatch.setattr("memmodel.litmus.parse_litmus", lambda source, ask=(): state["test"])
     monkeypatch.setattr("memmodel.cat.load_model", lambda name: MODEL)
     monkeypatch.setattr("memmodel.engine.answer", answer)
-    monkeypatch.setattr("memmodel.suite._model", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.batch._model", lambda name: MODEL)
     return state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.emit import Module, Target, emit, oldest_target
+from memmodel.emit import EmittedModule, Target, emit, oldest_target
 from memmodel.errors import InputError
 from memmodel.litmus.parse import parse_litmus
 from memmodel.source import Source
@@ -85,7 +85,7 @@ mm_finish:
 """
 
 
-def module(declarations: str, *threads: str, condition: str = "true", target: str | None = None) -> Module:
+def module(declarations: str, *threads: str, condition: str = "true", target: str | None = None) -> EmittedModule:
     """The module of a test; a thread is `place { body }`."""
     blocks = "\n".join(f"thread P{n} @ {thread}" for n, thread in enumerate(threads))
     text = f'PTX sample\n"a sample"\n{declarations}\n{blocks}\nexists ({condition})\n'

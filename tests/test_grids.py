@@ -6,9 +6,9 @@ import pytest
 from isa_samples import read
 
 from memmodel import api
+from memmodel.base.resources import suite_dir
 from memmodel.emit import emit
 from memmodel.errors import InputError
-from memmodel.resources import suite_dir
 
 FOLDER = suite_dir() / "async" / "instructions"
 

@@ -11,6 +11,7 @@ from isa_samples import blocks, columns
 
 from memmodel import api, engine
 from memmodel.answer import Answer
+from memmodel.base.resources import suite_dir
 from memmodel.cat.syntax import Model
 from memmodel.emit import Assembler, emit
 from memmodel.errors import InputError
@@ -18,7 +19,6 @@ from memmodel.isa.convert import convert
 from memmodel.isa.lower import lower_test
 from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout, LitmusTest
-from memmodel.resources import suite_dir
 from memmodel.source import Source
 
 ROOT = suite_dir()

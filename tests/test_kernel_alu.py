@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.kernel.alu import comparison, conversion, function
+from memmodel.kernel.machine.alu import comparison, conversion, function
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 

@@ -9,8 +9,8 @@ from kernel_samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import parse_launch, schema, template
-from memmodel.kernel.memory import Memory
-from memmodel.kernel.reader import parse_module
+from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.text.reader import parse_module
 from memmodel.source import Source
 
 GOOD: dict[str, Any] = {"grid": [1, 1, 1], "block": [32, 1, 1]}
@@ -53,7 +53,7 @@ def test_schema_names_the_fields() -> None:
 
 def test_memory_holds_parameters_and_contents() -> None:
     read = module("")
-    memory = Memory(read, entry(read), launch(init="iota"))
+    memory = DeviceMemory(read, entry(read), launch(init="iota"))
     assert memory.params.load(0, 8) == 0x100000000
     block = memory.find(0x100000010)
     assert block is not None and block.load(0x10, 4) == 4
@@ -65,6 +65,6 @@ def test_memory_holds_parameters_and_contents() -> None:
 def test_overlapping_buffers_are_refused() -> None:
     read = module("")
     with pytest.raises(InputError, match="overlap"):
-        Memory(
+        DeviceMemory(
             read, entry(read), parse_launch({**GOOD, "params": [POINTER], "buffers": [{"address": 4096, "bytes": 8}]})
         )

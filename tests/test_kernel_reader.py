@@ -8,8 +8,8 @@ import pytest
 from kernel_samples import HEAD, copy, module
 
 from memmodel.errors import InputError
-from memmodel.kernel.reader import parse_module
-from memmodel.kernel.syntax import Address, Number, Register, Target, Vector
+from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, JumpTarget, Register, VectorOperand
 from memmodel.source import Source
 
 SCOPED = """
@@ -30,7 +30,7 @@ def test_braces_scope_labels_and_registers() -> None:
     body = module(SCOPED + SCOPED).functions["k"].body
     assert body is not None
     jumps = [one for one in body if one.words[0] == "bra"]
-    targets = [one.operands[0].at for one in jumps if isinstance(one.operands[0], Target)]
+    targets = [one.operands[0].at for one in jumps if isinstance(one.operands[0], JumpTarget)]
     assert len(jumps) == len(targets) == 4
     assert targets[1] < targets[0] <= targets[3] < targets[2]
     tests = [one.operands[0] for one in body if one.words[0] == "mbarrier"]
@@ -46,10 +46,10 @@ def test_operands() -> None:
     )
     assert body is not None
     load, store = body[-3], body[-2]
-    assert isinstance(load.operands[0], Vector) and isinstance(load.operands[1], Address)
+    assert isinstance(load.operands[0], VectorOperand) and isinstance(load.operands[1], AddressOperand)
     assert load.operands[1].offset == 16
     assert store.negated and store.guard is not None and store.guard.name == "%p0"
-    assert isinstance(store.operands[0], Address) and store.operands[0].offset == -4
+    assert isinstance(store.operands[0], AddressOperand) and store.operands[0].offset == -4
 
 
 def test_locations_follow_inlining() -> None:
@@ -89,7 +89,7 @@ def test_module_directives() -> None:
     assert entry.directives == {"reqntid": (128,), "maxnreg": (168,)}
     assert [one.size for one in entry.params] == [8, 64] and entry.params[0].pointer
     assert entry.tables["L"] == (1, 1)
-    assert entry.body is not None and entry.body[1].operands[1] == Number(1)
+    assert entry.body is not None and entry.body[1].operands[1] == IntegerLiteral(1)
 
 
 @pytest.mark.parametrize(

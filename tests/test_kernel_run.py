@@ -11,18 +11,18 @@ from typer.testing import CliRunner
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.conflicts import Conflicts
-from memmodel.kernel.evaluation import Flags
-from memmodel.kernel.graph import Graph
-from memmodel.kernel.judge import Verdict
-from memmodel.kernel.machine import run_launch
-from memmodel.kernel.polling import complaints
+from memmodel.kernel.judge.conflicts import Conflicts
+from memmodel.kernel.judge.evaluation import Flags
+from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.machine.polling import complaints
+from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.report import lines, record
-from memmodel.kernel.roles import Roles
 from memmodel.referee.evaluate import evaluate
 
 
-def rules(verdict: Verdict) -> set[str]:
+def rules(verdict: KernelVerdict) -> set[str]:
     return {one.rule for one in verdict.findings}
 
 
@@ -102,7 +102,7 @@ def test_what_is_not_known_is_undecided() -> None:
 
 
 def test_a_loop_without_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memmodel.kernel.machine.MAX_STEPS", 2000)
+    monkeypatch.setattr("memmodel.kernel.machine.run.MAX_STEPS", 2000)
     verdict = judged("L: bra L;")
     assert verdict.word == "undecided" and "does not end" in verdict.open[0]
 
@@ -188,7 +188,7 @@ def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     run = run_launch(read, entry(read), launch(threads=36))
     roles = Roles(run, symmetric=symmetric)
     graph = Graph(run, roles, Conflicts(run, roles))
-    from memmodel.kernel.judge import _raised
+    from memmodel.kernel.judge.verdict import _raised
 
     flags = Flags(load_model("ptx-9.3"), graph.execution(fences=True))
     return {(rule, frozenset((graph.behind[a].at, graph.behind[b].at))) for rule, a, b in _raised(flags, graph)}

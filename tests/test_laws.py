@@ -23,11 +23,11 @@ from strategies_programs import SCOPES, SEMANTICS, Line, Program, judged, quick
 
 from memmodel import api, engine, suite
 from memmodel.answer import Budget
+from memmodel.base.resources import suite_dir
 from memmodel.cat import load_model, parse_model
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.resources import suite_dir
 from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]

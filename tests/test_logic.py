@@ -12,7 +12,7 @@ from strategies_programs import quick
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.solve.door import Door, Found
+from memmodel.solve.solver import Found, Solver
 
 NAMES = 4
 
@@ -29,9 +29,9 @@ trees = st.recursive(
 )
 
 
-def door_to(logic: Logic) -> Door:
+def solver_of(logic: Logic) -> Solver:
     """A solver with the whole of the usual budget."""
-    return Door(logic, Budget(), monotonic())
+    return Solver(logic, Budget(), monotonic())
 
 
 def build(logic: Logic, variables: list[int], tree) -> int:
@@ -86,10 +86,10 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
     formula = build(logic, variables, tree)
-    door = door_to(logic)
+    solver = solver_of(logic)
     for values in product((False, True), repeat=NAMES):
         fixed = [v if value else -v for v, value in zip(variables, values, strict=True)]
-        found = door.check([*fixed, formula])
+        found = solver.check([*fixed, formula])
         assert found is (Found.SAT if truth(values, tree) else Found.UNSAT)
 
 
@@ -98,12 +98,12 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
 def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
     logic = Logic()
     variables = [logic.var(f"v{i}") for i in range(NAMES)]
-    door = door_to(logic)
-    assert door.check([variables[0], -variables[1]]) is Found.SAT
+    solver = solver_of(logic)
+    assert solver.check([variables[0], -variables[1]]) is Found.SAT
     formula = build(logic, variables, tree)
-    values = tuple(door.holds(v) for v in variables)
+    values = tuple(solver.holds(v) for v in variables)
     assert values[:2] == (True, False)
-    assert door.holds(formula) == truth(values, tree)
+    assert solver.holds(formula) == truth(values, tree)
 
 
 @pytest.mark.parametrize("count", [1, 2, 6, 7, 12])
@@ -112,21 +112,21 @@ def test_exactly_one_variable_holds(count: int) -> None:
     when = logic.var("when")
     group = [logic.var(f"v{i}") for i in range(count)]
     logic.exactly_one(group, when)
-    door = door_to(logic)
-    assert door.check([when, *(-v for v in group)]) is Found.UNSAT
+    solver = solver_of(logic)
+    assert solver.check([when, *(-v for v in group)]) is Found.UNSAT
     for chosen in group:
-        assert door.check([when, chosen]) is Found.SAT
-        assert [v for v in group if door.holds(v)] == [chosen]
-        assert door.check([-when, chosen]) is Found.UNSAT
+        assert solver.check([when, chosen]) is Found.SAT
+        assert [v for v in group if solver.holds(v)] == [chosen]
+        assert solver.check([-when, chosen]) is Found.UNSAT
     for first, second in pairwise(group):
         assert logic.both(first, second) == FALSE
-    assert door.check([-when]) is Found.SAT
+    assert solver.check([-when]) is Found.SAT
 
 
 def test_a_clause_without_literals_has_no_model() -> None:
     logic = Logic()
     logic.require()
-    assert door_to(logic).check() is Found.UNSAT
+    assert solver_of(logic).check() is Found.UNSAT
 
 
 def test_a_formula_shows_the_names_of_its_variables() -> None:

@@ -11,11 +11,11 @@ import pytest
 import memmodel
 from memmodel import api
 from memmodel.answer import Answer, Observation
+from memmodel.base.resources import axioms_dir
 from memmodel.cat import load_model
 from memmodel.cat.decisions import decisions
 from memmodel.cli import main
 from memmodel.report.readings import ReadingsReport, Verdict
-from memmodel.resources import axioms_dir
 
 LITMUS = Path(__file__).parent.parent / "litmus"
 DOCS = Path(__file__).parent.parent / "docs"

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from report_samples import early_witness, finding, hanging, litmus_test, mp_race, mp_witness, never, report, sometimes
 
 from memmodel.answer import Answer, FinalValues, Observation, Outcomes
+from memmodel.batch import Entry
+from memmodel.batch import Outcome as Became
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import expected_word
@@ -24,8 +26,6 @@ from memmodel.report.layout import arrange
 from memmodel.report.record import states
 from memmodel.report.report import Status
 from memmodel.report.text import outcomes_lines
-from memmodel.suite import Entry
-from memmodel.suite import Outcome as Became
 
 DOCS = Path(__file__).parent.parent / "docs"
 UNDECIDED = Answer(Observation.UNDECIDED, "z3", reason="the budget ran out")

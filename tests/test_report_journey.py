@@ -15,9 +15,9 @@ import pytest
 
 import memmodel
 from memmodel.answer import Observation
+from memmodel.base.resources import suite_dir
 from memmodel.report.draw import draw
 from memmodel.report.report import Report
-from memmodel.resources import suite_dir
 
 ENGINES = ("z3", "enumerate")
 

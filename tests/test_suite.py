@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from report_samples import MODEL, litmus_test, never, report, sometimes
 
-from memmodel import suite
+from memmodel import batch
+from memmodel.batch import Entry, Job, Outcome, Settings
 from memmodel.errors import InputError, TooLarge
 from memmodel.source import Source
-from memmodel.suite import Entry, Job, Outcome, Settings
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def engine(monkeypatch):
 
     monkeypatch.setattr("memmodel.litmus.parse_litmus", parse)
     monkeypatch.setattr("memmodel.engine.answer", answer)
-    monkeypatch.setattr("memmodel.suite._model", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.batch._model", lambda name: MODEL)
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def tests(tmp_path):
 
 
 def outcomes(root: Path, jobs: int = 1, models=("ptx-9.3",)) -> dict[str, Outcome]:
-    work = suite.plan([str(root)], models)
-    return {Path(e.path).stem: e.outcome for group in suite.run(work, Settings(), jobs) for e in group}
+    work = batch.plan([str(root)], models)
+    return {Path(e.path).stem: e.outcome for group in batch.run(work, Settings(), jobs) for e in group}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -87,7 +87,7 @@ def test_a_worker_that_dies_costs_only_its_own_test(engine, tests):
 
 def test_without_a_model_every_model_that_the_file_names_is_run(engine, tests, monkeypatch):
     asked = []
-    monkeypatch.setattr("memmodel.suite._model", lambda name: asked.append(name) or MODEL)
+    monkeypatch.setattr("memmodel.batch._model", lambda name: asked.append(name) or MODEL)
     outcomes(tests(a="Expect=sc:never ptx-9.3:never sc:race", b="Expect="), models=())
     assert asked == ["sc", "ptx-9.3", "ptx-9.3"]
 
@@ -95,15 +95,15 @@ def test_without_a_model_every_model_that_the_file_names_is_run(engine, tests, m
 def test_files_are_found_below_directories_in_order_and_once(tests):
     root = tests(b="", a__z="", a="")
     (root / "note.txt").write_text("")
-    files = suite.collect([str(root), str(root / "a.litmus")])
+    files = batch.collect([str(root), str(root / "a.litmus")])
     assert [os.path.relpath(file, root) for file in files] == ["a.litmus", "a/z.litmus", "b.litmus"]
 
 
 def test_a_path_without_tests_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        suite.collect([str(tmp_path / "missing")])
+        batch.collect([str(tmp_path / "missing")])
     with pytest.raises(InputError, match=r"no \.litmus file"):
-        suite.collect([str(tmp_path)])
+        batch.collect([str(tmp_path)])
 
 
 # ---- expectations from a CSV ---------------------------------------------------------------------------------
@@ -112,15 +112,15 @@ def test_a_path_without_tests_is_an_error(tmp_path):
 def test_a_csv_decides_which_files_run_and_what_is_expected(engine, tests):
     root = tests(a="Expect=", b="Expect=", c="Expect=")
     (root / "want.csv").write_text("path,holds\na.litmus,0\nb.litmus,1\ngone.litmus,1\n")
-    work = suite.plan([str(root)], ["ptx-9.3"], str(root / "want.csv"))
+    work = batch.plan([str(root)], ["ptx-9.3"], str(root / "want.csv"))
     assert [os.path.basename(path) for path in work.unlisted] == ["c.litmus"]
-    entries = [entry for group in suite.run(work, Settings()) for entry in group]
+    entries = [entry for group in batch.run(work, Settings()) for entry in group]
     assert [(os.path.basename(e.path), e.outcome) for e in entries] == [
         ("gone.litmus", Outcome.BAD),
         ("a.litmus", Outcome.AS_EXPECTED),
         ("b.litmus", Outcome.DIFFERS),
     ]
-    assert suite.summary(entries, len(work.unlisted), 1.94) == (
+    assert batch.summary(entries, len(work.unlisted), 1.94) == (
         "3 tests: 1 as expected, 1 differ, 1 bad, 0 undecided, 1 not listed (1.9 s)"
     )
 
@@ -128,7 +128,7 @@ def test_a_csv_decides_which_files_run_and_what_is_expected(engine, tests):
 def test_files_named_one_by_one_are_a_selection_of_the_csv(engine, tests):
     root = tests(a="Expect=", b="Expect=")
     (root / "want.csv").write_text("path,holds\na.litmus,0\nb.litmus,1\n")
-    work = suite.plan([str(root / "b.litmus")], [], str(root / "want.csv"))
+    work = batch.plan([str(root / "b.litmus")], [], str(root / "want.csv"))
     assert (len(work.jobs), work.missing) == (1, ())
 
 
@@ -143,12 +143,12 @@ def test_files_named_one_by_one_are_a_selection_of_the_csv(engine, tests):
 )
 def test_a_csv_that_cannot_be_read_says_where(text, message):
     with pytest.raises(InputError) as error:
-        suite.read_csv(Source("want.csv", text))
+        batch.read_csv(Source("want.csv", text))
     assert message in error.value.render()
 
 
 def test_a_path_in_a_csv_may_contain_commas():
-    assert suite.read_csv(Source("w", 'path,holds\n"a,b.litmus",1\n')) == {"a,b.litmus": "holds"}
+    assert batch.read_csv(Source("w", 'path,holds\n"a,b.litmus",1\n')) == {"a,b.litmus": "holds"}
 
 
 # ---- the sum -------------------------------------------------------------------------------------------------
@@ -160,12 +160,12 @@ def test_the_summary_counts_tests_and_verdicts():
         Entry("a", "ptx-9.3", Outcome.UNDECIDED, report(sometimes())),
         Entry("b", "sc", Outcome.INTERNAL, message="x"),
     ]
-    assert suite.summary(entries[:1], 0, 0.04) == "1 test: 1 as expected, 0 differ, 0 bad, 0 undecided (0.0 s)"
-    assert suite.summary(entries, 0, 2) == (
+    assert batch.summary(entries[:1], 0, 0.04) == "1 test: 1 as expected, 0 differ, 0 bad, 0 undecided (0.0 s)"
+    assert batch.summary(entries, 0, 2) == (
         "2 tests, 3 verdicts: 1 as expected, 0 differ, 0 bad, 1 undecided, 1 internal errors (2.0 s)"
     )
 
 
 def test_a_job_never_raises():
-    entries = suite.run_job(Job("no/such/file.litmus"), Settings())
+    entries = batch.run_job(Job("no/such/file.litmus"), Settings())
     assert [entry.outcome for entry in entries] == [Outcome.BAD]

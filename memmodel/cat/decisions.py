@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memmodel.cat.lexer import tokenize
+from memmodel.base.resources import axioms_dir
+from memmodel.cat.text.lexer import tokenize
 from memmodel.errors import InternalError
-from memmodel.resources import axioms_dir
 from memmodel.source import Source
 
 DEFAULTS = "ptx-9.3/decisions.cat"

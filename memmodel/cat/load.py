@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memmodel.cat import tree
-from memmodel.cat.parser import parse
+from memmodel.base.resources import axioms_dir
+from memmodel.cat.interpret.world import LIBRARY, World
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.syntax import Model
-from memmodel.cat.world import LIBRARY, World
+from memmodel.cat.text import tree
+from memmodel.cat.text.parser import parse
 from memmodel.errors import InputError, nearest
-from memmodel.resources import axioms_dir
 from memmodel.source import Source
 
 PRELUDE = "prelude.cat"

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.kinds import Kind
-from memmodel.cat import tree
+from memmodel.cat.interpret.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of
 from memmodel.cat.syntax import Binary, Empty, Name, Unary
-from memmodel.cat.values import Opaque, Orders, TagValue, Typed, Value, describe, elements, set_of
+from memmodel.cat.text import tree
 from memmodel.errors import InputError
 from memmodel.source import Span
 
 if TYPE_CHECKING:
-    from memmodel.cat.expand import Expander
+    from memmodel.cat.interpret.expand import Expander
 
 PRIMITIVES = {
     "domain": 1,

@@ -11,15 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memmodel.base.kinds import Kind
-from memmodel.cat import tree
 from memmodel.cat.analysis import names_in
-from memmodel.cat.branching import asked_for, clause
-from memmodel.cat.define import Definer, unordered
-from memmodel.cat.monotonicity import asks_for
-from memmodel.cat.primitives import Static
-from memmodel.cat.printer import show
-from memmodel.cat.syntax import Check, Definition, Expr, Model, Name, Notice
-from memmodel.cat.values import (
+from memmodel.cat.interpret.branching import asked_for, clause
+from memmodel.cat.interpret.define import Definer, unordered
+from memmodel.cat.interpret.values import (
     Entry,
     Macro,
     Routine,
@@ -34,7 +29,12 @@ from memmodel.cat.values import (
     elements,
     entry,
 )
-from memmodel.cat.world import World
+from memmodel.cat.interpret.world import World
+from memmodel.cat.monotonicity import asks_for
+from memmodel.cat.primitives import Static
+from memmodel.cat.syntax import Check, Definition, Expr, Model, Name, Notice
+from memmodel.cat.text import tree
+from memmodel.cat.text.printer import show
 from memmodel.errors import InputError, nearest
 from memmodel.source import Source
 
@@ -136,9 +136,9 @@ class Resolver(Definer):
             case tree.Branch():
                 chosen = statement.first if asked_for(statement.condition) else statement.second
                 self.block(chosen)
-            case tree.Cases():
+            case tree.MatchStatement():
                 self.block(clause(self, statement.subject, statement.clauses, statement.span, self.scope))
-            case tree.Call():
+            case tree.CallStatement():
                 self.call(statement)
             case tree.Forall():
                 self.forall(statement)
@@ -154,7 +154,7 @@ class Resolver(Definer):
         self.block(statements)
         self.scope = outside
 
-    def call(self, call: tree.Call) -> None:
+    def call(self, call: tree.CallStatement) -> None:
         found = self.lookup(call.procedure, self.scope)
         if not isinstance(found, Routine):
             raise InputError(f"`{call.procedure.name}` is {describe(found)}, not a procedure", call.procedure.span)

@@ -99,24 +99,24 @@ def check(
     Also whether that is what the file expects of the model. Exit code: 0 as expected, 1 differs, 2 bad input, 3
     undecided. With --readings the answer is forbidden, allowed or depends, and the code 0 if every model could tell.
     """
-    from memmodel import suite
+    from memmodel import batch
     from memmodel.api import DEFAULT_MODEL
     from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.cli.models import hear
     from memmodel.report.text import explain
 
-    settings = suite.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
+    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
-        found = suite.collect(files, missing=True)
+        found = batch.collect(files, missing=True)
         return run_readings(found, settings, tuple(ask or ()), json_out=json_out, write=_write)
     models = tuple(model or (DEFAULT_MODEL,))
     hear(models, strict_names=strict_names)
-    suite.preload(models)
+    batch.preload(models)
     entries = []
-    for path in suite.collect(files, missing=True):
-        for entry in suite.run_job(suite.Job(path, models, ask=tuple(ask or ())), settings):
+    for path in batch.collect(files, missing=True):
+        for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
             entries.append(entry)
             if entry.report is None:
                 complain(entry.message)
@@ -189,16 +189,16 @@ def suite(
     Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
     words: `--model my.cat --against ptx-9.3` shows what changes.
     """
-    from memmodel import suite as runner
+    from memmodel import batch
     from memmodel.cli.listing import run_suite
     from memmodel.cli.models import hear
     from memmodel.limits import shared
 
     cost = shared(parse_budget(budget, timeout, memory), jobs)
-    settings = runner.Settings(engine.value, cost, bound, against, tuple(under or ()))
+    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()))
     hear(model or ())
-    work = runner.plan(paths or (), model or (), expected)
-    runner.preload(settings.under)
+    work = batch.plan(paths or (), model or (), expected)
+    batch.preload(settings.under)
     return run_suite(
         work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect, write=_write
     )

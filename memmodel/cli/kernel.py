@@ -36,8 +36,8 @@ def kernel(
     """
     from memmodel.kernel.check import check_kernel, entry_of
     from memmodel.kernel.launch import schema, template
-    from memmodel.kernel.reader import read_module
     from memmodel.kernel.report import lines, record
+    from memmodel.kernel.text.reader import read_module
 
     if launch_schema:
         say(json.dumps(schema(), indent=1))

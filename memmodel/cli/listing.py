@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
+from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
 from memmodel.report.record import Record, failure
-from memmodel.suite import Entry, Outcome, Settings, Worklist, run, summary
 
 _CODES = {
     Outcome.AS_EXPECTED: Exit.AS_EXPECTED,

@@ -14,7 +14,7 @@ from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.errors import InputError
 
 if TYPE_CHECKING:
-    from memmodel.emit import Assembler, Module, Target
+    from memmodel.emit import Assembler, EmittedModule, Target
 
 
 @guarded
@@ -73,7 +73,7 @@ def _one(file: str, place: Path | None, target: Target | None, assembler: Assemb
     return Exit.AS_EXPECTED if assembler is None else _assemble(file, module, assembler)
 
 
-def _assemble(file: str, module: Module, assembler: Assembler) -> Exit:
+def _assemble(file: str, module: EmittedModule, assembler: Assembler) -> Exit:
     found = assembler.assemble(module)
     for complaint in found:
         complain(complaint.render() if complaint.span is not None else f"{file}: {complaint.render()}")

@@ -39,7 +39,7 @@ def number(value: int, kind: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class EmittedVariables:
     """The variables of a test as a launch has them. `offsets`: where each .tensor variable begins, in columns."""
 
     variables: dict[str, Variable]
@@ -47,9 +47,9 @@ class Memory:
     offsets: dict[str, int]
 
     @staticmethod
-    def of(test: LitmusTest, gpus: int) -> Memory:
+    def of(test: LitmusTest, gpus: int) -> EmittedVariables:
         variables = {variable.name: variable for variable in test.variables}
-        memory = Memory(variables, frozenset(), {})
+        memory = EmittedVariables(variables, frozenset(), {})
         pointers = set()
         for variable in test.variables:
             space = memory.root(variable.name).space
@@ -63,7 +63,7 @@ class Memory:
             if variable.space is Space.TENSOR and variable.alias_of is None:
                 memory.offsets[variable.name] = column
                 column += allocated.pop(0) if allocated else variable.length
-        return Memory(variables, frozenset(pointers), memory.offsets)
+        return EmittedVariables(variables, frozenset(pointers), memory.offsets)
 
     def root(self, name: str) -> Variable:
         """The variable that this one is, or is finally an alias of."""
@@ -116,7 +116,7 @@ def pointer(name: str) -> str:
 class Addresses:
     """The addresses that one thread needs in registers, and how they get there. `cta`: the thread's own CTA."""
 
-    memory: Memory
+    memory: EmittedVariables
     cta: int
     lines: list[str] = field(default_factory=list)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memmodel.emit.address import OURS, Addresses, Memory, clean, number, plus
+from memmodel.emit.address import OURS, Addresses, EmittedVariables, clean, number, plus
 from memmodel.emit.grid import Seat
 from memmodel.emit.registers import Registers, targets
 from memmodel.errors import InputError
@@ -69,11 +69,11 @@ def is_collective(instruction: Instruction) -> bool:
     return parts[0] in ("bar", "barrier") or "aligned" in parts or "sync" in parts
 
 
-class Body:
+class ThreadBody:
     """One thread, written line by line. `code`: its instructions with their readings, in order."""
 
     def __init__(
-        self, seat: Seat, code: Sequence[tuple[Instruction, Spelling]], registers: Registers, memory: Memory
+        self, seat: Seat, code: Sequence[tuple[Instruction, Spelling]], registers: Registers, memory: EmittedVariables
     ) -> None:
         self.seat = seat
         self.code = code

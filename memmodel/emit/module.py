@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from memmodel.emit.address import OURS, Memory, clean, pointer
-from memmodel.emit.body import FULL, Body, Line
+from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
+from memmodel.emit.body import FULL, Line, ThreadBody
 from memmodel.emit.grid import Grid, arrange
 from memmodel.emit.registers import collect
 from memmodel.emit.target import Target, oldest_target
@@ -31,7 +31,7 @@ CLUSTERS = 90
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class EmittedModule:
     """PTX text. `places[n]` is the part of the litmus file that line n + 1 comes from, None for set-up.
 
     `results`: what each 8-byte slot of the output buffer holds.
@@ -44,7 +44,7 @@ class Module:
     results: tuple[Term, ...] = ()
 
 
-def emit(test: LitmusTest, target: Target | None = None) -> Module:
+def emit(test: LitmusTest, target: Target | None = None) -> EmittedModule:
     """The module for a target (None: the oldest that has every instruction). Raises InputError.
 
     A test whose instructions lack types (column layout) or that needs a newer target cannot be emitted.
@@ -82,12 +82,12 @@ class _Writer:
         self.grids = _arranged(test, target)
         self.grid = next(iter(self.grids.values()))
         self.suffix = ""
-        self.memory = Memory.of(test, self.grid.gpus)
+        self.memory = EmittedVariables.of(test, self.grid.gpus)
         self.results = tuple(_results(test))
         self._allocates = self.memory.allocates(test)
         self.lines: list[Line] = []
 
-    def module(self) -> Module:
+    def module(self) -> EmittedModule:
         """The whole text."""
         self._heading()
         for line in (f".version {PTX_VERSION}", f".target {self.target}", ".address_size 64", ""):
@@ -101,7 +101,7 @@ class _Writer:
             self.grid, self.suffix = grid, str(number) if len(self.grids) > 1 else ""
             self._kernel()
         text = "\n".join(line for line, _ in self.lines) + "\n"
-        return Module(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
+        return EmittedModule(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
 
     def _kernel(self) -> None:
         """The launch of one grid."""
@@ -258,7 +258,7 @@ class _Writer:
             registers.least.setdefault(name, 16)
             if name not in registers.exact and registers.least[name] < 32:
                 registers.pointers.add(name)
-        body = Body(seat, code, registers, self.memory)
+        body = ThreadBody(seat, code, registers, self.memory)
         place = thread.place
         where = f"cta {place.cta}" + ("" if place.cluster is None else f", cluster {place.cluster}")
         self._add("")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 
-from memmodel.emit.module import Module
+from memmodel.emit.module import EmittedModule
 from memmodel.emit.target import Target
 from memmodel.errors import InputError, render
 from memmodel.source import Span
@@ -58,7 +58,7 @@ class Assembler:
                 return Assembler(Path(path))
         raise InputError("no ptxas found", hint=_HINT)
 
-    def assemble(self, module: Module, output: Path | None = None) -> tuple[Complaint, ...]:
+    def assemble(self, module: EmittedModule, output: Path | None = None) -> tuple[Complaint, ...]:
         """Assemble; write the binary to `output` if given. Raises InputError if ptxas cannot be run."""
         with tempfile.TemporaryDirectory(prefix="memmodel-") as folder:
             source = Path(folder, "module.ptx")
@@ -81,7 +81,7 @@ def architecture(target: Target) -> Target:
     return target if target.number >= OLDEST else Target(OLDEST)
 
 
-def complaints(module: Module, output: str) -> tuple[Complaint, ...]:
+def complaints(module: EmittedModule, output: str) -> tuple[Complaint, ...]:
     """The errors in what ptxas printed, each at its place in the litmus file."""
     lines = module.text.splitlines()
     found: dict[Complaint, None] = {}

@@ -6,7 +6,7 @@ alignment (128 bytes for arrays, which any copy accepts), and the type of a vari
 
 from __future__ import annotations
 
-from memmodel.emit.address import OURS, Memory, clean, number
+from memmodel.emit.address import OURS, EmittedVariables, clean, number
 from memmodel.emit.body import Line
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import LitmusTest, Mem, Sym, Variable
@@ -27,12 +27,12 @@ def constant_parameters(test: LitmusTest) -> list[Variable]:
     return [v for v in test.variables if v.space is Space.PARAM and v.alias_of is None]
 
 
-def declare_parameter(variable: Variable, memory: Memory) -> str:
+def declare_parameter(variable: Variable, memory: EmittedVariables) -> str:
     """A .param variable in the kernel's signature."""
     return f".param {_what(variable, _type(variable, memory))}"
 
 
-def declare(test: LitmusTest, memory: Memory) -> list[Line]:
+def declare(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
     """Module-scope variables, in the order of the test."""
     lines: list[Line] = []
     types = _used_types(test)
@@ -62,7 +62,7 @@ def declare(test: LitmusTest, memory: Memory) -> list[Line]:
     return lines
 
 
-def initialise(test: LitmusTest, memory: Memory) -> list[Line]:
+def initialise(test: LitmusTest, memory: EmittedVariables) -> list[Line]:
     """What one thread of each CTA does to its shared variables."""
     lines: list[Line] = []
     types = _used_types(test)
@@ -125,7 +125,7 @@ def _values(variable: Variable) -> str:
     return " = {" + ", ".join(number(value, str(variable.type)) for value in variable.init[: last + 1]) + "}"
 
 
-def _type(variable: Variable, memory: Memory) -> DataType:
+def _type(variable: Variable, memory: EmittedVariables) -> DataType:
     return variable.type or DataType("b", 64)
 
 

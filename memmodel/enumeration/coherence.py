@@ -38,7 +38,7 @@ class CellWrites:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _WriteGroup:
     """Operations that are ordered together. `pieces[k]`: cell -> event of operation k. `first`: initial writes before
     others; `free`: all pairs of others that share a cell."""
 
@@ -62,7 +62,7 @@ class Coherence:
                 raise TooLarge(f"{many} writes that overlap, more than {MAX_WRITES}: too many orders to try")
             self._few *= len(write_orders(many)) if many <= _FEW_WRITES else _FEW + 1
 
-    def _group(self, operations: Sequence[int], writes: Sequence[CellWrites]) -> _Group:
+    def _group(self, operations: Sequence[int], writes: Sequence[CellWrites]) -> _WriteGroup:
         pieces: list[dict[Cell, int]] = [{} for _ in operations]
         first = 0
         for one in writes:
@@ -75,7 +75,7 @@ class Coherence:
             for b, other in enumerate(pieces):
                 if a != b:
                     free |= self._pairs(mine, other)
-        return _Group(tuple(pieces), first, free)
+        return _WriteGroup(tuple(pieces), first, free)
 
     def _pairs(self, mine: Mapping[Cell, int], other: Mapping[Cell, int]) -> int:
         """One operation before another, wherever they meet."""
@@ -116,7 +116,7 @@ class Coherence:
                     found[cell] = found.get(cell, 0) | 1 << event
         return found
 
-    def _orders(self, one: _Group, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
+    def _orders(self, one: _WriteGroup, co: int, later: int, alive: Alive | None) -> Iterator[Order]:
         count = len(one.pieces)
         if alive is None:
             yield from write_orders(count)

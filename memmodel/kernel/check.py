@@ -1,6 +1,6 @@
 """From files to a verdict.
 
-In: paths. Out: `Verdict`; `entry_of` chooses the entry. What is wrong with the files raises InputError.
+In: paths. Out: `KernelVerdict`; `entry_of` chooses the entry. What is wrong with the files raises InputError.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import os
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError, nearest
-from memmodel.kernel.judge import Verdict, judge
+from memmodel.kernel.judge.verdict import KernelVerdict, judge
 from memmodel.kernel.launch import Launch, read_launch
-from memmodel.kernel.reader import read_module
-from memmodel.kernel.syntax import Function, Module
+from memmodel.kernel.text.reader import read_module
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 
 DEFAULT_MODEL = "ptx-9.3"
 
@@ -23,14 +23,14 @@ def check_kernel(
     *,
     entry: str | None = None,
     model: str | os.PathLike[str] = DEFAULT_MODEL,
-) -> Verdict:
+) -> KernelVerdict:
     """Judge one launch of a kernel."""
     module = read_module(file)
     given = launch if isinstance(launch, Launch) else read_launch(launch)
     return judge(module, entry_of(module, entry or given.kernel), given, load_model(model))
 
 
-def entry_of(module: Module, name: str | None) -> Function:
+def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
     """The entry of that name; without a name the only one."""
     entries = [one for one in module.entries if one.body is not None]
     names = [one.name for one in entries]

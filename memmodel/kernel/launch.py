@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from memmodel.errors import InputError
-from memmodel.kernel.syntax import Function
+from memmodel.kernel.text.syntax import PtxFunction
 
 MAX_THREADS = 1024
 MAX_BYTES = 1 << 40
@@ -74,7 +74,7 @@ class Param(_Part):
         return self
 
 
-class TensorMap(_Part):
+class TensorMapSpec(_Part):
     """What the 128 opaque bytes at `offset` of a parameter describe. `dims` from the innermost."""
 
     param: str
@@ -97,7 +97,7 @@ class Launch(_Part):
     dynamic_shared: Annotated[int, Field(ge=0, le=1 << 20)] = 0
     params: tuple[Param, ...] = ()
     buffers: tuple[Buffer, ...] = ()
-    tensormaps: tuple[TensorMap, ...] = ()
+    tensormaps: tuple[TensorMapSpec, ...] = ()
     source: str | None = None
     target: str | None = None
 
@@ -154,7 +154,7 @@ def schema() -> dict[str, Any]:
     return Launch.model_json_schema()
 
 
-def template(entry: Function) -> dict[str, Any]:
+def template(entry: PtxFunction) -> dict[str, Any]:
     """A launch description to fill in, from the signature of an entry."""
     block = entry.directives.get("reqntid") or entry.directives.get("maxntid") or (128,)
     cluster = entry.directives.get("reqnctapercluster") or (1,)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from memmodel.kernel.judge import Finding, Place, Verdict
-from memmodel.kernel.syntax import Location
+from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.text.syntax import Location
 
 SHOWN = 20
 
 
-def lines(verdict: Verdict) -> list[str]:
+def lines(verdict: KernelVerdict) -> list[str]:
     """The verdict, then each finding with its places, then what is open."""
     launch, numbers = verdict.launch, verdict.statistics
     grid = "×".join(str(one) for one in launch.grid)
@@ -35,7 +35,7 @@ def lines(verdict: Verdict) -> list[str]:
     return found
 
 
-def _finding(finding: Finding) -> list[str]:
+def _finding(finding: KernelFinding) -> list[str]:
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
     more = f" ({finding.count} alike)" if finding.count > 1 else ""
     found = [head + (f", {finding.where}" if finding.where else "") + more]
@@ -50,7 +50,7 @@ def _finding(finding: Finding) -> list[str]:
     return found
 
 
-def record(verdict: Verdict) -> dict[str, Any]:
+def record(verdict: KernelVerdict) -> dict[str, Any]:
     """The verdict as JSON values."""
     numbers = verdict.statistics
     return {
@@ -73,7 +73,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _side(side: Place) -> dict[str, Any]:
+def _side(side: FindingPlace) -> dict[str, Any]:
     span = side.instruction.span
     return {
         "file": span.source.name,

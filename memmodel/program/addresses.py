@@ -80,7 +80,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Multimem:
+class MultimemRange:
     """The addresses from `base` to below `end` point to the same bytes of several variables."""
 
     base: int
@@ -101,7 +101,7 @@ class AddressSpace:
         self.instances: list[Instance] = []
         self._instance: dict[tuple[str, CtaId | None], Instance] = {}
         self._flat: list[Named] = []
-        self._multimem: list[Multimem] = []
+        self._multimem: list[MultimemRange] = []
         self._columns: dict[CtaId, list[Named]] = {}
         self._lay_out()
 
@@ -128,7 +128,7 @@ class AddressSpace:
                 base = _aligned(flat, variable.align)
                 flat = _round_up(base + size + APART, LARGE)
                 if root.multimem:
-                    self._multimem.append(Multimem(base, base + size, root.name, root.multimem))
+                    self._multimem.append(MultimemRange(base, base + size, root.name, root.multimem))
                     self._bases[root.name, None] = base
                 else:
                     self._add(variable, root, size, base)

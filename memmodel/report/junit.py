@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
-    from memmodel.suite import Entry
+    from memmodel.batch import Entry
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -31,7 +31,7 @@ def junit(entries: Sequence[Entry], seconds: float = 0.0, started: str = "") -> 
 
 
 def _kind(entry: Entry) -> str:
-    from memmodel.suite import Outcome
+    from memmodel.batch import Outcome
 
     kinds = {
         Outcome.AS_EXPECTED: "passed",

@@ -23,8 +23,8 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
 from memmodel.referee.replay import Replay, replay
-from memmodel.solve.door import Door, Found
 from memmodel.solve.reading import read_execution
+from memmodel.solve.solver import Found, Solver
 
 MAX_STATES = 10_000
 """More final states than this are not listed."""
@@ -39,7 +39,7 @@ def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: i
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
     query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
     encoded = time.monotonic()
-    asked = _Questions(lowered, model, query, Door(query.graph.logic, budget, started), bound)
+    asked = _Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
     answer = asked.answer(findings=findings)
     times = Times(encode=(encoded - started) * 1000, solve=(time.monotonic() - encoded) * 1000)
     return Answer(
@@ -60,11 +60,11 @@ def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: i
 class _Questions:
     """The questions asked about one query."""
 
-    def __init__(self, lowered: LoweredTest, model: Model, query: Query, door: Door, bound: int) -> None:
+    def __init__(self, lowered: LoweredTest, model: Model, query: Query, solver: Solver, bound: int) -> None:
         self.lowered = lowered
         self.model = model
         self.query = query
-        self.door = door
+        self.solver = solver
         self.bound = bound
         self.consistent = list(query.axioms.values())
         self.settled: list[Replay] = []
@@ -73,10 +73,10 @@ class _Questions:
 
     def answer(self, *, findings: bool) -> Answer:
         query = self.query
-        yes = self.door.check([*self.consistent, query.ends, query.condition])
+        yes = self.solver.check([*self.consistent, query.ends, query.condition])
         witness = self._witness(True) if yes is Found.SAT else None
         blamed = self._blame() if yes is Found.UNSAT else ()
-        no = self.door.check([*self.consistent, query.ends, -query.condition])
+        no = self.solver.check([*self.consistent, query.ends, -query.condition])
         counter = self._witness(False) if no is Found.SAT else None
         observation, reason = self._observation(yes, no)
         if observation is not Observation.NEVER:
@@ -97,7 +97,7 @@ class _Questions:
         if yes is Found.SAT and no is Found.SAT:
             return Observation.SOMETIMES, ""
         if Found.UNKNOWN in (yes, no):
-            return Observation.UNDECIDED, self.door.reason
+            return Observation.UNDECIDED, self.solver.reason
         stopped = self.stopped()
         if stopped:
             return Observation.UNDECIDED, stopped
@@ -105,7 +105,7 @@ class _Questions:
             return Observation.ALWAYS, ""
         if no is Found.SAT:
             return Observation.NEVER, ""
-        alone = self.door.check([self.query.ends])
+        alone = self.solver.check([self.query.ends])
         if alone is Found.UNSAT:
             return Observation.VACUOUS, "no execution reaches the end of every thread"
         return Observation.VACUOUS, "every execution that reaches the end breaks an axiom"
@@ -115,17 +115,17 @@ class _Questions:
         flag = self.query.flags.get(MIXED_SIZES)
         if flag is None or flag.raised == FALSE:
             return ""
-        found = self.door.check([*self.consistent, self.query.rests, flag.raised])
-        return "" if found is Found.UNSAT else mixed_sizes() if found is Found.SAT else self.door.reason
+        found = self.solver.check([*self.consistent, self.query.rests, flag.raised])
+        return "" if found is Found.UNSAT else mixed_sizes() if found is Found.SAT else self.solver.reason
 
     def stopped(self) -> str:
         """Why not every execution was followed to its end; "" if every one was."""
         for when in (self.query.cut, self.query.beyond):
             if when == FALSE:
                 continue
-            found = self.door.check([*self.consistent, when])
+            found = self.solver.check([*self.consistent, when])
             if found is Found.UNKNOWN:
-                return self.door.reason
+                return self.solver.reason
             if found is Found.SAT:
                 return self._beyond()
         return ""
@@ -134,10 +134,10 @@ class _Questions:
         """What the execution just found goes beyond."""
         graph = self.query.graph
         for cut in graph.cut:
-            if self.door.holds(cut.when):
+            if self.solver.holds(cut.when):
                 return beyond_the_bound(cut.jump, self.bound, self._enough())
         for one in graph.beyond:
-            if self.door.holds(one.when):
+            if self.solver.holds(one.when):
                 return not_modelled(one.reason, one.instruction)
         raise InternalError("an execution is stopped by nothing")
 
@@ -155,11 +155,11 @@ class _Questions:
     def _blame(self) -> tuple[str, ...]:
         """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
         query = self.query
-        core = set(self.door.core)
+        core = set(self.solver.core)
         blamed = [name for name, formula in query.axioms.items() if formula in core]
         for name in list(blamed):
             rest = [query.axioms[other] for other in blamed if other != name]
-            if self.door.check([*rest, query.ends, query.condition]) is Found.UNSAT:
+            if self.solver.check([*rest, query.ends, query.condition]) is Found.UNSAT:
                 blamed.remove(name)
         return tuple(blamed)
 
@@ -167,7 +167,7 @@ class _Questions:
 
     def _replayed(self) -> Replay:
         """The execution just found, run again by plain evaluation. InternalError if it is not consistent."""
-        again = replay(self.lowered, self.model, read_execution(self.query, self.door))
+        again = replay(self.lowered, self.model, read_execution(self.query, self.solver))
         if again.failed:
             raise InternalError(
                 f"{self.lowered.test.name}: the execution that Z3 found is not one under {self.model.name}"
@@ -194,14 +194,14 @@ class _Questions:
         found: list[Finding] = []
         for name, flag in self.query.flags.items():
             if not self._raise(name, flag, found):
-                return tuple(found), f"the list of findings is not complete: {self.door.reason}"
+                return tuple(found), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
             defined = [
                 -flag.raised for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED
             ]
-            hang = self.door.check([*self.consistent, self.query.rests, self.query.waits, *defined])
+            hang = self.solver.check([*self.consistent, self.query.rests, self.query.waits, *defined])
             if hang is Found.UNKNOWN:
-                return tuple(found), f"whether it can hang is not known: {self.door.reason}"
+                return tuple(found), f"whether it can hang is not known: {self.solver.reason}"
             if hang is Found.SAT:
                 found.append(Finding(HANG, self._replayed().witness))
         return tuple(found), self.stopped()
@@ -214,7 +214,7 @@ class _Questions:
             self._take(name, again, left, found)
         while True:
             more = logic.disj(formula for formulas in left.values() for formula in formulas)
-            answer = self.door.check([*self.consistent, self.query.rests, more if flag.pairs else flag.raised])
+            answer = self.solver.check([*self.consistent, self.query.rests, more if flag.pairs else flag.raised])
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
             again = self._replayed()
@@ -258,13 +258,13 @@ class _Questions:
         """The flags that are also raised in some execution that satisfies the condition."""
         told = []
         for name in dict.fromkeys(finding.flag for finding in found if finding.flag != HANG):
-            answer = self.door.check(
+            answer = self.solver.check(
                 [*self.consistent, self.query.ends, self.query.condition, self.query.flags[name].raised]
             )
             if answer is Found.SAT:
                 told.append(name)
             elif answer is Found.UNKNOWN:
-                unsearched = unsearched or self.door.reason
+                unsearched = unsearched or self.solver.reason
         return tuple(told), unsearched
 
 
@@ -274,23 +274,23 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     terms: tuple[Term, ...] = outcome_terms(lowered)
     asked = (*terms, *terms_of(lowered.test.condition))
     query = encode(lowered, model, bound, asked, [check.name for check in model.flags if check.name == MIXED_SIZES])
-    door = Door(query.graph.logic, budget, started)
-    questions = _Questions(lowered, model, query, door, bound)
+    solver = Solver(query.graph.logic, budget, started)
+    questions = _Questions(lowered, model, query, solver, bound)
     logic = query.graph.logic
     values = [(spell(term), query.final.term(term)) for term in terms]
     consistent = [*query.axioms.values(), query.ends]
     reason = questions.stopped() or questions.mixed_sizes()
     states: list[FinalValues] = []
     while len(states) < MAX_STATES:
-        found = door.check(consistent)
+        found = solver.check(consistent)
         if found is not Found.SAT:
             states.sort(key=lambda state: tuple(value for _, value in state.values))
-            reason = reason if found is Found.UNSAT else door.reason
+            reason = reason if found is Found.UNSAT else solver.reason
             return Outcomes(tuple(states), "z3", not reason, reason)
         picked = []
         for name, value in values:
-            number = value.number(door.holds)
+            number = value.number(solver.holds)
             picked.append((name, number, value.is_number(logic, number)))
-        states.append(FinalValues(tuple((name, number) for name, number, _ in picked), door.holds(query.condition)))
+        states.append(FinalValues(tuple((name, number) for name, number, _ in picked), solver.holds(query.condition)))
         logic.require(*(-formula for _, _, formula in picked))
     return Outcomes(tuple(states), "z3", False, f"more than {MAX_STATES} final states")

@@ -1,6 +1,6 @@
 """Read an execution out of a solver's valuation, in the terms that plain evaluation replays.
 
-In: Query, Door (after SAT). Out: Choice.
+In: Query, Solver (after SAT). Out: Choice.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from memmodel.errors import InternalError
 from memmodel.events.graph import BarrierEvent, Event, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.memory.bytes import Cell
 from memmodel.referee.choice import Choice, Ordered, Place, Writer
-from memmodel.solve.door import Door
+from memmodel.solve.solver import Solver
 
 
-def read_execution(query: Query, door: Door) -> Choice:
+def read_execution(query: Query, solver: Solver) -> Choice:
     """The execution that the solver found."""
-    return _Reader(query, door).choice()
+    return _Reader(query, solver).choice()
 
 
 class _Reader:
-    def __init__(self, query: Query, door: Door) -> None:
+    def __init__(self, query: Query, solver: Solver) -> None:
         self.query = query
         self.graph: EventGraph = query.graph
-        self.door = door
+        self.solver = solver
         self.visits = self._visits()
-        self.running = {event.uid: event for event in self.graph.events if door.holds(event.runs)}
+        self.running = {event.uid: event for event in self.graph.events if solver.holds(event.runs)}
 
     def _visits(self) -> dict[int, RecordName]:
         """The name of every step that is executed: how often its thread executed it before."""
         times: dict[tuple[int, int], int] = {}
         names = {}
         for number, visit in enumerate(self.graph.visits):
-            if self.door.holds(visit.runs):
+            if self.solver.holds(visit.runs):
                 key = (visit.thread, visit.step)
                 names[number] = RecordName(visit.thread, visit.step, times.get(key, 0))
                 times[key] = times.get(key, 0) + 1
@@ -52,7 +52,7 @@ class _Reader:
         return None if event.visit is None else self.name(event)
 
     def choice(self) -> Choice:
-        base, door = self.query.base, self.door
+        base, solver = self.query.base, self.solver
         return Choice(
             tuple(self._values()),
             self._answers(),
@@ -68,7 +68,7 @@ class _Reader:
             ),
             tuple((self.name(a), self.name(b)) for a, b in self._edges(base.communication.sync_fence)),
             {
-                self.name(event): _pick(base.barriers.generations[event.uid], door)
+                self.name(event): _pick(base.barriers.generations[event.uid], solver)
                 for event in self.running.values()
                 if isinstance(event, BarrierEvent) and event.half is Half.ARRIVE
             },
@@ -83,7 +83,7 @@ class _Reader:
     def _values(self) -> Iterator[tuple[RecordName, Cell, int]]:
         for event in self.running.values():
             if isinstance(event, MemoryEvent) and event.uid in self._readers and event.value.known is not None:
-                yield self.name(event), event.cell, event.value.known.number(self.door.holds)
+                yield self.name(event), event.cell, event.value.known.number(self.solver.holds)
 
     @property
     def _readers(self) -> set[int]:
@@ -93,23 +93,23 @@ class _Reader:
         found: dict[RecordName, tuple[int, ...]] = {}
         for event in self.running.values():
             if isinstance(event, ObjectEvent):
-                told = tuple(_pick(cases, self.door) for cases in (event.result, event.pending) if cases is not None)
+                told = tuple(_pick(cases, self.solver) for cases in (event.result, event.pending) if cases is not None)
                 if told:
                     found[self.name(event)] = told
         for reduction in self.graph.reductions:
-            if self.door.holds(reduction.runs):
-                found[self.visits[reduction.visit]] = (_pick(reduction.result, self.door),)
+            if self.solver.holds(reduction.runs):
+                found[self.visits[reduction.visit]] = (_pick(reduction.result, self.solver),)
         for visit, (part, success) in self.graph.requests.items():
             if visit in self.visits:
                 name = self.visits[visit]
-                found[RecordName(name.thread, name.step, name.time, part)] = (int(self.door.holds(success)),)
+                found[RecordName(name.thread, name.step, name.time, part)] = (int(self.solver.holds(success)),)
         return found
 
     def _orders(self) -> Iterator[tuple[Cell, tuple[RecordName, ...]]]:
         """For each object, its updates that run, in order."""
         for cell, order in self.query.base.mbarriers.orders.items():
             running = [i for i, update in enumerate(order.updates) if update.uid in self.running]
-            before = {i: sum(self.door.holds(order.earlier[j, i]) for j in running if i != j) for i in running}
+            before = {i: sum(self.solver.holds(order.earlier[j, i]) for j in running if i != j) for i in running}
             if running:
                 ordered = sorted(running, key=before.__getitem__)
                 yield cell, tuple(self.name(order.updates[i]) for i in ordered)
@@ -122,7 +122,7 @@ class _Reader:
                 life, over = next(
                     place
                     for place, formula in self.query.base.mbarriers.seen[event.uid].items()
-                    if self.door.holds(formula)
+                    if self.solver.holds(formula)
                 )
                 begun = order.updates[life] if life >= 0 else None
                 known = begun is not None and begun.uid in self.running
@@ -131,12 +131,12 @@ class _Reader:
 
     def _finals(self) -> Iterator[tuple[Cell, Writer]]:
         for cell, writes in self.query.base.communication.chosen_finals():
-            yield cell, self.writer(self.graph.events[_pick(writes, self.door)])
+            yield cell, self.writer(self.graph.events[_pick(writes, self.solver)])
 
     def _waiting(self) -> tuple[RecordName | None, ...]:
         found: list[RecordName | None] = [None] * len(self.graph.lowered.programs)
         for stuck in self.graph.stuck:
-            if self.door.holds(stuck.when):
+            if self.solver.holds(stuck.when):
                 found[stuck.thread] = self.visits[stuck.visit]
         return tuple(found)
 
@@ -159,12 +159,12 @@ class _Reader:
         for a, row in enumerate(rel):
             if a in self.running:
                 for b, formula in row.items():
-                    if b in self.running and self.door.holds(formula):
+                    if b in self.running and self.solver.holds(formula):
                         yield self.running[a], self.running[b]
 
 
-def _pick(cases: dict[int, int], door: Door) -> int:
+def _pick(cases: dict[int, int], solver: Solver) -> int:
     for key, formula in cases.items():
-        if door.holds(formula):
+        if solver.holds(formula):
             return key
     raise InternalError("a value without a case")

@@ -1,0 +1,330 @@
+"""Read a cat text: its title and its statements.
+
+In: Source. Out: tree.Text. Settled here: syntax only; names and kinds are `cat.resolve`'s. The comment above a
+statement, or else the one that ends its last line, becomes its `doc`. `undefined_unless` and `assert` are flags.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from memmodel.cat.interpret.expressions import ExpressionParser
+from memmodel.cat.text.lexer import CHECK_WORDS, CatToken, Lexeme
+from memmodel.cat.text.tokens import describe
+from memmodel.cat.text.tree import (
+    Branch,
+    CallStatement,
+    Enum,
+    Forall,
+    Include,
+    Let,
+    MatchStatement,
+    OwnDependencies,
+    Procedure,
+    Ref,
+    Show,
+    Statement,
+    Term,
+    Test,
+    Text,
+    Tuple,
+    Unshow,
+    With,
+)
+from memmodel.errors import InputError, nearest
+from memmodel.source import Source
+
+OVERRIDE = "override"
+
+_HEADING_OPTIONS = ("withinit", "withoutinit", "withco", "withoutco", "withsc", "withoutsc")
+"""What herd is told to supply, after the title. Here the initial writes and coherence are always given."""
+
+_CHECKS = ("flag", "undefined_unless", *CHECK_WORDS)
+
+
+def parse(source: Source) -> Text:
+    """The statements of a text. Raises InputError at the first mistake."""
+    return _Parser(source).text()
+
+
+class _Parser(ExpressionParser):
+    def text(self) -> Text:
+        title, heading = self.title()
+        if self.next.sort is Lexeme.END:
+            hint = "a model is made of definitions (let) and checks (acyclic, irreflexive, empty)"
+            raise InputError(f"{self.source.name}: has no statement", hint=hint)
+        statements = self.statements()
+        if self.index < len(self.tokens) - 1:
+            self.no_statement(self.next)
+        return Text(title, heading, statements)
+
+    def title(self) -> tuple[str, str]:
+        """`"words"`, `PTX`, `X86 TSO` or `PTX "words"` before the first statement; and everything that it says.
+
+        Bare words stand on a line of their own.
+        """
+        count = 0
+        while self.tokens[count].sort is Lexeme.NAME and (count == 0 or not self.tokens[count].first):
+            count += 1
+        follows = self.tokens[count]
+        alone = follows.first or follows.sort is Lexeme.STRING or (count == 1 and follows.sort is Lexeme.WORD)
+        if count and (not alone or self.overrides() or self.ignored() or self.checks()):
+            return "", ""
+        words = [self.take().text for _ in range(count)]
+        if self.next.sort is Lexeme.STRING:
+            text = self.take().text
+            while self.next.text in _HEADING_OPTIONS:
+                self.take()
+            return text, " ".join((*words, text))
+        return " ".join(words), " ".join(words)
+
+    # ---- statements ----------------------------------------------------------------------------------------------
+
+    def statements(self, *ends: str) -> tuple[Statement, ...]:
+        """Statements up to one of these words, or to the end of the file."""
+        found: list[Statement] = []
+        while self.next.sort is not Lexeme.END and not self.ended(ends):
+            found += self.statement()
+        return tuple(found)
+
+    def ended(self, ends: tuple[str, ...]) -> bool:
+        return self.next.text in ends and self.next.sort in (Lexeme.WORD, Lexeme.NAME, Lexeme.MARK)
+
+    def statement(self) -> list[Statement]:
+        token = self.next
+        if self.overrides():
+            self.take()
+            return [self.let(override=True)]
+        if self.at(*_CHECKS) or self.checks():
+            return [self.check()]
+        if self.ignored():
+            return self.ignore()
+        if token.sort is not Lexeme.WORD:
+            self.no_statement(token)
+        self.deeper(token)
+        found = self.worded(token)
+        self.depth -= 1
+        return found
+
+    def worded(self, token: CatToken) -> list[Statement]:
+        """A statement that begins with a keyword."""
+        match token.text:
+            case "let":
+                return [self.let()]
+            case "show":
+                return self.show()
+            case "include":
+                self.take()
+                if self.next.sort is not Lexeme.STRING:
+                    self.fail('expected a file name in quotes after `include`, as in `include "sc.cat"`')
+                path = self.take()
+                return [Include(path.text, self.span(path))]
+            case "unshow":
+                self.take()
+                return [Unshow(name.text, self.span(name)) for name in self.separated("a name to hide")]
+            case "with":
+                self.take()
+                name = self.name("a name after `with`")
+                self.word("from", token, "with name from set")
+                return [With(name.text, self.expression(), self.since(token.start))]
+            case "procedure":
+                return [self.procedure(self.take())]
+            case "call":
+                return [self.call(self.take())]
+            case "forall":
+                return [self.forall(self.take())]
+            case "if":
+                return [self.branch(self.take())]
+            case "match":
+                return [self.cases(self.take())]
+            case "enum":
+                return [self.enum(self.take())]
+            case _:
+                self.no_statement(token)
+
+    def overrides(self) -> bool:
+        """Does `override let` come next? The word is a name anywhere else."""
+        after = self.after()
+        return self.next.sort is Lexeme.NAME and self.next.text == OVERRIDE and after.text == "let"
+
+    def checks(self) -> bool:
+        """Does a check begin here with `~` or with `assert`?"""
+        token, after = self.next, self.after()
+        if token.text == "~" and token.sort is Lexeme.MARK:
+            return after.text in CHECK_WORDS
+        return token.text == "assert" and token.sort is Lexeme.NAME and after.text in ("~", *CHECK_WORDS)
+
+    def ignored(self) -> bool:
+        """Does a statement begin here that a model does without?"""
+        token, after = self.next, self.after()
+        if token.sort is Lexeme.WORD:
+            return token.text in ("instructions", "debug")
+        if token.sort is not Lexeme.NAME:
+            return False
+        if token.text == "default":
+            return after.sort is Lexeme.NAME and self.after(2).text == "["
+        return (token.text == "catdep" and (after.first or after.sort is not Lexeme.MARK)) or (
+            token.text == "cut" and after.sort is Lexeme.NAME and not after.first
+        )
+
+    def ignore(self) -> list[Statement]:
+        """What says which annotations instructions may have, and what concerns other tools."""
+        token = self.take()
+        if token.text == "catdep":
+            return [OwnDependencies(self.span(token))]
+        if token.text == "debug":
+            self.expression()
+            return []
+        self.name(f"a name after `{token.text}`")
+        if token.text != "cut":
+            opening = self.next
+            if not self.accept("["):
+                self.fail(f"`{token.text}` needs a list of tags", token, f"{token.text} R[{{'once, 'acquire}}]")
+            while not self.at("]"):
+                self.operators()
+                if not self.accept(","):
+                    break
+            self.close(opening)
+        return []
+
+    def let(self, *, override: bool = False) -> Let:
+        start = self.tokens[self.index - 1].start if override else self.next.start
+        self.take()
+        recursive = self.accept("rec")
+        if override and recursive:
+            self.fail("`override let` takes no `rec`: whether a definition is recursive is for the file that has it")
+        bindings = self.bindings("let rec" if recursive else "let")
+        when = None
+        if self.at("when"):
+            word = self.take()
+            if not recursive:
+                self.fail("`when` belongs to `let rec`", word, "write the check after the definition")
+            when = self.check()
+        doc = self.doc(start)
+        self.accept("in")  # herd allows it after a statement, where it changes nothing
+        return Let(bindings, recursive, doc, override, when)
+
+    def show(self) -> list[Statement]:
+        self.take()
+        shown: list[Statement] = []
+        while True:
+            start = self.next.start
+            body = self.operators()
+            if self.accept("as"):
+                shown.append(Show(body, self.name("a name after `as`").text, True))
+            elif isinstance(body, Ref):
+                shown.append(Show(body, body.name, False))
+            else:
+                raise InputError("an expression that is shown needs a name", self.since(start), "show … as name")
+            if not self.accept(","):
+                return shown
+
+    def check(self) -> Test:
+        """A check; `undefined_unless` and `assert` report where what follows them does not hold."""
+        start = self.next.start
+        how = self.take().text if self.next.text in ("flag", "undefined_unless", "assert") else ""
+        negated = self.accept("~") is not (how in ("undefined_unless", "assert"))
+        if not self.at(*CHECK_WORDS):
+            near = nearest(self.next.text, CHECK_WORDS) if self.next.text else None
+            hint = f"did you mean `{near}`?" if near else None
+            self.fail(f"expected acyclic, irreflexive or empty, found {describe(self.next)}", hint=hint)
+        test = self.take().text
+        body = self.expression(tuples=False)
+        name = self.name("a name after `as`").text if self.accept("as") else None
+        if how in ("undefined_unless", "assert"):
+            about = name or (body.name if isinstance(body, Ref) else " ".join(body.span.text.split()))
+            name = f"{'undefined' if how == 'undefined_unless' else 'assert'}-{about}"
+        return Test(test, body, name, negated, bool(how), self.doc(start), self.since(start))
+
+    # ---- statements that hold statements -------------------------------------------------------------------------
+
+    def procedure(self, token: CatToken) -> Procedure:
+        self.accept("rec")
+        name = self.name("a name after `procedure`")
+        parameters = self.formals() if self.at("(") else (self.parameter(),)
+        self.equals("procedure", f"{name.text}(…)")
+        statements = self.statements("end")
+        self.word("end", token, "procedure name(…) = … end")
+        return Procedure(name.text, parameters, statements, self.span(name))
+
+    def call(self, token: CatToken) -> CallStatement:
+        name = self.name("a name after `call`")
+        arguments: tuple[Term, ...] = (self.primary(),)
+        if isinstance(arguments[0], Tuple) and arguments[0].items:
+            arguments = arguments[0].items
+        alias = self.name("a name after `as`").text if self.accept("as") else None
+        return CallStatement(Ref(name.text, self.span(name)), arguments, alias, self.since(token.start))
+
+    def forall(self, token: CatToken) -> Forall:
+        name = self.name("a name after `forall`")
+        if not self.accept("in"):
+            self.fail("`forall` needs `in`", token, "forall name in set do … end")
+        with self.stopping("do"):
+            over = self.expression()
+        self.word("do", token, "forall name in set do … end")
+        statements = self.statements("end")
+        self.word("end", token, "forall name in set do … end")
+        return Forall(name.text, over, statements, self.span(token))
+
+    def branch(self, token: CatToken) -> Branch:
+        if not self.begins_variant():
+            self.fail("this `if` needs the name of a variant", token, 'if "name" … else … end')
+        condition = self.alternatives()
+        first = self.statements("else", "end")
+        second: tuple[Statement, ...] = ()
+        if self.next.text == "else":
+            self.take()
+            second = self.statements("end")
+        self.word("end", token, 'if "name" … else … end')
+        return Branch(condition, first, second)
+
+    def cases(self, token: CatToken) -> MatchStatement:
+        subject = self.expression()
+        if not self.accept("with"):
+            self.fail("`match` needs `with`", token, "match tag with || 'name -> … end")
+        clauses: list[tuple[str | None, tuple[Statement, ...]]] = []
+        self.accept("||")
+        while True:
+            clause = self.take()
+            if clause.sort is not Lexeme.TAG and clause.text != "_":
+                self.fail(f"expected a tag, found {describe(clause)}", clause, "|| 'name -> …")
+            self.arrow()
+            clauses.append((clause.text if clause.sort is Lexeme.TAG else None, self.statements("||", "end")))
+            if not self.accept("||"):
+                break
+        self.word("end", token, "match tag with || 'name -> … end")
+        return MatchStatement(subject, tuple(clauses), self.span(token))
+
+    def enum(self, token: CatToken) -> Enum:
+        name = self.name("a name after `enum`")
+        self.equals("enum", name.text)
+        self.accept("||")
+        tags: list[str] = []
+        while True:
+            if self.next.sort is not Lexeme.TAG:
+                self.fail(f"expected a tag, found {describe(self.next)}", hint=f"enum {name.text} = 'a || 'b")
+            tags.append(self.take().text)
+            if not self.accept("||"):
+                return Enum(name.text, tuple(tags), self.since(token.start))
+
+    # ---- comments ------------------------------------------------------------------------------------------------
+
+    def doc(self, start: int) -> str:
+        """The comments that end on the line above a statement (or, without any, the one that ends its last line)."""
+        text, end = self.source.text, self.tokens[self.index - 1].end
+        found: list[str] = []
+        here = bisect_left(self.comment_starts, start) - 1
+        while here >= 0 and self.comments[here].first and not _parted(text[self.comments[here].end : start]):
+            start = self.comments[here].start
+            found.insert(0, self.comments[here].text)
+            here -= 1
+        if not any(found):
+            here = bisect_left(self.comment_starts, end)
+            if here < len(self.comments) and not text[end : self.comments[here].start].strip(" \t"):
+                found = [self.comments[here].text]
+        return " ".join(part for part in found if part)
+
+
+def _parted(gap: str) -> bool:
+    """Does more than a line break stand between two pieces of text?"""
+    return bool(gap.strip()) or gap.count("\n") > 1

@@ -1,0 +1,114 @@
+"""What one run leaves behind: events in the order of their threads, and weak accesses between them.
+
+In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memmodel.base.labels import Label
+from memmodel.base.points import BarrierId
+from memmodel.errors import InputError
+from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx import Place
+
+
+class Refused(InputError):
+    """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
+
+
+class Stuck(Exception):
+    """No thread can go on."""
+
+
+@dataclass(slots=True, eq=False)
+class TraceEvent:
+    """Something a thread did that may order its accesses, or a part of an asynchronous instruction.
+
+    `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: what it is about.
+    `note`: what tells it from others of the same instruction, the same for threads that do the same.
+    """
+
+    thread: int
+    order: int | None
+    at: int
+    label: Label
+    block: Block | None = None
+    first: int = 0
+    size: int = 0
+    issue: TraceEvent | None = None
+    note: tuple[object, ...] = ()
+    barrier: BarrierId | None = None
+    generation: int = 0
+    count: int | None = None
+    completes: list[TraceEvent] = field(default_factory=list)
+    source: TraceEvent | None = None
+    partner: TraceEvent | None = None
+    time: int = 0
+
+
+class WeakAccess(NamedTuple):
+    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements."""
+
+    block: Block
+    first: int
+    size: int
+    thread: int
+    epoch: int
+    label: Label
+    at: int
+    scalar: int | None
+    issue: TraceEvent | None
+
+
+class ObjectStep(NamedTuple):
+    """An update of an mbarrier object or a test that saw a phase end, in the order of the run."""
+
+    event: TraceEvent
+    update: bool
+    before: int
+    after: int
+    life: int
+    seen: int
+
+
+@dataclass(slots=True)
+class TraceThread:
+    """One thread of the launch."""
+
+    number: int
+    cta: int
+    warp: int
+    lane: int
+    place: Place
+    events: list[TraceEvent] = field(default_factory=list)
+    steps: int = 0
+
+
+@dataclass(slots=True)
+class Failure:
+    """Something wrong that the run itself showed: a hang, a bad address, a failed assertion."""
+
+    rule: str
+    message: str
+    instruction: PtxInstruction | None
+    threads: int = 1
+
+
+@dataclass(slots=True)
+class LaunchTrace:
+    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction)."""
+
+    threads: list[TraceThread] = field(default_factory=list)
+    weak: list[WeakAccess] = field(default_factory=list)
+    objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
+    problems: list[Failure] = field(default_factory=list)
+    choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
+    tests: dict[int, PtxInstruction] = field(default_factory=dict)
+    atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
+    bad: list[TraceEvent] = field(default_factory=list)
+    instructions: int = 0
+    elected: bool = False

@@ -1,0 +1,316 @@
+"""The execution that a model judges: events of representatives, and a location for every pair that may conflict.
+
+In: Run, Roles, Conflicts. Out: `KernelExecution`. Its base sets and relations are those of `memmodel.base`; what they
+mean for races is the model's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Barrier,
+    Covers,
+    Fence,
+    Half,
+    Issue,
+    Label,
+    Mbarrier,
+    ProxyFence,
+    Signal,
+)
+from memmodel.base.points import BarrierId, Point
+from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
+from memmodel.base.relations import RELATION_ROWS
+from memmodel.base.sets import DECIDED as DECIDED_SETS
+from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, rows_of
+from memmodel.kernel.judge.conflicts import ConflictPair, Conflicts, Use
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
+from memmodel.kernel.judge.roles import Roles
+from memmodel.memory.bytes import Cell, Instance
+from memmodel.ptx import Proxy, Sem
+
+STEP = 1 << 20
+
+
+class KernelFrame(FixedPart):
+    """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited."""
+
+    def __init__(self, events: list[ConcreteEvent]) -> None:
+        self.events = events
+        self.count = len(events)
+        self._sets: dict[str, int] = {}
+        self._relations: dict[str, Rows] = {}
+
+    def relation(self, name: str) -> Rows:
+        """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
+        if name == "po" and name not in self._relations:
+            self._relations[name] = self._program_order()
+        if name != "covers" or name in self._relations:
+            return super().relation(name)
+        row = RELATION_ROWS[name]
+        assert row.holds is not None and row.domain is not None and row.range is not None
+        right = [point for point in (event.point for event in self.events) if row.range(point)]
+        known: dict[object, int] = {}
+        rows = [0] * self.count
+        for number, event in enumerate(self.events):
+            point = event.point
+            if not row.domain(point) or point.place is None:
+                continue
+            alike = isinstance(point.label, Fence | ProxyFence) and point.label.covers in _OF_CTA
+            key = (point.label, point.place.cta_id) if alike else number
+            if key not in known:
+                known[key] = sum(1 << other.event for other in right if row.holds(point, other))
+            rows[number] = known[key]
+        self._relations[name] = rows
+        return rows
+
+    def _program_order(self) -> Rows:
+        """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
+        rows = [0] * self.count
+        threads: dict[int | None, list[Point]] = {}
+        for event in self.events:
+            if event.point.order is not None:
+                threads.setdefault(event.point.thread, []).append(event.point)
+        for members in threads.values():
+            members.sort(key=lambda one: -(one.order or 0))
+            after, waiting, last = 0, 0, None
+            for one in members:
+                if one.order != last:
+                    after, waiting, last = after | waiting, 0, one.order
+                rows[one.event] = after
+                waiting |= 1 << one.event
+        return rows
+
+
+_OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
+"""What a fence covers that depends on its CTA only."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What stands behind an event of the graph: the instruction, the pair that it belongs to."""
+
+    at: int
+    thread: int
+    pair: int | None = None
+    use: Use | None = None
+
+
+class Graph:
+    """The events of representatives."""
+
+    def __init__(self, run: LaunchTrace, roles: Roles, conflicts: Conflicts) -> None:
+        self.run = run
+        self.pairs: list[ConflictPair] = list(conflicts.pairs.values())
+        self.points: list[Point] = []
+        self.behind: list[Judged] = []
+        self.number: dict[int, int] = {}
+        self._parts: dict[int, list[int]] = {}
+        self._shared: dict[tuple[object, ...], int] = {}
+        self.pair_of: dict[frozenset[int], int] = {}
+        self._restricted = any(
+            isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
+            for thread in run.threads
+            for event in thread.events
+            if isinstance(event.label, Fence)
+        )
+        kept = roles.kept() | {one for pair in self.pairs for one in self._threads(roles, pair)}
+        kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
+        for number in sorted(kept):
+            self._thread(number)
+        for index, pair in enumerate(self.pairs):
+            self._pair(index, pair, self._threads(roles, pair))
+
+    def _threads(self, roles: Roles, pair: ConflictPair) -> tuple[int, int]:
+        return roles.pair(self.run.threads[pair.one.thread], self.run.threads[pair.other.thread])
+
+    # ---- events ----------------------------------------------------------------------------------------------
+
+    def _thread(self, number: int) -> None:
+        thread = self.run.threads[number]
+        for event in thread.events:
+            assert event.order is not None
+            whole = event
+            if isinstance(event.label, Access) and event.partner is not None and event.partner.order is not None:
+                whole = min(event, event.partner, key=lambda one: one.order or 0)
+            order = ((whole.order or 0) + 1) * STEP
+            self._add(event, order, None, whole)
+            if isinstance(event.label, Issue) and event.partner is not None:
+                self._add(event.partner, None, self.number[id(event)], event)
+
+    def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
+        new = len(self.points)
+        self.number[id(event)] = new
+        thread = self.run.threads[event.thread]
+        block = event.block
+        cell = None if block is None else Cell(block.instance, event.first, event.size)
+        access = isinstance(event.label, Access)
+        self.points.append(
+            Point(
+                new,
+                event.label,
+                event.thread,
+                thread.place,
+                order,
+                self.number[id(whole)],
+                self.number[id(whole)] if access else None,
+                issue,
+                cell,
+                None if cell is None else cell.instance.name,
+                event.size if access else None,
+            )
+        )
+        self.behind.append(Judged(event.at, event.thread))
+
+    def _pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        whole = pair.block.instance
+        shared = not self._restricted and _generic(pair.one) and _generic(pair.other)
+        name = f"{whole.name} *" if shared else f"{whole.name} {index}"
+        cell = Cell(Instance(name, whole.owner, whole.space, 1), 0, 1)
+        ends = []
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            key = (thread, use.epoch, use.label, use.scalar, name)
+            if not shared or key not in self._shared:
+                self._shared[key] = self._use(index, use, thread, cell)
+            ends.append(self._shared[key])
+        self.pair_of[frozenset(ends)] = index
+
+    def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
+        new = len(self.points)
+        thread = self.run.threads[number]
+        order: int | None = (use.epoch + 1) * STEP if use.event is not None else use.epoch * STEP + 1 + new
+        issue = None
+        if use.issue is not None:
+            issue, order = self.number[id(thread.events[use.epoch])], None
+            self._parts.setdefault(id(thread.events[use.epoch]), []).append(new)
+        instruction = new if issue is None else issue
+        name, scalar = cell.instance.name, use.scalar
+        self.points.append(
+            Point(new, use.label, number, thread.place, order, instruction, new, issue, cell, name, scalar)
+        )
+        self.behind.append(Judged(use.at, use.thread, index, use))
+        return new
+
+    # ---- base names ------------------------------------------------------------------------------------------
+
+    def execution(self, *, fences: bool) -> Execution:
+        """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
+        frame = KernelFrame([ConcreteEvent(point) for point in self.points])
+        count = len(self.points)
+        sets = dict.fromkeys(DECIDED_SETS, 0)
+        relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
+        self._barriers(relations)
+        self._objects(sets, relations)
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [], "compl": []}
+        for thread in {one.thread for one in self.points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                self._communication(event, pairs)
+        for name, found in pairs.items():
+            relations[name] = rows_of(found, count)
+        if fences:
+            relations["sync_fence"] = self._fence_order(frame.relation("sr"))
+        return Execution(frame, (), sets, relations)
+
+    def fences(self) -> list[int]:
+        """The fence.sc events, in the order of the run."""
+        found = [
+            (event.time, self.number[id(event)])
+            for event in (one for thread in self.run.threads for one in thread.events)
+            if isinstance(event.label, Fence) and event.label.sem is Sem.SC and id(event) in self.number
+        ]
+        return [number for _, number in sorted(found)]
+
+    def _fence_order(self, related: Rows) -> Rows:
+        rows, later = [0] * len(self.points), 0
+        for number in reversed(self.fences()):
+            rows[number] = later & related[number]
+            later |= 1 << number
+        return rows
+
+    def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
+        mine = self.number[id(event)]
+        if event.source is not None and id(event.source) in self.number:
+            pairs["rf"].append((self.number[id(event.source)], mine))
+        told = event.partner if isinstance(event.label, Issue) else None
+        for one, target in ((event, mine), (told, None if told is None else self.number[id(told)])):
+            if one is None or target is None:
+                continue
+            for issue in one.completes:
+                for part in self._parts.get(id(issue), ()):
+                    label = self.points[part].label
+                    if isinstance(label, Access) and (not (one.note and one.note[0] is True) or label.role is not None):
+                        pairs["compl"].append((part, target))
+
+    def _barriers(self, relations: dict[str, Rows]) -> None:
+        halves: dict[BarrierId, list[tuple[int, TraceEvent]]] = {}
+        for thread in {one.thread for one in self.points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                if event.barrier is not None:
+                    halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
+        for members in halves.values():
+            masks: dict[int, int] = {}
+            waits: dict[int, int] = {}
+            counts: dict[int | None, int] = {}
+            for number, event in members:
+                assert isinstance(event.label, Barrier)
+                into = masks if event.label.half is Half.ARRIVE else waits
+                into[event.generation] = into.get(event.generation, 0) | 1 << number
+                if event.label.half is Half.ARRIVE:
+                    counts[event.count] = counts.get(event.count, 0) | 1 << number
+            later, after = 0, {}
+            for generation in sorted(masks, reverse=True):
+                after[generation] = later
+                later |= masks[generation]
+            for number, event in members:
+                if isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE:
+                    relations["syncbar"][number] = waits.get(event.generation, 0)
+                    relations["samegen"][number] = masks[event.generation] & ~(1 << number)
+                    relations["genbefore"][number] = after[event.generation]
+                    relations["barmix"][number] = later & ~counts[event.count]
+
+    def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
+        for log in self.run.objects.values():
+            steps = [(self.number[id(one.event)], one) for one in log if id(one.event) in self.number]
+            updates = [(number, one) for number, one in steps if one.update]
+            later = 0
+            for number, one in reversed(updates):
+                relations["mbar"][number] = later
+                later |= 1 << number
+                inside = _action(one.event.label) not in (Action.INIT, Action.INVAL)
+                sets["MBLATER"] |= (inside and one.before > 0) << number
+            for number, test in steps:
+                if not test.update:
+                    sets["MBDONE"] |= 1 << number
+                    self._test(relations, number, test, updates)
+        for event in self.run.bad:
+            if id(event) in self.number:
+                sets["MBBAD"] |= 1 << self.number[id(event)]
+
+    def _test(
+        self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]
+    ) -> None:
+        for update, one in updates:
+            action = _action(one.event.label)
+            if action is Action.INVAL:
+                continue
+            init, mine = action is Action.INIT, one.life == test.life
+            if mine and (test.seen > 0 if init else one.before < test.seen):
+                relations["mbarobs"][update] |= 1 << number
+            if mine and not init and one.before == test.seen:
+                relations["mbarnext"][number] |= 1 << update
+            if (mine and not init and one.after > test.seen) or one.life > test.life:
+                relations["mbarfr"][number] |= 1 << update
+
+
+def _generic(use: Use) -> bool:
+    """Is it a plain weak access? Steps of causality between those compose, so that they may share a location."""
+    label = use.label
+    plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
+    return plain and use.event is None and use.issue is None
+
+
+def _action(label: Label) -> Action | None:
+    return label.action if isinstance(label, Mbarrier | Signal) else None

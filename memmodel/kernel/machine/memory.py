@@ -1,0 +1,170 @@
+"""Memory of one launch, by the byte: what is known of its contents, and where addresses lie.
+
+In: Launch, variables of a module. Out: `DeviceMemory`, `Block`. The generic window of shared memory and of parameters
+is where nothing else is; a CTA's own shared memory begins at its rank times 2^24, as in hardware.
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from dataclasses import dataclass, field
+
+from memmodel.errors import InputError
+from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.memory.bytes import Instance
+from memmodel.ptx import Space
+
+SHARED_WINDOW = 0x7F5A_0000_0000_0000
+PARAM_WINDOW = 0x7F6A_0000_0000_0000
+RANK_SHIFT = 24
+SHARED_START = 1024
+MODULE_START = 0x7E00_0000_0000
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Bytes that lie together. `known`: 1 for each byte whose value is known."""
+
+    instance: Instance
+    address: int
+    size: int
+    data: bytearray = field(repr=False)
+    known: bytearray = field(repr=False)
+
+    def load(self, at: int, size: int) -> int | None:
+        """The bytes at an offset as a number; None if one of them is not known."""
+        if self.known.find(0, at, at + size) >= 0:
+            return None
+        return int.from_bytes(self.data[at : at + size], "little")
+
+    def store(self, at: int, size: int, value: int | None) -> None:
+        if value is None:
+            self.known[at : at + size] = bytes(size)
+            return
+        self.data[at : at + size] = (value & (1 << size * 8) - 1).to_bytes(size, "little")
+        self.known[at : at + size] = b"\1" * size
+
+    def copy(self, at: int, source: Block, begin: int, size: int) -> None:
+        self.data[at : at + size] = source.data[begin : begin + size]
+        self.known[at : at + size] = source.known[begin : begin + size]
+
+
+def _block(instance: Instance, address: int, size: int, content: bytes | None = None) -> Block:
+    data, known = bytearray(size), bytearray(size)
+    if content is not None:
+        data[: len(content)] = content
+        known[: len(content)] = b"\1" * len(content)
+    return Block(instance, address, size, data, known)
+
+
+class DeviceMemory:
+    """All memory that the CTAs of a launch share, and the layout of shared memory."""
+
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
+        self.launch = launch
+        self.symbols: dict[str, tuple[str, int]] = {}
+        self.blocks: list[Block] = []
+        self._buffers()
+        self._module_variables(module)
+        self.blocks.sort(key=lambda one: one.address)
+        self._starts = [one.address for one in self.blocks]
+        self.shared_size = self._shared(module, entry)
+        self.params = self._parameters(entry)
+
+    def _buffers(self) -> None:
+        spans: list[tuple[int, int, str]] = []
+        for one in self.launch.all_buffers:
+            name = one.name or hex(one.address)
+            for first, end, other in spans:
+                if one.address < end and first < one.address + one.bytes:
+                    if first == one.address and other == name:
+                        break
+                    raise InputError(f"the buffers {other} and {name} of the launch overlap")
+            spans.append((one.address, one.address + one.bytes, name))
+            content = None
+            if one.init == "zero":
+                content = bytes(one.bytes)
+            elif one.init == "iota":
+                content = b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(one.bytes // 4))
+            instance = Instance(name, None, Space.GLOBAL, one.bytes)
+            self.blocks.append(_block(instance, one.address, one.bytes, content))
+
+    def _module_variables(self, module: PtxModule) -> None:
+        at = MODULE_START
+        for one in module.variables.values():
+            if one.space not in ("global", "const"):
+                continue
+            align = max(one.align, 16)
+            at = -(-at // align) * align
+            size = one.size or 0
+            self.symbols[one.name] = (one.space, at)
+            content = one.content if one.content is not None else None
+            zeros = bytes(size) if content is None else content + bytes(max(0, size - len(content)))
+            space = Space.GLOBAL if one.space == "global" else Space.CONST
+            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros[:size]))
+            at += size
+
+    def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
+        at = SHARED_START
+        dynamic: list[str] = []
+        for one in (*module.variables.values(), *entry.variables):
+            if one.space != "shared":
+                continue
+            if one.size is None or one.external:
+                dynamic.append(one.name)
+                continue
+            at = -(-at // max(one.align, 1)) * max(one.align, 1)
+            self.symbols[one.name] = ("shared", at)
+            at += one.size
+        start = -(-at // 1024) * 1024 if dynamic else at
+        for name in dynamic:
+            self.symbols[name] = ("shared", start)
+        return start + (self.launch.dynamic_shared if dynamic else 0)
+
+    def _parameters(self, entry: PtxFunction) -> Block:
+        given = self.launch.params
+        if len(given) != len(entry.params):
+            raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(given)}")
+        content = bytearray()
+        for one, value in zip(entry.params, given, strict=True):
+            data = _encoded(value)
+            size = one.size or len(data)
+            if len(data) > size:
+                raise InputError(f"{one.name} has {size} bytes; the launch gives {len(data)}")
+            start = -(-len(content) // max(one.align, 1)) * max(one.align, 1)
+            content += bytes(start - len(content)) + data + bytes(size - len(data))
+            self.symbols[one.name] = ("param", start)
+        return _block(Instance("parameters", None, Space.PARAM, len(content)), 0, max(1, len(content)), bytes(content))
+
+    def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
+        """The shared memory of a CTA."""
+        return _block(
+            Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size
+        )
+
+    def find(self, address: int) -> Block | None:
+        """The global memory that has an address."""
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        one = self.blocks[at]
+        return one if address < one.address + one.size else None
+
+
+def _encoded(one: Param) -> bytes:
+    if one.type == "ptr":
+        return (one.address or 0).to_bytes(8, "little")
+    if one.type == "bytes":
+        return bytes.fromhex(one.hex or "")
+    size = KINDS[one.type]
+    if one.type == "fp32":
+        return struct.pack("<f", float(one.value or 0))
+    if one.type == "fp64":
+        return struct.pack("<d", float(one.value or 0))
+    if one.type == "fp16":
+        return struct.pack("<e", float(one.value or 0))
+    if one.type == "bf16":
+        return struct.pack("<f", float(one.value or 0))[2:]
+    return (int(one.value or 0) & (1 << size * 8) - 1).to_bytes(size, "little")

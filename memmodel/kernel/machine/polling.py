@@ -1,0 +1,204 @@
+"""Is every test of an mbarrier object the head of a polling loop that ends by success and changes nothing?
+
+In: Function, the numbers of tests that ran. Out: what is wrong, for each test. From a test that failed, every path
+leads back to the same test through instructions without effect, or to a trap; no register that is written on the way
+is read behind the loop. What a branch on the result itself does is followed with the value that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from memmodel.kernel.machine.alu import comparison, function
+from memmodel.kernel.text.syntax import (
+    AddressOperand,
+    Arguments,
+    IntegerLiteral,
+    JumpTarget,
+    NegatedRegister,
+    Operand,
+    PairOperand,
+    PtxFunction,
+    PtxInstruction,
+    Register,
+    VectorOperand,
+)
+
+MAX_STATES = 20_000
+_COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta min max neg abs bfe bfi popc brev div rem"
+PURE = frozenset((*_COMPUTE.split(), "clz", "lop3", "shf", "bra", "nanosleep"))
+ENDS = ("ret", "exit", "trap")
+Known = tuple[tuple[int, int], ...]
+
+
+def complaints(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruction, str]]:
+    """The tests that are no such loop, and why."""
+    body = entry.body or ()
+    live: list[set[int]] | None = None
+    found = []
+    for number in tests:
+        test = body[number]
+        result = written(test)
+        if len(result) != 1:
+            found.append((test, "its result is not one register"))
+            continue
+        why, changed = _failing(body, number, result[0])
+        asked = {slot for operand in test.operands[1:] for slot in _registers(operand)}
+        if why is None and changed & asked:
+            why = "the loop changes what it tests"
+        if why is None:
+            live = live if live is not None else _liveness(body)
+            behind = _succeeding(body, number, result[0])
+            left = [one for one in behind if changed & live[one] - set(result)]
+            if left:
+                why = "a register that the loop changes is used behind it"
+        if why is not None:
+            found.append((test, why))
+    return found
+
+
+def _failing(body: tuple[PtxInstruction, ...], test: int, slot: int) -> tuple[str | None, set[int]]:
+    """Follow the paths on which the test returned false, up to the test."""
+    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, 0),))]
+    seen: set[tuple[int, Known]] = set()
+    changed: set[int] = set()
+    while waiting:
+        state = waiting.pop()
+        if state in seen or state[0] == test:
+            continue
+        seen.add(state)
+        if len(seen) > MAX_STATES or state[0] >= len(body):
+            return "the paths behind a failure do not lead back to it", changed
+        one = body[state[0]]
+        head = one.words[0]
+        if head == "trap":
+            continue
+        if head in ("ret", "exit") or head not in PURE:
+            return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed
+        changed |= set(written(one))
+        waiting += _next(body, state)
+    return None, changed
+
+
+def _succeeding(body: tuple[PtxInstruction, ...], test: int, slot: int) -> set[int]:
+    """The first instructions behind the test at which its result is no longer looked at."""
+    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, 1),))]
+    seen: set[tuple[int, Known]] = set()
+    found: set[int] = set()
+    while waiting:
+        state = waiting.pop()
+        if state in seen or state[0] >= len(body):
+            continue
+        seen.add(state)
+        one = body[state[0]]
+        if one.words[0] not in PURE or len(seen) > 64:
+            found.add(state[0])
+            continue
+        following = _next(body, state)
+        if one.words[0] == "bra" and len(following) == 1 and one.guard is not None:
+            found.add(following[0][0])
+        elif one.words[0] == "bra" and one.guard is not None:
+            found.add(state[0])
+        else:
+            waiting += following
+    return found
+
+
+def _next(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tuple[int, Known]]:
+    """Where an instruction leads, with what is known of registers."""
+    at, known = state
+    one, values = body[at], dict(known)
+    guard = None if one.guard is None else values.get(one.guard.slot)
+    runs = None if one.guard is None or guard is None else bool(guard) != one.negated
+    if one.words[0] == "bra":
+        target = one.operands[0]
+        assert isinstance(target, JumpTarget)
+        found = [] if runs is False else [(target.at, known)]
+        return found if runs is True or one.guard is None else [*found, (at + 1, known)]
+    if runs is not False:
+        value = _value(one, values) if one.guard is None or runs else None
+        for slot in written(one):
+            values.pop(slot, None)
+            if value is not None:
+                values[slot] = value
+    return [(at + 1, tuple(sorted(values.items())))]
+
+
+def _value(one: PtxInstruction, values: Mapping[int, int]) -> int | None:
+    """The result of an instruction, if what is known says it."""
+    if not one.operands or isinstance(one.operands[0], PairOperand):
+        return None
+    given = [_known(operand, values) for operand in one.operands[1:]]
+    if one.words[0] == "selp" and len(given) == 3 and given[2] is not None:
+        return given[0] if given[2] else given[1]
+    fn = comparison(one.words) if one.words[0] == "setp" else function(one.words)
+    if one.words[0] == "mov" and len(given) == 1:
+        return given[0]
+    if fn is None or None in given or (one.words[0] in ("and", "or", "xor", "not") and one.words[-1] == "pred"):
+        return None
+    return fn(*given)
+
+
+def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
+    if isinstance(operand, IntegerLiteral):
+        return operand.value & (1 << 64) - 1
+    return values.get(operand.slot) if isinstance(operand, Register) else None
+
+
+def written(one: PtxInstruction) -> list[int]:
+    """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
+    if one.words[0] in (
+        "st",
+        "red",
+        "bra",
+        "bar",
+        "barrier",
+        "fence",
+        "membar",
+        "ret",
+        "exit",
+        "brx",
+        "call",
+        "nanosleep",
+    ):
+        return []
+    return _registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
+
+
+def _registers(operand: Operand) -> list[int]:
+    if isinstance(operand, Register):
+        return [operand.slot]
+    if isinstance(operand, NegatedRegister):
+        return [operand.register.slot]
+    if isinstance(operand, PairOperand):
+        return [*_registers(operand.first), *_registers(operand.second)]
+    if isinstance(operand, VectorOperand | Arguments):
+        return [slot for item in operand.items for slot in _registers(item)]
+    if isinstance(operand, AddressOperand):
+        inner = [slot for item in operand.rest for slot in _registers(item)]
+        return [*_registers(operand.base), *inner]
+    return []
+
+
+def _liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
+    """The registers whose value may still be read, before each instruction."""
+    live: list[set[int]] = [set() for _ in range(len(body) + 1)]
+    changed = True
+    while changed:
+        changed = False
+        for at in range(len(body) - 1, -1, -1):
+            one = body[at]
+            kills = set(written(one)) if one.guard is None else set()
+            reads = {slot for operand in one.operands for slot in _registers(operand)} - set(written(one))
+            reads |= {slot for operand in one.operands[1:] for slot in _registers(operand)}
+            reads |= set() if one.guard is None else {one.guard.slot}
+            out: set[int] = set()
+            if one.words[0] == "bra" and isinstance(one.operands[0], JumpTarget):
+                out |= live[one.operands[0].at]
+            if one.words[0] not in ENDS and (one.words[0] != "bra" or one.guard is not None):
+                out |= live[at + 1]
+            new = reads | out - kills
+            if new != live[at]:
+                live[at] = new
+                changed = True
+    return live

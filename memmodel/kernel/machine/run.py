@@ -1,0 +1,315 @@
+"""One run of a launch under a fair scheduler, with unknown data.
+
+In: PtxModule, PtxFunction, Launch. Out: `LaunchTrace`. Lanes of a warp go on together while they can; the groups
+that are behind run first, so that lanes meet again where their paths do. A test of an mbarrier object waits until it
+returns true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.alu import Value
+from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.pure import Compiler, Step
+from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.sync import sync_step
+from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, PtxModule, Register, Symbol
+from memmodel.ptx import Place
+
+MAX_STEPS = 4_000_000
+"""Steps of groups of lanes in a run; more is taken for a loop without end."""
+
+ENDS = ("ret", "exit")
+
+
+@dataclass(slots=True)
+class Code:
+    """What to do at one instruction: one of the three steps, or a change of control."""
+
+    instruction: PtxInstruction
+    guard: int | None
+    negated: bool
+    pure: Step | None = None
+    blocking: Blocking | None = None
+    control: str = ""
+    target: int = 0
+    refusal: Refused | None = None
+
+
+def compile_function(entry: PtxFunction, memory: DeviceMemory) -> list[Code]:
+    """The instructions of an entry; what is not known is refused when it is reached."""
+    compiler = Compiler(memory)
+    return [_compiled(compiler, one) for one in entry.body or ()]
+
+
+def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
+    guard = None if instruction.guard is None else instruction.guard.slot
+    code = Code(instruction, guard, instruction.negated)
+    head = instruction.words[0]
+    if head in (*ENDS, "bra", "trap", "brkpt", "call"):
+        code.control = head
+        if head == "bra":
+            if not instruction.operands or not isinstance(instruction.operands[0], JumpTarget):
+                code.refusal = Refused("bra goes to a label of this function", instruction.span)
+            else:
+                code.target = instruction.operands[0].at
+        return code
+    try:
+        code.pure = compiler.pure(instruction)
+        if code.pure is None:
+            code.blocking = (
+                warp_step(compiler, instruction)
+                or access_step(compiler, instruction)
+                or sync_step(compiler, instruction)
+            )
+    except Refused as error:
+        code.refusal = error
+        return code
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
+        code.pure = None
+        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
+        return code
+    if code.pure is None and code.blocking is None:
+        hint = "it cannot be run, and nothing is skipped"
+        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
+    return code
+
+
+class Scheduler:
+    """All warps of the chosen CTAs."""
+
+    def __init__(
+        self, module: PtxModule, entry: PtxFunction, launch: Launch, gates: Sequence[Sequence[int]] = ()
+    ) -> None:
+        self.launch = launch
+        self.entry = entry
+        memory = DeviceMemory(module, entry, launch)
+        self.run = LaunchTrace()
+        self.code = compile_function(entry, memory)
+        self._steps = 0
+        self.ctas: list[Cta] = []
+        self.warps: list[Warp] = []
+        for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
+            self._cta(number, memory)
+        self.machine = Machine(launch, memory, self.run, self.ctas)
+        self.machine.order = {thread: place for place, thread in enumerate(gates[0])} if gates else {}
+
+    # ---- threads ---------------------------------------------------------------------------------------------
+
+    def _cta(self, number: int, memory: DeviceMemory) -> None:
+        grid, block, size = self.launch.grid, self.launch.block, self.launch.cluster
+        index = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
+        inside = tuple(i % c for i, c in zip(index, size, strict=True))
+        of = tuple(i // c for i, c in zip(index, size, strict=True))
+        across = tuple(g // c for g, c in zip(grid, size, strict=True))
+        cluster = of[0] + across[0] * (of[1] + across[1] * of[2])
+        rank = inside[0] + size[0] * (inside[1] + size[1] * inside[2])
+        single = size == (1, 1, 1)
+        threads = [
+            TraceThread(
+                len(self.run.threads) + n, number, n // LANES, n % LANES,
+                Place(0, None if single else cluster, number if single else rank, n // LANES),
+            )
+            for n in range(self.launch.threads)
+        ]  # fmt: skip
+        self.run.threads += threads
+        cta = Cta(number, index, cluster, rank, memory.shared(number, threads[0].place.cta_id), threads)
+        self.ctas.append(cta)
+        common: dict[str, int] = {"%dynamic_smem_size": self.launch.dynamic_shared, "WARP_SZ": LANES}
+        for axis, letter in enumerate("xyz"):
+            common |= {
+                f"%ctaid.{letter}": index[axis], f"%nctaid.{letter}": grid[axis], f"%ntid.{letter}": block[axis],
+                f"%cluster_ctaid.{letter}": inside[axis], f"%cluster_nctaid.{letter}": size[axis],
+                f"%clusterid.{letter}": of[axis], f"%nclusterid.{letter}": across[axis],
+            }  # fmt: skip
+        common |= {"%cluster_ctarank": rank, "%cluster_nctarank": size[0] * size[1] * size[2]}
+        common |= {"%is_explicit_cluster": int(not single), "%nwarpid": -(-len(threads) // LANES)}
+        for first in range(0, len(threads), LANES):
+            self.warps.append(self._warp(cta, first // LANES, threads[first : first + LANES], common))
+
+    def _warp(self, cta: Cta, number: int, threads: list[TraceThread], common: dict[str, int]) -> Warp:
+        block = self.launch.block
+        special: dict[str, list[Value]] = {name: [value] * LANES for name, value in common.items()}
+        places = [number * LANES + lane for lane in range(LANES)]
+        special["%tid.x"] = [n % block[0] for n in places]
+        special["%tid.y"] = [n // block[0] % block[1] for n in places]
+        special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
+        special["%laneid"] = list(range(LANES))
+        special["%warpid"] = [number] * LANES
+        special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
+        special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
+        special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
+        special["%lanemask_gt"] = [0xFFFFFFFF & ~((2 << lane) - 1) for lane in range(LANES)]
+        special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
+        warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
+        warp.registers = [[None] * LANES for _ in range(self.entry.registers)]
+        for name in ("pending", "bulk", "committed", "bulk_groups"):
+            setattr(warp, name, [[] for _ in range(LANES)])
+        return warp
+
+    # ---- scheduling ------------------------------------------------------------------------------------------
+
+    def go(self) -> LaunchTrace:
+        """Run to the end, or until no thread can go on."""
+        waiting = list(self.warps)
+        while waiting:
+            progress = False
+            for warp in waiting:
+                progress |= self._turn(warp)
+            waiting = [one for one in waiting if one.groups]
+            if not progress and waiting:
+                self._hang(waiting)
+                break
+        return self.run
+
+    def _turn(self, warp: Warp) -> bool:
+        """Run a warp until all its groups wait."""
+        progress = False
+        for group in warp.groups:
+            group.blocked = False
+        while True:
+            ready = [one for one in warp.groups if not one.blocked]
+            if not ready:
+                return progress
+            group = min(ready, key=lambda one: one.at)
+            for other in warp.groups:
+                if other is not group and other.at == group.at and other.waits is None and group.waits is None:
+                    group.lanes = sorted(group.lanes + other.lanes)
+                    warp.groups.remove(other)
+                    break
+            stop = min((one.at for one in warp.groups if one.at > group.at), default=-1)
+            before = group.at
+            moved = self._advance(warp, group, stop)
+            progress |= moved or group.at != before
+            if moved:
+                for other in warp.groups:
+                    other.blocked = other.blocked and other is group
+
+    def _advance(self, warp: Warp, group: LaneGroup, stop: int) -> bool:
+        """Carry out instructions of a group until it waits, splits, jumps or meets others. Did anything happen?"""
+        done = 0
+        try:
+            while group.at != stop or done == 0:
+                if group.at >= len(self.code):
+                    self._leave(warp, group, group.lanes)
+                    return True
+                code = self.code[group.at]
+                lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
+                self.run.instructions += len(lanes)
+                done += 1
+                self._steps += 1
+                if self._steps > MAX_STEPS:
+                    raise Refused(f"the run does not end within {MAX_STEPS:,} steps", code.instruction.span)
+                if code.control:
+                    if lanes and self._control(warp, group, code, lanes):
+                        return True
+                    if not lanes:
+                        group.at += 1
+                    continue
+                if lanes and not self._plain(warp, group, code, lanes):
+                    return done > 1
+                group.at += 1
+        except Faulty as error:
+            code = self.code[group.at]
+            self.machine.problem(error.rule, error.message, code.instruction)
+            self._leave(warp, group, group.lanes)
+        return True
+
+    def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes:
+        assert code.guard is not None
+        values = warp.registers[code.guard]
+        wanted = 0 if code.negated else 1
+        lanes = []
+        for lane in group.lanes:
+            value = values[lane]
+            if value is None:
+                self.machine.unknown("what this predicate decides", code.instruction)
+            if value & 1 == wanted:
+                lanes.append(lane)
+        return lanes
+
+    def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
+        """An instruction that goes on to the next; False if it waits."""
+        if code.refusal is not None:
+            raise code.refusal
+        try:
+            if code.pure is not None:
+                code.pure(warp, lanes)
+                return True
+            if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                return True
+        except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+            # Operands that no assembler takes: too few, too many, of another kind.
+            opcode = code.instruction.opcode
+            raise Refused(f"{opcode} cannot be run with these operands", code.instruction.span) from error
+        if len(lanes) < len(group.lanes) and group.waits is None:
+            others = [lane for lane in group.lanes if lane not in lanes]
+            group.lanes = lanes
+            warp.groups.append(LaneGroup(group.at + 1, others))
+        group.blocked = True
+        return False
+
+    def _control(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
+        """A change of control; True if the group is to be chosen anew."""
+        if code.refusal is not None:
+            raise code.refusal
+        if code.control == "bra":
+            backwards = code.target <= group.at
+            if len(lanes) == len(group.lanes):
+                group.at = code.target
+                return backwards or len(warp.groups) > 1
+            group.lanes = [lane for lane in group.lanes if lane not in lanes]
+            group.at += 1
+            warp.groups.append(LaneGroup(code.target, lanes))
+            return True
+        if code.control in ENDS:
+            rest = [lane for lane in group.lanes if lane not in lanes]
+            for lane in lanes:
+                self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
+            self._leave(warp, group, lanes)
+            group.lanes = rest
+            group.at += 1
+            return True
+        if code.control == "call":
+            name = next((one.name for one in code.instruction.operands if isinstance(one, Symbol)), "")
+            if name != "__assertfail":
+                raise Refused(f"the call of {name or 'a function'} is not known", code.instruction.span)
+            self.machine.problem("assertion", "an assertion of the kernel fails", code.instruction)
+        else:
+            self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
+        self._leave(warp, group, group.lanes)
+        return True
+
+    def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+        warp.cta.exited += len(lanes)
+        if len(lanes) == len(group.lanes):
+            warp.groups.remove(group)
+
+    def _hang(self, waiting: list[Warp]) -> None:
+        for warp in waiting:
+            for group in warp.groups:
+                code = self.code[group.at]
+                aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
+                divergent = aligned and group.waits is None and len(warp.groups) > 1
+                rule = "barrier-divergence" if divergent else "hang"
+                self.machine.problem(rule, f"threads wait for ever at {code.instruction.opcode}", code.instruction)
+                self.run.problems[-1].threads += len(group.lanes) - 1
+
+
+def run_launch(
+    module: PtxModule, entry: PtxFunction, launch: Launch, *, elect_last: bool = False, order: Sequence[int] = ()
+) -> LaunchTrace:
+    """Run a launch. `order`: threads in the order in which their atomic operations are to be made."""
+    runner = Scheduler(module, entry, launch, [order] if order else ())
+    runner.machine.elect_last = elect_last
+    return runner.go()
+
+
+__all__ = ["Register", "compile_function", "run_launch"]

@@ -1,0 +1,244 @@
+"""Instructions in which the lanes of a warp look at one another.
+
+In: an Instruction. Out: a step that waits until the lanes of its mask are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.base.labels import Barrier, Domain, Half
+from memmodel.base.points import BarrierId
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.alu import Value, function
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.state import LANES, BarrierState, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Register, Sink
+from memmodel.ptx import Scope, Sem
+
+Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]
+Work = Callable[[Machine, Warp, Lanes, int], None]
+
+
+def warp_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of an instruction of this family."""
+    words = instruction.words
+    if words[:2] == ("shfl", "sync"):
+        return _together(compiler, instruction, 4, _shuffle(compiler, instruction))
+    if words[:2] == ("vote", "sync"):
+        return _together(compiler, instruction, 2, _vote(compiler, instruction))
+    if words[0] == "match":
+        return _together(compiler, instruction, 2, _match(compiler, instruction))
+    if words[0] == "redux":
+        return _together(compiler, instruction, 2, _reduce(compiler, instruction))
+    if words[0] == "elect":
+        return _together(compiler, instruction, 1, _elect(instruction))
+    if words[0] == "activemask":
+        return _active(instruction)
+    if words[:3] == ("bar", "warp", "sync"):
+        return _meet(compiler, instruction)
+    return None
+
+
+def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work: Work) -> Blocking:
+    """Wait until all lanes of the member mask are at the instruction."""
+    if len(instruction.operands) <= where:
+        raise Refused(f"{instruction.opcode} has no member mask", instruction.span)
+    masks = compiler.get(instruction.operands[where], instruction, 32)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        mask = masks(warp)[lanes[0]]
+        if mask is None:
+            machine.unknown("the member mask", instruction)
+        here = sum(1 << lane for lane in lanes)
+        if mask & warp.live & ~here:
+            return False
+        work(machine, warp, lanes, mask)
+        _waited(machine, warp, lanes, mask, instruction.number)
+        return True
+
+    return step
+
+
+def _waited(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
+    """The lanes have waited for one another; that orders no memory, so that both halves are relaxed."""
+    meeting = warp.syncs.setdefault(~mask, BarrierState())
+    barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask, 1))
+    for half in (Half.ARRIVE, Half.WAIT):
+        label = Barrier(half, Domain.WARP, Sem.RELAXED, Scope.CTA)
+        for lane in lanes:
+            made = machine.event(warp.threads[lane], number, label, mask, meeting.generation)
+            made.barrier, made.generation = barrier, meeting.generation
+    meeting.generation += 1
+
+
+def _results(instruction: PtxInstruction) -> tuple[int | None, int | None]:
+    target = instruction.operands[0]
+    first, second = (target.first, target.second) if isinstance(target, PairOperand) else (target, Sink())
+    return (
+        first.slot if isinstance(first, Register) else None,
+        second.slot if isinstance(second, Register) else None,
+    )
+
+
+def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
+    slot, flag = _results(instruction)
+    mode = instruction.words[2]
+    data, other, control = (compiler.get(one, instruction, 32) for one in instruction.operands[1:4])
+
+    def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
+        a, b, c = list(data(warp)), other(warp), control(warp)
+        found: list[tuple[int, Value, int]] = []
+        for lane in lanes:
+            offset, how = b[lane], c[lane]
+            if offset is None or how is None:
+                machine.unknown("the lane of shfl", instruction)
+            segment, clamp = how >> 8 & 31, how & 31
+            least = lane & segment
+            most = least | clamp & ~segment & 31
+            value = offset & 31
+            if mode == "up":
+                source, valid = lane - value, lane - value >= most
+            elif mode == "down":
+                source, valid = lane + value, lane + value <= most
+            elif mode == "bfly":
+                source, valid = lane ^ value, (lane ^ value) <= most
+            else:
+                source = least | value & ~segment & 31
+                valid = source <= most
+            source = source if valid else lane
+            found.append((lane, a[source] if 0 <= source < LANES else None, int(valid)))
+        for lane, result, valid_bit in found:
+            if slot is not None:
+                warp.registers[slot][lane] = result
+            if flag is not None:
+                warp.registers[flag][lane] = valid_bit
+
+    return work
+
+
+def _vote(compiler: Compiler, instruction: PtxInstruction) -> Work:
+    slot, _ = _results(instruction)
+    mode = instruction.words[2]
+    data = compiler.get(instruction.operands[1], instruction, 1)
+
+    def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
+        values = [(lane, data(warp)[lane]) for lane in lanes if mask >> lane & 1]
+        result: Value = None
+        if all(value is not None for _, value in values):
+            bits = [value or 0 for _, value in values]
+            result = {
+                "all": int(all(bits)),
+                "any": int(any(bits)),
+                "uni": int(len(set(bits)) <= 1),
+                "ballot": sum((value or 0) << lane for lane, value in values),
+            }[mode]
+        if slot is not None:
+            for lane in lanes:
+                warp.registers[slot][lane] = result
+
+    return work
+
+
+def _match(compiler: Compiler, instruction: PtxInstruction) -> Work:
+    slot, flag = _results(instruction)
+    everyone = instruction.words[1] == "all"
+    data = compiler.get(instruction.operands[1], instruction, 64)
+
+    def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
+        values = list(data(warp))
+        known = all(values[lane] is not None for lane in lanes)
+        for lane in lanes:
+            same = sum(1 << one for one in lanes if values[one] == values[lane] and mask >> one & 1)
+            result: Value = same if known else None
+            if everyone and known:
+                result = mask if all(values[one] == values[lane] for one in lanes) else 0
+            if slot is not None:
+                warp.registers[slot][lane] = result
+            if flag is not None:
+                warp.registers[flag][lane] = None if result is None else int(result != 0)
+
+    return work
+
+
+def _reduce(compiler: Compiler, instruction: PtxInstruction) -> Work:
+    slot, _ = _results(instruction)
+    fn = function((instruction.words[2], instruction.words[-1]))
+    data = compiler.get(instruction.operands[1], instruction, 32)
+
+    def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
+        values = [data(warp)[lane] for lane in lanes]
+        result: Value = values[0]
+        for one in values[1:]:
+            result = None if result is None or one is None or fn is None else fn(result, one)
+        if slot is not None:
+            for lane in lanes:
+                warp.registers[slot][lane] = result
+
+    return work
+
+
+def _elect(instruction: PtxInstruction) -> Work:
+    slot, flag = _results(instruction)
+
+    def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
+        machine.run.elected = True
+        members = [lane for lane in lanes if mask >> lane & 1]
+        leader = (members[-1] if machine.elect_last else members[0]) if members else lanes[0]
+        for lane in lanes:
+            if slot is not None:
+                warp.registers[slot][lane] = leader
+            if flag is not None:
+                warp.registers[flag][lane] = int(lane == leader)
+
+    return work
+
+
+def _active(instruction: PtxInstruction) -> Blocking:
+    slot, _ = _results(instruction)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        machine.run.choices.setdefault(("activemask", instruction.number), instruction)
+        mask = sum(1 << lane for lane in lanes)
+        if slot is not None:
+            for lane in lanes:
+                warp.registers[slot][lane] = mask
+        return True
+
+    return step
+
+
+def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """bar.warp.sync: the lanes of a mask meet, wherever they execute it."""
+    masks = compiler.get(instruction.operands[0], instruction, 32) if instruction.operands else None
+    if masks is None or (isinstance(instruction.operands[0], IntegerLiteral) and instruction.operands[0].value == 0):
+        raise Refused("bar.warp.sync has no member mask", instruction.span)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        mask = masks(warp)[lanes[0]]
+        if mask is None:
+            machine.unknown("the member mask", instruction)
+        meeting = warp.syncs.setdefault(mask, BarrierState())
+        barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask,))
+        if group.waits is None:
+            group.waits = meeting.generation
+            for lane in lanes:
+                made = machine.event(
+                    warp.threads[lane], instruction.number, Barrier(Half.ARRIVE, Domain.WARP), mask, meeting.generation
+                )
+                made.barrier, made.generation = barrier, meeting.generation
+                meeting.arrived |= 1 << lane
+            if not mask & warp.live & ~meeting.arrived:
+                meeting.generation, meeting.arrived = meeting.generation + 1, 0
+        generation = group.waits
+        if not isinstance(generation, int) or meeting.generation <= generation:
+            return False
+        for lane in lanes:
+            made = machine.event(
+                warp.threads[lane], instruction.number, Barrier(Half.WAIT, Domain.WARP), mask, generation
+            )
+            made.barrier, made.generation = barrier, generation
+        group.waits = None
+        return True
+
+    return step

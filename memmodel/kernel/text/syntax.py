@@ -1,0 +1,203 @@
+"""A PTX module as written, with names resolved.
+
+In: nothing. Out: `PtxModule` and its parts. Registers have numbers that are unique in a function, labels are places in
+its list of instructions; the braces that scope both are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from memmodel.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """`slot`: its number in the function. `kind`: of its declared type (`b`, `f`, `pred`, …); `width` in bits."""
+
+    name: str
+    slot: int
+    kind: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A register that the machine sets, such as %tid.x."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLiteral:
+    """An integer literal."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLiteral:
+    """A floating-point literal as the bits of an IEEE number of `width` bits."""
+
+    bits: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a variable or parameter, and an offset; also the name of a function."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTarget:
+    """A label: the number of the instruction behind it."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedRegister:
+    """A predicate operand written !p."""
+
+    register: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """`_`: a result that is thrown away, or an operand that is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOperand:
+    """Operands in braces."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairOperand:
+    """`d|p`."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Operands in parentheses, of a call."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOperand:
+    """`[base+offset, {coordinates}, …]`. `rest`: what stands behind the address."""
+
+    base: Register | Symbol | IntegerLiteral
+    offset: int = 0
+    rest: tuple[Operand, ...] = ()
+
+
+Operand = (
+    Register
+    | Special
+    | IntegerLiteral
+    | FloatLiteral
+    | Symbol
+    | JumpTarget
+    | NegatedRegister
+    | Sink
+    | VectorOperand
+    | PairOperand
+    | Arguments
+    | AddressOperand
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the source that was compiled. `caller`: where it was inlined."""
+
+    file: str
+    line: int
+    column: int
+    caller: Location | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PtxInstruction:
+    """`words`: the opcode between its dots. `number`: of the instruction in its function."""
+
+    number: int
+    words: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    span: Span = field(repr=False)
+    guard: Register | None = None
+    negated: bool = False
+    location: Location | None = field(default=None, repr=False)
+
+    @property
+    def opcode(self) -> str:
+        return ".".join(self.words)
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleVariable:
+    """A variable of the module or of a function, or a parameter.
+
+    `space`: global, const, shared, local, param. `size` None: an array without a length. `pointer`: .ptr was written.
+    `content`: initial bytes, as far as they are numbers.
+    """
+
+    name: str
+    space: str
+    type: str
+    align: int
+    size: int | None
+    span: Span = field(repr=False)
+    content: bytes | None = None
+    pointer: bool = False
+    external: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PtxFunction:
+    """A .entry or .func. `body` None: only declared. `tables`: the labels of .branchtargets by their own label."""
+
+    name: str
+    entry: bool
+    params: tuple[ModuleVariable, ...]
+    results: tuple[ModuleVariable, ...]
+    span: Span = field(repr=False)
+    body: tuple[PtxInstruction, ...] | None = None
+    variables: tuple[ModuleVariable, ...] = ()
+    registers: int = 0
+    directives: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    tables: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PtxModule:
+    """A PTX file."""
+
+    source: Source = field(repr=False)
+    version: tuple[int, int]
+    target: str
+    variables: Mapping[str, ModuleVariable]
+    functions: Mapping[str, PtxFunction]
+
+    @property
+    def entries(self) -> tuple[PtxFunction, ...]:
+        return tuple(one for one in self.functions.values() if one.entry)
