@@ -62,7 +62,7 @@ def judged(whole: bool) -> None:
 class Line:
     """An instruction that a law may change: an access or a fence.
 
-    `op`: what stands behind the state space, with the type. `rest`: its operands. `guard`: `@%p1 ` or nothing.
+    `op`: what stands after the state space, with the type. `rest`: its operands. `guard`: `@%p1 ` or nothing.
     """
 
     head: str

@@ -52,7 +52,7 @@ def test_engines_agree_on_bytes_under_any_model(program: Program, text: str) -> 
 
 
 def test_a_mask_makes_an_address_of_a_value_that_may_be_anything() -> None:
-    """What the counter holds is no short list; its last bit is one of two."""
+    """What the counter holds is not a short list; its last bit is one of two."""
     counted = (
         "atom.acquire.cluster.global.add.u32 %r1, [x], 1;",
         "and.b32 %o, %r1, 1;",

@@ -1,8 +1,8 @@
 """What the model ptx-9.3 promises of asynchronous programs: more synchronization never adds an outcome.
 
 Each law compares the final states of a generated program and of a changed one. Known exceptions: none; docs/limits.md
-says what is no strengthening. A reading that takes order away never removes an outcome. The engines are also compared
-on these programs.
+says what is not a strengthening. A reading that takes order away never removes an outcome. The engines are also
+compared on these programs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def only_removes(program: Program, changed: Program, model: Model) -> None:
 
 @st.composite
 def fenced(draw: st.DrawFn) -> tuple[Program, Program]:
-    """A program, and the same with a fence in front of some instruction or behind it."""
+    """A program, and the same with a fence in front of some instruction or after it."""
     program = draw(programs())
     t, i, line = draw(st.sampled_from(list(program.lines())))
     fence = draw(fences())

@@ -65,7 +65,7 @@ MISTAKES = {
     "unknown thread in the condition": ("P1:r1 == 0", "P7:r1 == 0", 8, None),
     "unknown label": ("ld.weak r1, x        ", "goto NOWHERE         ", 7, "NOWHERE"),
     "condition cut off": ("P1:r1 == 0)", "P1:r1 ==", 8, None),
-    "expectation that is no word": ("ptx-9.3:never", "ptx-9.3:nver", 3, "nver"),
+    "expectation that is not a word": ("ptx-9.3:never", "ptx-9.3:nver", 3, "nver"),
 }
 
 

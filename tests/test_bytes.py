@@ -310,7 +310,7 @@ exists (P1:r0 == {2})
         (2, "u64", 12 | 13 << 32, Observation.SOMETIMES, ()),
         (1, "u64", 10 | 11 << 32, Observation.SOMETIMES, ("undefined-address",)),  # misaligned where it is 1
         (1, "u64", 11 | 12 << 32, Observation.NEVER, ("undefined-address",)),
-        (4, "u32", 10, Observation.SOMETIMES, ("undefined-address",)),  # behind the array
+        (4, "u32", 10, Observation.SOMETIMES, ("undefined-address",)),  # after the array
     ],
 )
 def test_an_address_that_another_thread_decides(

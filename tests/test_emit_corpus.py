@@ -29,7 +29,7 @@ FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.
 
 
 def outcome(path: Path, assembler: Assembler) -> str | None:
-    """What is wrong with a file; None for one that assembles, or that is no PTX text (columns without types)."""
+    """What is wrong with a file; None for one that assembles, or that is not a PTX text (columns without types)."""
     test = parse_litmus(Source.read(path))
     if test.layout is Layout.COLUMNS:
         return None

@@ -48,7 +48,7 @@ SHORT = {
 
 
 def spell(short: str) -> str:
-    """`test bar 0 a` and the like in full; what is no short form stands as it is."""
+    """`test bar 0 a` and the like in full; what is not a short form stands as it is."""
     lines = []
     for part in (one.strip() for one in short.split(";")):
         word, *args = part.split() or [""]

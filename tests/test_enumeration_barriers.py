@@ -27,7 +27,7 @@ Met = tuple[dict[int, int], set[tuple[int, int]]]
 def halves(*threads: str, count: int | None = None, counts: dict[int, int | None] | None = None) -> list[HalfEvent]:
     """Events 0, 1, … of threads written as text: `a` arrives at ONE, `w` waits there, `A` and `W` at TWO.
 
-    A `w` right behind an `a` belongs to its instruction. `counts`: of single events.
+    A `w` right after an `a` belongs to its instruction. `counts`: of single events.
     """
     found: list[HalfEvent] = []
     for thread, text in enumerate(threads):

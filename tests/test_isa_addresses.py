@@ -267,7 +267,7 @@ def test_cp_mask_leaves_bytes_out_of_the_destination(offset: int, size: int, mas
 
 
 def test_cp_mask_may_leave_out_what_lies_behind_the_variable() -> None:
-    """The last row of a tensor that is no multiple of 16 bytes: nothing is written behind it."""
+    """The last row of a tensor that is not a multiple of 16 bytes: nothing is written after it."""
     odd = Chunk(A, Window.GLOBAL, Const(16), mask=Get("mask"))
     assert bytes_of(odd, at("odd", 28), 16, 0x000F) == [("odd", 28, 4), (DROPPED, 12)]
     assert bytes_of(odd, at("odd", 28), 16, 0x001F) is OUTSIDE
@@ -279,7 +279,7 @@ def test_cp_mask_may_leave_out_what_lies_behind_the_variable() -> None:
         ("x", 0, 32, 4, 8, [(INDETERMINATE, 4), ("x", 4, 20), (INDETERMINATE, 8)]),
         ("x", 0, 16, 0, 0, [("x", 0, 16)]),
         ("odd", -4, 32, 4, 0, [(INDETERMINATE, 4), ("odd", 0, 28)]),  # 4 bytes before the variable
-        ("odd", 12, 32, 0, 12, [("odd", 12, 20), (INDETERMINATE, 12)]),  # and 12 behind it
+        ("odd", 12, 32, 0, 12, [("odd", 12, 20), (INDETERMINATE, 12)]),  # and 12 after it
         ("odd", -4, 32, 3, 0, OUTSIDE),
         ("odd", 12, 32, 0, 11, OUTSIDE),
         ("x", 0, 16, 15, 15, [(INDETERMINATE, 15), (INDETERMINATE, 1)]),
@@ -354,7 +354,7 @@ def test_three_dimensions_and_a_stride() -> None:
 )
 def test_maps_that_lead_nowhere(map_: TensorMap, coordinates: tuple[int, ...], found: object) -> None:
     assert box(map_, *coordinates) == found
-    assert bytes_of(Box(A, (Const(0),), True), 0, 0) is NO_OBJECT, "a number that is no map"
+    assert bytes_of(Box(A, (Const(0),), True), 0, 0) is NO_OBJECT, "a number that is not a map"
     assert bytes_of(BoxTile(A, Window.SHARED_CTA, Get("map")), at("s"), 0) is NO_OBJECT
 
 

@@ -37,7 +37,7 @@ mbarrier.arrive.relaxed needs a scope
     "mbarrier.arrive.cluster.b64 _, [bar];": """
 mbarrier.arrive with a scope names its semantics
     |                 ^^^^^^^
-  hint: write .cluster behind .release, .acquire or .relaxed, or drop it""",
+  hint: write .cluster after .release, .acquire or .relaxed, or drop it""",
     "mbarrier.arrive.b64 %rd0, [bar@cta1];": """
 mbarrier.arrive returns nothing from another CTA's mbarrier
     |                     ^^^^
@@ -107,7 +107,7 @@ cp.async.bulk.wait_group takes a number of groups, and this is the register 'r0'
     |                                                                                 ^^^^^^^^^^^^^
   hint: declare it with 2 sizes: tensormap(src, {8, 2}, {16, 4}) has two""",
     "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [tile, {0}], [bar];": """
-'tile' is no tensor map
+'tile' is not a tensor map
     |                                                                                  ^^^^
   hint: declare it `.const tile = tensormap(x);`""",
     "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [map], [bar];": """
@@ -159,7 +159,7 @@ st.async.release is for .global memory
     "st.async.shared::cluster.b32 [%rd0], 1, [%rd1];": """
 st.async needs .mbarrier::complete_tx::bytes
     | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint: add it behind the state space""",
+  hint: add it after the state space""",
     "red.async.release.gpu.global.min.u32 [x], 1;": """
 red.async.release only adds
     |                              ^^^
@@ -307,7 +307,7 @@ names that begin with $ are those of temporaries here
     |         ^^^
   hint: rename the register""",
     "tensormap.replace.tile.rank.global.b1024.b32 [src], 1;": """
-'src' is no tensor map
+'src' is not a tensor map
     |                                              ^^^^^
   hint: declare it `.b8 map[128] = tensormap(x);`""",
     "mapa.u64 %rd0, s, 7;": """

@@ -152,7 +152,7 @@ an access of 256 bits is for .global memory
     |           ^^
   hint: write .v2, twice""",
     "ld.v2.b128 {%q0, %q1}, [src];": """
-a .b128 access is no vector
+a .b128 access is not a vector
     |    ^^
   hint: drop .v2""",
     "ld.param::func.u32 %r0, [%rd0];": """
@@ -281,7 +281,7 @@ def test_a_special_register_whose_value_is_not_known_is_refused(name: str) -> No
 
 
 def test_a_special_register_is_no_guard() -> None:
-    with pytest.raises(InputError, match="the special register '%is_explicit_cluster' is no guard"):
+    with pytest.raises(InputError, match="the special register '%is_explicit_cluster' is not a guard"):
         lower_test(blocks("@%is_explicit_cluster bra L0;"))
 
 

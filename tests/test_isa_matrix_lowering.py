@@ -201,7 +201,7 @@ MOVED = {
         "+ AsyncWrite(Access(write tcgen_st asynchronous) Columns(&acc+2 2) [cvt.b32(%r0) cvt.b32(%r0)] "
         "tracks={tcgen_st})",
     ],
-    f"{ST}.16x32bx2.x2.b32 [acc], 16, {{%r0, 5}};": [  # 16 lanes, and 16 more behind the second address
+    f"{ST}.16x32bx2.x2.b32 [acc], 16, {{%r0, 5}};": [  # 16 lanes, and 16 more after the second address
         "Issue(tcgen_st)",
         "+ AsyncWrite(Access(write tcgen_st asynchronous) Columns(&acc 2) [cvt.b32(%r0) 5] tracks={tcgen_st})",
         "+ AsyncWrite(Access(write tcgen_st asynchronous) Columns(&acc+16 2) [cvt.b32(%r0) 5] tracks={tcgen_st})",

@@ -152,7 +152,7 @@ floating-point atomics are not modelled
     |                    ^^^
   hint: use an integer type: the order of accesses is the same""",
     "multimem.st.b32 [x], 1;": """
-'x' is no multimem address
+'x' is not a multimem address
     |                   ^^^
   hint: declare one: `.global .u32 m = multimem(x, y);` points to x and y""",
     "ld.global.u32 %r0, [both];": """
@@ -164,17 +164,17 @@ cp.async.bulk cannot access 'both', a multimem address
     |                                                                         ^^^^^^
   hint: name one of x, twin""",
     "mov.b32 %r0, 1.0;": """
-the floating-point number 1.0 is no .b32
+the floating-point number 1.0 is not a .b32
     |                ^^^
   hint: PTX takes it as a .f32, a .f64 or a .b64""",
     "add.u32 %r0, %r1, 0f3F800000;": """
-the floating-point number 0f3F800000 is no .u32
+the floating-point number 0f3F800000 is not a .u32
     |                     ^^^^^^^^^^
   hint: PTX takes it as a .f32, a .f64 or a .b32""",
     "mov.b32 %r0, 0f3F8;": """
-`0f3F8` is no floating-point number
+`0f3F8` is not a floating-point number
     |                ^^^^^
-  hint: 0f has 8 hexadecimal digits behind it""",
+  hint: 0f has 8 hexadecimal digits after it""",
 }
 
 

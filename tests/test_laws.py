@@ -100,7 +100,7 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
 
 @st.composite
 def fenced(draw: st.DrawFn) -> tuple[Program, Program]:
-    """A program, and the same with a fence in front of some instruction or behind it."""
+    """A program, and the same with a fence in front of some instruction or after it."""
     program = draw(whole_programs)
     places = program.lines()
     assume(places)

@@ -125,7 +125,7 @@ GOLDEN = [
     ),
     (
         COLUMNS.replace("exists", "exist"),
-        """t.litmus:7:1: error: this is no row of the table
+        """t.litmus:7:1: error: this is not a row of the table
   7 | exist (P1:r0 == 1 /\\ P1:r1 == 0)
     | ^^^^^
   hint: did you mean exists?""",

@@ -71,9 +71,9 @@ def test_integers_stay_integers(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0f3F80000", "0d3FF00000000000000", "0f"])
 def test_digits_are_counted(text: str) -> None:
-    with pytest.raises(InputError, match="is no floating-point number") as caught:
+    with pytest.raises(InputError, match="is not a floating-point number") as caught:
         operand(text)
-    assert "hexadecimal digits behind it" in str(caught.value.hint)
+    assert "hexadecimal digits after it" in str(caught.value.hint)
 
 
 @given(st.floats(width=32, allow_nan=False))
@@ -103,8 +103,8 @@ def test_initial_values_are_bits() -> None:
 @pytest.mark.parametrize(
     ("declaration", "message"),
     [
-        (".global .u32 w = 1.0;", "`1.0` is no value of type .u32"),
-        (".global .b32 w = 1.0;", "`1.0` is no value of type .b32"),
+        (".global .u32 w = 1.0;", "`1.0` is not a value of type .u32"),
+        (".global .b32 w = 1.0;", "`1.0` is not a value of type .b32"),
         ("w = 1.0;", "this needs a type"),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_is_printed_reads_back() -> None:
         (".const m[3] = {tensormap(x), tensormap(x)};", "2 tensor maps are 256 bytes"),
         (".const m = {tensormap(x), tensormap(x)};", "2 tensor maps are 256 bytes"),
         (".const m[2] = tensormap(x);", "a tensor map is 128 bytes"),
-        (".const m[2] = {tensormap(x), x};", "`x` is no tensor map"),
+        (".const m[2] = {tensormap(x), x};", "`x` is not a tensor map"),
         (".global .u32 m[2] = multimem(x, y);", "a multimem address is one name in global memory"),
         (".shared .u32 m = multimem(x, y);", "a multimem address is one name in global memory"),
         (".global .u32 m = multimem(x, nothing);", "variable `nothing` is not declared"),

@@ -54,7 +54,7 @@ def test_a_pair_of_registers_is_one_operand() -> None:
         (".shared .b32 b = mbarrier(1);", "an mbarrier object is 8 bytes of shared memory"),
         (".shared .b64 b = mbarrier(0);", "an mbarrier object expects at least one arrival"),
         (".shared .b64 b = mbarrier(1048576);", "the number of arrivals must be from 0 to 1048575, not 1048576"),
-        (".shared .b64 b = mbarier(1);", "`mbarier` is no kind of object"),
+        (".shared .b64 b = mbarier(1);", "`mbarier` is not a kind of object"),
         (".const .b8 m[64] = tensormap(x);", "a tensor map is 128 bytes"),
         (".const .b8 m = tensormap(nothing);", "variable `nothing` is not declared"),
         (".const .b8 m = tensormap(s);", "`s` is not a .global variable"),

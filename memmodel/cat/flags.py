@@ -1,8 +1,8 @@
 """What the flags of a model are about: data races, tensor-memory hazards, undefined behaviour.
 
-In: the name of a flag. Out: its kind. Settled here: the names that a model gives its flags decide their kind; a flag of
-any other name is told by its name. A model that raises MIXED_SIZES says nothing of outcomes ("Limitations on Mixed-size
-Data-races"), so every question about them is undecided then.
+In: the name of a flag. Out: its kind. Settled here: the names that a model gives its flags decide their kind; a
+flag with any other name is reported under that name. A model that raises MIXED_SIZES says nothing of outcomes
+("Limitations on Mixed-size Data-races"), so every question about them is undecided then.
 """
 
 from __future__ import annotations

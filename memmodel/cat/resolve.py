@@ -1,6 +1,6 @@
 """Take in the statements of a model, file after file, and make one Model of them.
 
-In: statements of `cat.parser`. Out: Model. Settled here: what each name means behind a statement (a later `let` of the
+In: statements of `cat.parser`. Out: Model. Settled here: what each name means after a statement (a later `let` of the
 same name does not reach back), that recursion is monotone, what each check is called. An engine therefore meets no
 unknown name, no kind error and no function.
 """
@@ -149,7 +149,7 @@ class Resolver(Definer):
             self.statement(statement)
 
     def apart(self, statements: tuple[tree.Statement, ...], scope: Scope) -> None:
-        """Statements whose bindings are forgotten behind them."""
+        """Statements whose bindings are forgotten after them."""
         outside, self.scope = self.scope, scope
         self.block(statements)
         self.scope = outside

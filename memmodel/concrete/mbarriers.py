@@ -155,11 +155,11 @@ class MbarrierUses:
         return walk
 
     def walks(self, meter: Meter) -> Iterator[ObjectWalk]:
-        """Every order of the updates, in which each answers as its thread was told."""
+        """Every order of the updates, in which each answers as this run assumed."""
         return self._continue(self._start, frozenset(), meter)
 
     def possible(self, meter: Meter) -> bool:
-        """Is there an order, and something to see in it, that answers everything as the threads were told?"""
+        """Is there an order, and something to see in it, that answers everything as this run assumed?"""
         return any(True for walk in self.walks(meter) for _ in self.sightings(walk))
 
     def _continue(self, walk: ObjectWalk, done: frozenset[int], meter: Meter) -> Iterator[ObjectWalk]:
@@ -176,7 +176,7 @@ class MbarrierUses:
     # ---- tests ---------------------------------------------------------------------------------------------
 
     def fits(self, walk: ObjectWalk, seen: Mapping[int, View]) -> bool:
-        """Can the tests have seen this, and do they yield what their threads were told?"""
+        """Can the tests have seen this, and do they yield what this run assumed?"""
         return any(
             all(found[test.event] == seen.get(test.event) for test in self.tests) for found in self.sightings(walk)
         )

@@ -32,7 +32,7 @@ WIDE = (Later(100, "`.v8`", {"vec": ("v8",)}), Later(100, "`.v4` of 64 bits", {"
 
 
 def check_policy(call: Call, index: int) -> None:
-    """A cache policy is the operand behind all others, and goes with .L2::cache_hint only."""
+    """A cache policy is the operand after all others, and goes with .L2::cache_hint only."""
     given, hinted = len(call.operands) > index, call.word("hint") is not None
     if given and not hinted:
         call.fail("a cache policy needs the qualifier .L2::cache_hint", call.operands[index])
@@ -63,7 +63,7 @@ PREFETCH_RULES = _alone("prefetch", _MMIO)
 RULES = (
     *_alone("L1", _MMIO, _VOLATILE, {"cop": ()}),
     *_alone("hint", _MMIO, _VOLATILE),
-    Rule("a .b128 access is no vector", "drop .{vec}", {"vec": (), "type": ("b128",)}, at="vec"),
+    Rule("a .b128 access is not a vector", "drop .{vec}", {"vec": (), "type": ("b128",)}, at="vec"),
     Rule(
         "a .v8 access has elements of 32 bits",
         "write .v8.b32",

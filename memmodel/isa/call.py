@@ -164,7 +164,7 @@ class Call:
         bits = operand.encoded(type)
         if bits is None:
             hint = f"PTX takes it as a .f32, a .f64 or a .b{operand.width}"
-            self.fail(f"{describe(operand)} is no .{type}", operand, None if self.columns else hint)
+            self.fail(f"{describe(operand)} is not a .{type}", operand, None if self.columns else hint)
         return bits
 
     def _register_value(self, operand: Reg) -> Expr:

@@ -167,7 +167,7 @@ def _barrier(item: Instruction, scratch: _Scratch, barriers: Keys) -> tuple[Inst
     if (known := barriers.get(_key(item))) is not None:
         number = Imm(known)
     if isinstance(count, Blank) and not isinstance(resource, Blank):
-        hint = "give the count of threads behind it"
+        hint = "give the count of threads after it"
         raise InputError("whoever arrives meets at this barrier: PTX has no spelling for that", item.span, hint)
     if count == Imm(0):
         count = Blank(count.span)

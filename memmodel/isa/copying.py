@@ -126,9 +126,9 @@ def check_barrier(call: Call, target: Sym | None, where: Sym | None, operand: Op
     if target is None or where is None:
         return
     own = call.place.cta
-    there, told = own if target.cta is None else target.cta, own if where.cta is None else where.cta
-    if there != told and not (peer and there ^ 1 == told):
-        hint = f"write [{where.name}@cta{there}]" if there != own else f"write [{where.name}]"
+    destination, source = own if target.cta is None else target.cta, own if where.cta is None else where.cta
+    if destination != source and not (peer and destination ^ 1 == source):
+        hint = f"write [{where.name}@cta{destination}]" if destination != own else f"write [{where.name}]"
         call.fail("the mbarrier object is not in the CTA that the copy writes to", operand, hint)
 
 

@@ -63,7 +63,7 @@ writes that happen some time later, and *signals*, which are what the hardware d
   register is that of lane 0. What `ldmatrix` loaded, `stmatrix` stores as it was in every lane; any other register
   holds one number in all lanes.
 - **Tensor memory** is declared as `.tensor .b32 acc[4];`: 4 columns, one instance in every CTA, addressed by column:
-  `[acc+1]` is the second one. Lanes are not modelled. `tcgen05.shift` moves the column behind its address to its
+  `[acc+1]` is the second one. Lanes are not modelled. `tcgen05.shift` moves the column after its address to its
   address. The k-th `tcgen05.alloc` of a CTA, in the order of the file, allocates the k-th `.tensor` variable; a test
   without one has them all from the start.
 - **CTA pairs.** With `.cta_group::2` an mma, cp or shift works in the CTAs 2n and 2n + 1 of the cluster, as far as

@@ -48,7 +48,7 @@ def lower_instruction(instruction: Instruction, context: Context) -> tuple[Op, .
     reading = read_instruction(instruction, context.test)
     call, guard = Call(reading, instruction, context), instruction.guard
     if guard is not None and not isinstance(call.value(Reg(guard.register)), Get):
-        call.fail(f"the special register '%{guard.register}' is no guard", hint="move it to a predicate register first")
+        call.fail(f"the special register '%{guard.register}' is not a guard", hint="move it to a predicate first")
     return reading.row.lower(call)
 
 

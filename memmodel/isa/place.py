@@ -30,7 +30,7 @@ Base = tuple[Expr, Variable | None, int, Sym | None]
 def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Base:
     """A memory operand taken apart.
 
-    Raises InputError if it is no memory operand, or names a variable of another state space than `space`.
+    Raises InputError if it is not a memory operand, or names a variable of another state space than `space`.
     """
     if not isinstance(operand, Mem):
         call.no_memory(operand)

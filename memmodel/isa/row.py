@@ -91,7 +91,7 @@ class Row:
 
     `heads`: the fixed beginnings of its mnemonic (the longest head of all rows that fits decides). `slots`: the
     qualifiers that may follow, in the order PTX writes them; `ordered`: no other order is accepted (the ISA's own
-    examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` behind those that may be left
+    examples of ld, st, atom and fence permute theirs). `operands`: one name each, `?` after those that may be left
     out; `written` overrides how people see them, where the litmus reader rearranges. `events` and `source` are for
     people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
     later one, `head_needs` heads that do, `later` combinations. `families`: sm numbers whose architecture-specific

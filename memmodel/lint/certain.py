@@ -27,14 +27,14 @@ Known = Mapping[str, int | None]
 def certainly_undefined(lowered: LoweredTest) -> Iterator[Advice]:
     """The first such thing of each instruction."""
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
-        told: set[int] = set()
+        reported: set[int] = set()
         for number, known in sorted(_states(lowered, program, thread.place).items()):
             if number == len(program.steps):
                 continue
             step = program.steps[number]
-            found = None if step.index in told else _undefined(lowered, step, thread.place, known)
+            found = None if step.index in reported else _undefined(lowered, step, thread.place, known)
             if found is not None:
-                told.add(step.index)
+                reported.add(step.index)
                 yield found
 
 

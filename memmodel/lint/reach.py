@@ -1,7 +1,7 @@
 """Scopes that placement makes pointless: they reach nobody, or no farther than a smaller one.
 
-In: LoweredTest. Out: Advice. Settled here: who communicates with whom is told by the variables that instructions name;
-what an address in a register points to is not followed.
+In: LoweredTest. Out: Advice. Settled here: who communicates with whom follows from the variables that instructions
+name; what an address in a register points to is not followed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:
         return
     users = _users(lowered)
     for thread, program in zip(test.threads, lowered.programs, strict=True):
-        told: set[int] = set()
+        reported: set[int] = set()
         for step in program.steps:
-            found = None if step.index in told else _reaches_nobody(step.op, thread, lowered, users)
+            found = None if step.index in reported else _reaches_nobody(step.op, thread, lowered, users)
             if found is not None:
-                told.add(step.index)
+                reported.add(step.index)
                 yield Advice(step, *found)
     yield from _too_wide(lowered)
 

@@ -37,11 +37,11 @@ def legality_warnings(lowered: LoweredTest) -> list[str]:
 def _accesses(lowered: LoweredTest) -> Iterator[Advice]:
     sharers = _sharers(lowered)
     for program in lowered.programs:
-        told: set[int] = set()
+        reported: set[int] = set()
         for step in program.steps:
-            found = None if step.index in told else _about(step, lowered, sharers)
+            found = None if step.index in reported else _about(step, lowered, sharers)
             if found is not None:
-                told.add(step.index)
+                reported.add(step.index)
                 yield Advice(step, *found)
 
 

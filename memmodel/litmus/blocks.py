@@ -1,6 +1,6 @@
 """The block layout: declarations, then `thread P0 @ cta 0, gpu 0 { … }` with instructions as PTX spells them.
 
-In: Reader behind the header. Out: declarations, threads, and the registers that each thread's `.reg` lines name; the
+In: Reader after the header. Out: declarations, threads, and the registers that each thread's `.reg` lines name; the
 reader stands at the question. Of `.reg` lines only the predicates are kept: a register needs no declaration.
 """
 

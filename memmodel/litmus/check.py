@@ -42,7 +42,7 @@ PER_CTA = (Space.SHARED, Space.TENSOR)
 LOADS = frozenset({"ld", "ldu", "suld", "tld", "cold"})
 STORES = frozenset({"st", "sust", "red"})
 BRANCHES = frozenset({"bra", "goto", "beq", "bne", "blt", "ble", "bgt", "bge"})
-"""Instructions whose memory operand, or label, can be told before the instruction table is asked."""
+"""Instructions whose memory operand, or label, are known before the instruction table is asked."""
 
 _REGISTER_LIKE = re.compile(r"[a-z]{1,3}\d+")
 
@@ -292,7 +292,7 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
         hint = f"name what it points to: {listed(root.multimem)}"
         raise InputError(f"`{term.name}` is a multimem address", term.span, hint)
     if term.index >= root.length:
-        what = f"the last is {term.name}[{root.length - 1}]" if root.array else f"`{term.name}` is no array"
+        what = f"the last is {term.name}[{root.length - 1}]" if root.array else f"`{term.name}` is not an array"
         raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)
     if root.space not in PER_CTA:
         if term.cta is not None:

@@ -62,7 +62,7 @@ def _init_block(reader: Reader, into: Declarations) -> None:
 
 
 def _rows(reader: Reader) -> list[list[_Cell]]:
-    """The table as cells (ranges of tokens), header first; the reader moves to the question behind it."""
+    """The table as cells (ranges of tokens), header first; the reader moves to the question after it."""
     tokens = reader.tokens
     first = start = reader.at
     rows: list[list[_Cell]] = []
@@ -105,7 +105,7 @@ def _wrong_row(reader: Reader, row: list[_Cell], threads: int) -> InputError:
     span = reader.span(reader.tokens[first], reader.tokens[max(first, last - 1)])
     close = nearest(reader.tokens[first].text, QUESTIONS)
     if close and row[-1][1] == reader.at:
-        raise InputError("this is no row of the table", reader.span(reader.tokens[first]), f"did you mean {close}?")
+        raise InputError("this is not a row of the table", reader.span(reader.tokens[first]), f"did you mean {close}?")
     message = f"this row has {_counted(len(row), 'cell')}, the header has {_counted(threads, 'thread')}"
     return InputError(message, span, "an idle thread has an empty cell; a row ends with `;`")
 
@@ -131,7 +131,7 @@ def _column(reader: Reader, cells: list[_Cell], declarations: Declarations) -> l
 
 
 def read_labels(reader: Reader, indices: list[int] | range) -> dict[str, Label]:
-    """The labels among these tokens: names with a colon behind. Raises InputError on a duplicate."""
+    """The labels among these tokens: names followed by a colon. Raises InputError on a duplicate."""
     tokens = reader.tokens
     labels: dict[str, Label] = {}
     for i in indices:

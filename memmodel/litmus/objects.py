@@ -36,7 +36,7 @@ def read_object(reader: Reader, variable: Variable, *, counted: bool) -> Variabl
     if kind.text not in _KINDS:
         close = nearest(kind.text, _KINDS)
         hint = f"did you mean {close}?" if close else "`= mbarrier(2)` or `= tensormap(data)`"
-        raise InputError(f"`{shorten(kind.text)}` is no kind of object", reader.span(kind), hint)
+        raise InputError(f"`{shorten(kind.text)}` is not a kind of object", reader.span(kind), hint)
     reader.expect("(", "`(`")
     made = _mbarrier(reader, variable) if kind.text == "mbarrier" else _multimem(reader, variable)
     reader.expect(")", "`)`")
@@ -68,7 +68,7 @@ def _view(reader: Reader) -> TensorView:
     """`tensormap(data, {8, 2}, {16, 4})`."""
     first = reader.expect("name", "tensormap")
     if first.text != "tensormap":
-        raise InputError(f"`{shorten(first.text)}` is no tensor map", reader.span(first), "`= {tensormap(data), …}`")
+        raise InputError(f"`{shorten(first.text)}` is not a tensor map", reader.span(first), "`= {tensormap(data), …}`")
     reader.expect("(", "`(`")
     data = reader.identifier("the variable that the tensor map describes")
     box = _extent(reader, "box") if reader.accept(",") else ()
@@ -80,7 +80,7 @@ def _view(reader: Reader) -> TensorView:
     if any(inner > outer for inner, outer in zip(box, shape, strict=False)):
         raise InputError("the box is larger than the tensor", span, "both count elements, innermost first")
     if len(box) > 1 and not shape:
-        hint = "name its sizes behind the box: `tensormap(data, {8, 2}, {16, 4})`"
+        hint = "name its sizes after the box: `tensormap(data, {8, 2}, {16, 4})`"
         raise InputError("a box of several dimensions needs a tensor of as many", span, hint)
     return TensorView(data.text, box, shape, reader.span(data))
 

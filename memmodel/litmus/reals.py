@@ -33,8 +33,8 @@ def read_real(reader: Reader) -> Real:
         return Real(struct.unpack("<Q", struct.pack("<d", float(token.text)))[0], 64, reader.span(token))
     digits = _DIGITS[exact[1].lower()]
     if len(exact[2]) != digits:
-        message = f"`{shorten(token.text)}` is no floating-point number"
-        raise InputError(message, reader.span(token), f"0{exact[1]} has {digits} hexadecimal digits behind it")
+        message = f"`{shorten(token.text)}` is not a floating-point number"
+        raise InputError(message, reader.span(token), f"0{exact[1]} has {digits} hexadecimal digits after it")
     return Real(int(exact[2], 16), 4 * digits, reader.span(token))
 
 
@@ -45,6 +45,6 @@ def read_value(reader: Reader, what: str, kind: DataType | None) -> int:
     found = read_real(reader)
     bits = None if kind is None else found.encoded(kind)
     if bits is None:
-        message = f"`{shorten(found.span.text)}` is no value of type .{kind}" if kind else "this needs a type"
+        message = f"`{shorten(found.span.text)}` is not a value of type .{kind}" if kind else "this needs a type"
         raise InputError(message, found.span, f"declare the variable .f{found.width} or .b{found.width}")
     return bits

@@ -202,7 +202,7 @@ class Variable:
     `alias_of` makes it another virtual address of that variable, accessed through `proxy`.
     `mbarrier`: each element is an mbarrier object that starts initialised for that many arrivals.
     `maps`: each element (128 bytes) is a tensor map that starts so.
-    `multimem`: it is no memory of its own but an address that points to these variables, each on its device.
+    `multimem`: it is not a memory of its own but an address that points to these variables, each on its device.
     """
 
     name: str

@@ -19,7 +19,7 @@ CtaId = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance of a variable that is no alias.
+    """One instance of a variable that is not an alias.
 
     `owner`: the CTA that it belongs to, for shared and tensor memory. `unit`: bytes of a declared element.
     `arrivals`: for a variable declared as mbarrier objects, the count that they start with.

@@ -187,7 +187,7 @@ class AddressSpace:
         return None if base is None else base + offset
 
     def instance(self, name: str, owner: CtaId | None) -> Instance | None:
-        """The instance of a variable that is no alias, in that CTA."""
+        """The instance of a variable that is not an alias, in that CTA."""
         return self._instance.get((name, owner))
 
     def cta_of_rank(self, rank: int, place: Place) -> CtaId | None:

@@ -126,7 +126,7 @@ class _Where:
                 self._any[name] = number
 
     def event(self, name: object) -> int:
-        """The only event of a record that is no access."""
+        """The only event of a record that is not an access."""
         if name not in self._any:
             raise InternalError(f"replay: there is no event {name}")
         return self._any[name]

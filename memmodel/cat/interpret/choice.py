@@ -1,4 +1,4 @@
-"""`with name from set`: an execution is allowed if some element of the set makes every check behind it hold.
+"""`with name from set`: an execution is allowed if some element of the set makes every check after it hold.
 
 In: the set, as a term. Out: `Chosen`. Settled here: which sets these may be.
 

@@ -286,7 +286,7 @@ class Expander:
         return self.apply(found, tuple(self.value(argument, scope) for argument in call.arguments), call)
 
     def head(self, call: tree.Application, scope: Scope) -> Value:
-        """What is applied, where it is no name."""
+        """What is applied, where it is not a name."""
         spine, last = call.head, call.arguments[-1]
         while isinstance(spine, tree.Application):
             spine = spine.head
@@ -374,7 +374,7 @@ class Expander:
         return found
 
     def bound(self, binding: tree.Binding, value: Value) -> dict[str, Entry]:
-        """The names of a binding that is no function. Raises InputError if they ask for another tuple."""
+        """The names of a binding that is not a function. Raises InputError if they ask for another tuple."""
         if binding.pattern is None:
             return {binding.name: entry(value, binding.span)}
         if self.trials and isinstance(value, Typed):

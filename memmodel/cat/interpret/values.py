@@ -257,7 +257,7 @@ def joined(op: str, left: Typed, right: Typed) -> Typed:
 
 
 def turned(op: str, inner: Typed) -> Typed:
-    """A relation with an operator behind it, or its `domain`."""
+    """A relation with an operator after it, or its `domain`."""
     kind = Kind.SET if op == "domain" else Kind.RELATION
     return Typed(Unary(op, inner.expr, kind), inner.height + 1, inner.size + 1)
 

@@ -4,7 +4,7 @@ In: the heading of a model. Out: the definition of such a name, from axioms/name
 heading speaks of, since `A` is an atomic access to one and an acquire to the next; and which names may be empty.
 
 A name is looked up here only if neither the model nor the base vocabulary has it. Files of one architecture come
-before `any.cat`, and their definitions of base names take the place of these: what Vulkan calls ATOM is no `atom`.
+before `any.cat`, and their definitions of base names take the place of these: what Vulkan calls ATOM is not an `atom`.
 """
 
 from __future__ import annotations

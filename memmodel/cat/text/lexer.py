@@ -77,7 +77,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _NESTING = re.compile(r"\(\*(?!\()|\*\)")
-"""Inside a comment `(*(` is no comment: C expressions begin so."""
+"""Inside a comment `(*(` is not a comment: C expressions begin so."""
 
 
 def tokenize(source: Source) -> tuple[list[CatToken], list[Comment]]:

@@ -37,7 +37,7 @@ from memmodel.source import Source
 OVERRIDE = "override"
 
 _HEADING_OPTIONS = ("withinit", "withoutinit", "withco", "withoutco", "withsc", "withoutsc")
-"""What herd is told to supply, after the title. Here the initial writes and coherence are always given."""
+"""Words after the title that ask herd for initial writes and coherence, which are always given here."""
 
 _CHECKS = ("flag", "undefined_unless", *CHECK_WORDS)
 

@@ -191,7 +191,7 @@ Term = (
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One `name = body`, or `name(parameters) = body`; `parameters` None when it is no function.
+    """One `name = body`, or `name(parameters) = body`; `parameters` None when it is not a function.
 
     `pattern`: the names of `(a, b) = body`, None when there is one name only.
     """
@@ -210,7 +210,7 @@ class Binding:
 class Let:
     """`override`: its bindings take the place of those of the same names in the files that this one includes.
 
-    `when`: a check that stands behind a `let rec`.
+    `when`: a check that stands after a `let rec`.
     """
 
     bindings: tuple[Binding, ...]

@@ -182,7 +182,7 @@ ROWS = (
         (),
         (),
         fence,
-        "an event that orders tcgen05 operations with those of other threads; it is no memory fence",
+        "an event that orders tcgen05 operations with those of other threads; it is not a memory fence",
         PAGE + "tcgen05.fence",
         since=100,
         families=TENSOR_CORES,

@@ -96,7 +96,7 @@ def _check_numbers(call: Call, given: list[Operand], *, in_registers: bool) -> N
     transposed = 0 if kind not in ("f16", "bf16") else 1 if in_registers else 2
     if len(given) != scales + transposed:
         wanted = scales + transposed
-        call.fail(f"this {call.head} takes {wanted} numbers behind scale-d, and {len(given)} are given", hint=_FORMS)
+        call.fail(f"this {call.head} takes {wanted} numbers after scale-d, and {len(given)} are given", hint=_FORMS)
     for position, operand in enumerate(given):
         name, values = ("imm-scale", (1, -1)) if position < scales else ("imm-trans", (0, 1))
         if not isinstance(operand, Imm) or operand.value not in values:
@@ -160,7 +160,7 @@ ROWS = (
         (SYNC, flag("aligned")),
         (),
         fence,
-        "an event: the wgmma.mma_async behind it come after what is in front of it",
+        "an event: the wgmma.mma_async after it come after what is in front of it",
         _PAGE + "wgmma.fence",
         rules=BOTH_ALIGNED,
         since=90,

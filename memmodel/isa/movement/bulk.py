@@ -95,8 +95,8 @@ def reduce(call: Call) -> tuple[Op, ...]:
         return (issue(Family.BULK_REDUCTION, read, made),)
     check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
     barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
-    told = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
-    return (issue(Family.BULK_REDUCTION, read, made, told),)
+    signalled = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
+    return (issue(Family.BULK_REDUCTION, read, made, signalled),)
 
 
 def update(call: Call, region: Region, source: int, scope: Scope, type: DataType, *, in_group: bool) -> Update:
@@ -247,7 +247,7 @@ ROWS = (
                 "{head}.relaxed needs a scope", "write .relaxed.gpu or another scope", {"sem": ("relaxed",)}, ("scope",)
             ),
             Rule(
-                "{head}.relaxed needs .b128", "add .b128 behind all other qualifiers", {"sem": ("relaxed",)}, ("type",)
+                "{head}.relaxed needs .b128", "add .b128 after all other qualifiers", {"sem": ("relaxed",)}, ("type",)
             ),
             Rule("{head}.weak takes no scope", "drop .{scope}", {"sem": ("weak",), "scope": ()}, at="scope"),
             Rule(

@@ -1,7 +1,7 @@
 """Rows of the table: cp.async, and the mbarrier operation that tracks it.
 
 In: a Call. Out: a read of global and a write of shared memory, weak and in the generic proxy. Settled here: which of
-the operands behind the size is a source size and which a predicate that ignores the source: bytes that are not copied
+the operands after the size is a source size and which a predicate that ignores the source: bytes that are not copied
 are zeros. An mbarrier tracks all earlier cp.async of the thread; without .noinc it expects one arrival more first.
 """
 

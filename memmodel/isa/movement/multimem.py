@@ -52,7 +52,7 @@ def store(call: Call) -> tuple[Op, ...]:
 
 
 def reduce(call: Call) -> tuple[Op, ...]:
-    """multimem.red: an atomic update of each variable, whose old value nobody sees."""
+    """multimem.red: an atomic update of each variable, whose old value is not returned."""
     region, count = _region(call, call.operands[0])
     given, scope = call.reduced(call.value(call.operands[1])), call.scope or Scope.SYS
     halves = HALVES[call.word("sem") or "relaxed"]
@@ -72,7 +72,8 @@ def _region(call: Call, operand: Operand) -> tuple[Multimem, int]:
     if declared is None or (variable is not None and not variable.multimem):
         name = "m" if variable is None else variable.name
         hint = "declare one: `.global .u32 m = multimem(x, y);` points to x and y"
-        call.fail(f"'{name}' is no multimem address" if variable else "no multimem address is declared", operand, hint)
+        message = f"'{name}' is not a multimem address" if variable else "no multimem address is declared"
+        call.fail(message, operand, hint)
     return Multimem(address, (call.width or 32) // 8), len(declared.multimem)
 
 

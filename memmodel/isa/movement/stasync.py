@@ -194,8 +194,8 @@ ROWS = (
                 {"sem": ("release",), "type": ("b128",)},
                 at="type",
             ),
-            Rule("{head} needs ." + COMPLETION, "add it behind the state space", lacks=("completion", "sem")),
-            Rule("{head} needs ." + COMPLETION, "add it behind the state space", {"sem": ("weak",)}, ("completion",)),
+            Rule("{head} needs ." + COMPLETION, "add it after the state space", lacks=("completion", "sem")),
+            Rule("{head} needs ." + COMPLETION, "add it after the state space", {"sem": ("weak",)}, ("completion",)),
             Rule(
                 "{head}.release has no .{vec}", "store element by element", {"sem": ("release",), "vec": ()}, at="vec"
             ),

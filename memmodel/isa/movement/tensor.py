@@ -42,7 +42,7 @@ def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[E
     _check_dimensions(call, operand, descriptor, len(coordinates))
     if descriptor is not None and not call.root(descriptor).maps and descriptor.space.value not in _MADE:
         hint = f"declare it `.const {descriptor.name} = tensormap(x);`"
-        call.fail(f"'{descriptor.name}' is no tensor map", base, hint)
+        call.fail(f"'{descriptor.name}' is not a tensor map", base, hint)
     return address, descriptor, tuple(call.integer(coordinate) for coordinate in coordinates)
 
 
@@ -120,7 +120,7 @@ def reduce(call: Call) -> tuple[Op, ...]:
 
 
 def _element_type(call: Call, descriptor: Variable | None) -> DataType:
-    """The type in which a reduction works: that of the data behind its map, or behind all maps of the test."""
+    """The type in which a reduction works: that of the data after its map, or after all maps of the test."""
     variables = call.context.variables
     views = (view for one in ([call.root(descriptor)] if descriptor else variables.values()) for view in one.maps)
     found = {variables[view.data].type or _UNTYPED for view in views} or {_UNTYPED}

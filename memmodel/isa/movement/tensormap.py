@@ -105,7 +105,7 @@ def _map(call: Call, operand: Operand, space: Space | None) -> Expr:
     if variable is not None:
         root = call.root(variable)
         if not root.maps and (root.mbarrier is not None or root.length * _unit(root) < TENSORMAP_BYTES):
-            call.fail(f"'{variable.name}' is no tensor map", operand, "declare it `.b8 map[128] = tensormap(x);`")
+            call.fail(f"'{variable.name}' is not a tensor map", operand, "declare it `.b8 map[128] = tensormap(x);`")
     return address
 
 

@@ -1,7 +1,7 @@
 """Rows of the table: atom and red.
 
 In: a Call. Out: a Read and a Write that are one operation (`rmw`). Settled here: which half has which semantics, and
-which operation has which types. A red is an atom whose result nobody sees; the tag RED lets a model tell them apart.
+which operation has which types. A red is an atom whose result no one can use; the tag RED lets a model tell them apart.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ ROWS = (
         tuple(HALVES),
         tuple(op for op in TYPES if op not in ("exch", "cas")),
         ("[a]", "b"),
-        f"as atom, the value read seen by nobody; {_DEFAULTS}; .acquire and .acq_rel in tables only, with a warning",
+        f"as atom, the value read is not used; {_DEFAULTS}; .acquire and .acq_rel in tables only, with a warning",
         {
             word: (f"PTX has no red.{word}", f"write atom.{word}, with _ as destination if its result is not used")
             for word in (*_ATOM_ONLY, "exch", "cas")

@@ -191,7 +191,7 @@ TOGETHER = (
     Rule("{head}.{sem} needs a scope", "write .{sem}.cta or .{sem}.cluster", {"sem": ()}, ("scope",)),
     Rule(
         "{head} with a scope names its semantics",
-        "write .{scope} behind .release, .acquire or .relaxed, or drop it",
+        "write .{scope} after .release, .acquire or .relaxed, or drop it",
         {"scope": ()},
         ("sem",),
         at="scope",
