@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from memmodel.cli import main
 from memmodel.report.readings import ReadingsReport, Verdict
 
 LITMUS = Path(__file__).parent.parent / "litmus"
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 PLACED = LITMUS / "proxy" / "MP+store-F.tex+tld@two-ctas.litmus"
 DECIDED = LITMUS / "generic" / "H2.litmus"
 
@@ -64,10 +67,57 @@ def test_a_reading_includes_the_default_model_and_overrides_few_definitions(name
     assert all(line.startswith(("let ", "override let ")) for line in rest)
 
 
-def test_every_reading_is_documented():
-    text = (DOCS / "readings.md").read_text()
+def separating(model: str) -> list[str]:
+    """The shipped tests that expect another word of this reading than of the default model."""
+    found = []
+    for path in sorted((ROOT / "litmus").rglob("*.litmus")):
+        words = dict(part.split(":") for part in re.findall(r"[\w./-]+:\w+", expectation(path)))
+        if model in words and words[model] != words.get("ptx-9.3"):
+            name = path.relative_to(ROOT / "litmus").with_suffix("").as_posix().removeprefix("async/")
+            found.append(f"`{name}`")
+    return sorted(found, key=lambda name: "readings/" not in name)
+
+
+def expectation(path: Path) -> str:
+    return "".join(re.findall(r"^Expect=.*$", path.read_text(), re.MULTILINE))
+
+
+def long_list() -> str:
+    lines = []
     for one in decisions():
-        assert all(f"`{one.number} {side.name}`" in text for side in (one.default, *one.readings)), one.number
+        lines.append(f"**{one.number}. {one.question}**\n")
+        for side in (one.default, *one.readings):
+            tests = "The default." if side.model is None else f"Tests: {', '.join(separating(side.model)[:4])}."
+            lines.append(wrapped(f"- `{one.number} {side.name}`: {side.answer} {tests}", "  "))
+        lines.append("\n" + wrapped(f"Left open by {one.source}", "") + "\n")
+    return "\n".join(lines)
+
+
+def short_list() -> str:
+    rows = [f"| {one.number} | {one.question} | {one.default.answer} |" for one in decisions()]
+    return "\n".join(["| | question | we chose |", "|---|---|---|", *rows, ""])
+
+
+def wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+@pytest.mark.parametrize(("page", "made"), [("readings.md", long_list), ("model.md", short_list)])
+def test_the_pages_list_what_the_cat_files_say(page, made):
+    path = DOCS / page
+    text = path.read_text()
+    begin, end = "<!-- decisions: begin -->\n", "<!-- decisions: end -->"
+    before, rest = text.split(begin)
+    after = rest.split(end)[1]
+    wanted = f"{before}{begin}\n{made()}\n{end}{after}"
+    if os.environ.get("MEMMODEL_REWRITE") == "1":
+        path.write_text(wanted)
+    assert path.read_text() == wanted, "MEMMODEL_REWRITE=1 brings the page up to date"
+
+
+@pytest.mark.parametrize("name", api.reading_models()[1:])
+def test_every_reading_is_told_apart_by_a_shipped_test(name):
+    assert separating(name)
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------
