@@ -71,7 +71,7 @@ class Witness:
 
     `edges`: relation name -> pairs of uids (po, rf, co, fr, rmw, sync edges and whatever the model shows).
     `registers`: (thread, register) -> value at the end. `memory`: location -> value at the end. `waits`: a sentence for
-    each thread that waits for ever in it.
+    each thread that waits for ever in it. `asked`: the registers that the test's questions name; None: all of them.
     """
 
     events: tuple[ShownEvent, ...]
@@ -79,6 +79,7 @@ class Witness:
     registers: dict[tuple[str, str], int]
     memory: dict[str, str]
     waits: tuple[str, ...] = ()
+    asked: frozenset[tuple[str, str]] | None = None
 
 
 HANG = "hang"

@@ -24,10 +24,18 @@ def number(pattern: list[int], type: DataType) -> int:
     return value - (1 << type.width) if type.kind == "s" and pattern[-1] else value
 
 
+OPERANDS = {
+    **dict.fromkeys(("not", "neg", "abs", "cvt", "cnot", "popc", "clz", "brev", "bfind", "bfind.shiftamt"), 1),
+    **dict.fromkeys(("sad", "prmt", "bfe", *(op for op in arith.OPERATIONS if op.startswith("shf"))), 3),
+    **dict.fromkeys(("lop3", "bfi"), 4),
+}
+"""How many operands an operation has that does not have two."""
+
+
 @given(types, values, values)
 def test_results_are_values_of_the_type(type: DataType, a: int, b: int) -> None:
-    for op in [*arith.OPERATIONS, *arith.SHIFTS, "mul.hi"]:
-        args = (a,) if op in ("not", "neg", "abs", "cvt", "popc") else (a, b)
+    for op in [*arith.OPERATIONS, *arith.SHIFTS, *arith.FIELDS, "mul.hi"]:
+        args = (a, b, a ^ b, a & b)[: OPERANDS.get(op, 2)]
         result = arith.apply(op, args, type)
         assert number(bits(result, type), type) == result, op
 
@@ -86,6 +94,47 @@ def test_inc_and_dec_count_in_a_circle() -> None:
     for _ in range(4):
         down.append(value := arith.apply("dec", (value, 2), u32))
     assert (up, down) == ([1, 2, 0, 1], [0, 2, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "type", "result"),
+    [
+        ("popc", (0xF0F0,), "b64", 8),
+        ("clz", (1,), "b32", 31),
+        ("clz", (0,), "b64", 64),
+        ("brev", (1,), "b32", 0x80000000),
+        ("bfind", (0x10,), "u32", 4),
+        ("bfind", (-1,), "s32", -1),
+        ("bfind", (-2,), "s32", 0),
+        ("bfind", (0,), "u32", 0xFFFFFFFF),
+        ("bfind.shiftamt", (0x10,), "u32", 27),
+        ("bfind.shiftamt", (0,), "s64", -1),
+        ("bfe", (0xABCD, 4, 8), "u32", 0xBC),
+        ("bfe", (0xABCD, 4, 8), "s32", -68),
+        ("bfe", (0x80000000, 28, 8), "s32", -8),
+        ("bfe", (0x80000000, 28, 8), "u32", 8),
+        ("bfe", (-1, 40, 8), "s32", -1),
+        ("bfe", (-1, 0, 0), "s32", 0),
+        ("bfi", (0xF, 0, 4, 4), "b32", 0xF0),
+        ("bfi", (0, 0xFFFF, 4, 8), "b32", 0xF00F),
+        ("bfi", (-1, 0, 28, 8), "b32", 0xF0000000),
+        ("lop3", (0xF0, 0xCC, 0xAA, 0x96), "b32", 0xF0 ^ 0xCC ^ 0xAA),
+        ("lop3", (0xF0, 0xCC, 0xAA, 0x80), "b32", 0xF0 & 0xCC & 0xAA),
+        ("prmt", (0x03020100, 0x07060504, 0x7531), "b32", 0x07050301),
+        ("prmt", (0x80, 0, 0x0008), "b32", 0x808080FF),
+        ("shf.l.wrap", (0x80000001, 0x1, 33), "b32", 0x3),
+        ("shf.l.clamp", (0x80000001, 0x1, 33), "b32", 0x80000001),
+        ("shf.r.wrap", (0x80000001, 0x1, 1), "b32", 0xC0000000),
+        ("shf.r.clamp", (0x80000001, 0x5, 40), "b32", 0x5),
+        ("cnot", (0,), "b32", 1),
+        ("cnot", (7,), "b32", 0),
+        ("sad", (3, 10, 1), "u32", 8),
+        ("sad", (-3, 10, 1), "s32", 14),
+    ],
+)
+def test_bits_and_fields_by_hand(op: str, args: tuple[int, ...], type: str, result: int) -> None:
+    """Worked out from the pseudocode of the pages."""
+    assert arith.apply(op, args, DataType(type[0], int(type[1:]))) == result
 
 
 def test_corner_cases() -> None:

@@ -199,9 +199,8 @@ def test_a_computed_address_is_told_as_the_element_that_it_names(engine: str) ->
     report = told("computed", engine)
     assert report.answer.observation is Observation.ALWAYS
     assert any(re.match(r"b: R a\[4\] = 14 +from init a\[4\] +line 9", line) for line in lines("computed", engine))
-    assert lines("computed", engine)[-1].startswith("at the end: ")
-    assert re.search(r"P0:at = 0x[0-9a-f]{9,}, P0:r0 = 14; index = 5, a\[4\] = 14$|a\[4\] = 14, index = 5$",
-                     lines("computed", engine)[-1])  # fmt: skip
+    assert re.fullmatch(r"at the end: P0:r0 = 14; (a\[4\] = 14, index = 5|index = 5, a\[4\] = 14)",
+                        lines("computed", engine)[-1])  # fmt: skip
     assert {"init a[4] = 14", "b: ld.global.u32 %r0, [%at-4]", "   R a[4] = 14"} <= set(picture(report))
 
 
@@ -232,7 +231,7 @@ def test_a_bad_address_ends_its_thread_and_is_told_with_its_place_and_rule(engin
     shown = lines("bad", engine)
     place = shown.index(f"undefined behaviour at b: st.global.u32: {bad} (P0, line 7)")
     assert shown[place + 1].startswith("rule: An address outside every object, misaligned for its access")
-    assert shown[-1].endswith(f"P0:at = {finding.witness.registers['P0', 'at']:#x}, P0:r0 = 1; x = 1")
+    assert shown[-1] == "at the end: x = 1", "registers that no question names are left out"
     (record,) = report.to_json()["undefined"]  # type: ignore[misc]
     assert (record["rule"], record["first"]["line"], record["first"]["location"]) == (bad, 7, None)
     drawn = " ".join(picture(report)).replace("   ", "")

@@ -153,10 +153,13 @@ _BY_NAME = {
     "fraction": B32,
     "redval": B32,
     "r": B32,
+    "n": B32,
+    "pos": B32,
+    "len": B32,
 }
 """Operands that have one size whatever the instruction, by their names in the table."""
 
-RESULTS = frozenset({"d", "redval", "p", "d|p", "pred", "state", "waitComplete", "reportValue"})
+RESULTS = frozenset({"d", "n", "redval", "p", "d|p", "pred", "state", "waitComplete", "reportValue"})
 """Names of operands that receive a result."""
 
 

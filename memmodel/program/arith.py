@@ -36,6 +36,8 @@ def apply(op: str, args: tuple[int, ...], type: DataType) -> int:
         return type.wrap(insert(args[0], (int(op.split()[1]), int(op.split()[2])), args[1]))
     if op == "selp":
         return wrapped[0] if args[2] else wrapped[1]
+    if op in FIELDS:
+        return type.wrap(FIELDS[op](*wrapped, type))
     if op in OPERATIONS:
         return type.wrap(OPERATIONS[op](*wrapped))
     raise InternalError(f"no arithmetic operation '{op}'")
@@ -66,6 +68,72 @@ SHIFTS: dict[str, Callable[[int, int], int]] = {
 }
 """A shift by more than the width is one by the width ("Logic and Shift Instructions"); shr of .s copies the sign."""
 
+
+def _unsigned(a: int, width: int) -> int:
+    return a & ((1 << width) - 1)
+
+
+def _significant(a: int) -> int:
+    return (~a if a < 0 else a).bit_length()
+
+
+def _bfe(a: int, position: int, length: int, type: DataType) -> int:
+    """bfe: a field of bits; the sign of a signed field is its last bit inside the register."""
+    position, length = position & 0xFF, length & 0xFF
+    field = _unsigned(_unsigned(a, type.width) >> position, length) if length else 0
+    if type.kind == "s" and length:
+        sign = a >> min(position + length - 1, type.width - 1) & 1
+        inside = max(0, min(length, type.width - position))
+        field |= -sign << inside
+    return field
+
+
+def _bfi(a: int, b: int, position: int, length: int, type: DataType) -> int:
+    """bfi: the lowest bits of a in place of a field of b."""
+    position, length = position & 0xFF, length & 0xFF
+    mask = ((1 << length) - 1) << position
+    return b & ~mask | a << position & mask
+
+
+def _prmt(a: int, b: int, selector: int) -> int:
+    """prmt: four bytes chosen from eight; bit 3 of a choice repeats the sign of the byte."""
+    source = (_unsigned(b, 32) << 32 | _unsigned(a, 32)).to_bytes(8, "little")
+    found = 0
+    for place in range(4):
+        choice = selector >> 4 * place & 0xF
+        byte = source[choice & 7]
+        found |= ((0xFF if byte & 0x80 else 0) if choice & 8 else byte) << 8 * place
+    return found
+
+
+def _lop3(a: int, b: int, c: int, table: int) -> int:
+    """lop3: the table has the result for each of the eight combinations of bits; bit 7 is for 1, 1, 1."""
+    found = 0
+    for entry in range(8):
+        if table >> entry & 1:
+            found |= (a if entry & 4 else ~a) & (b if entry & 2 else ~b) & (c if entry & 1 else ~c)
+    return found
+
+
+def _funnel(a: int, b: int, amount: int, left: bool, wraps: bool) -> int:
+    """shf: b above a, shifted; the upper word of a left shift, the lower one of a right shift."""
+    amount = amount & 31 if wraps else min(_unsigned(amount, 32), 32)
+    both = _unsigned(b, 32) << 32 | _unsigned(a, 32)
+    return both << amount >> 32 if left else both >> amount
+
+
+FIELDS: dict[str, Callable[..., int]] = {
+    "bfe": _bfe,
+    "bfi": _bfi,
+    "popc": lambda a, type: _unsigned(a, type.width).bit_count(),
+    "clz": lambda a, type: type.width - _unsigned(a, type.width).bit_length(),
+    "brev": lambda a, type: int(f"{_unsigned(a, type.width):0{type.width}b}"[::-1], 2),
+    "bfind": lambda a, type: _significant(a) - 1,
+    "bfind.shiftamt": lambda a, type: type.width - _significant(a) if _significant(a) else -1,
+}
+"""Operations that look at the width of their type; bfind looks for the highest bit that differs from the sign."""
+
+
 OPERATIONS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -81,7 +149,15 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "neg": lambda a: -a,
     "abs": abs,
     "cvt": lambda a: a,
-    "popc": lambda a: a.bit_count(),
+    "cnot": lambda a: int(a == 0),
+    "sad": lambda a, b, c: c + abs(a - b),
+    "prmt": _prmt,
+    "lop3": _lop3,
+    **{
+        f"shf.{side}.{mode}": lambda a, b, n, left=side == "l", wraps=mode == "wrap": _funnel(a, b, n, left, wraps)
+        for side in "lr"
+        for mode in ("wrap", "clamp")
+    },
     "inc": lambda a, b: 0 if a >= b else a + 1,
     "dec": lambda a, b: b if a == 0 or a > b else a - 1,
 }

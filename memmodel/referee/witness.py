@@ -6,7 +6,7 @@ In: an execution, the model's evaluation of it, its final state. Out: Witness.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from memmodel.answer import ShownEvent, Witness
@@ -27,6 +27,7 @@ from memmodel.base.sets import DECIDED, SETS
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, pairs_of
 from memmodel.concrete.records import BarrierRecord
+from memmodel.litmus.syntax import LitmusTest, RegValue, Term, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.spelling import spell_cell, spell_value
 from memmodel.referee.evaluate import Evaluation
@@ -155,7 +156,15 @@ def make_witness(
     order = {instance: number for number, instance in enumerate(space.instances)}
     cells = sorted(memory, key=lambda cell: (order[cell.instance], cell.first))
     ends = {spell_cell(space, cell): spell_value(space, cell, memory[cell]) for cell in cells}
-    return Witness(events, edges, final, ends, tuple(waits))
+    named = frozenset((term.thread, term.register) for term in _terms(frame.lowered.test) if isinstance(term, RegValue))
+    return Witness(events, edges, final, ends, tuple(waits), named)
+
+
+def _terms(test: LitmusTest) -> Iterator[Term]:
+    """What the questions of a test name, and what it wants shown."""
+    yield from (*test.shown, *terms_of(test.condition))
+    for one in test.more:
+        yield from (*one.shown, *terms_of(one.condition))
 
 
 def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -49,16 +49,20 @@ def execution_lines(witness: Witness, style: Style = plain) -> list[str]:
 
 
 def initial_state(witness: Witness) -> str:
-    """`x = 0, y = 0`; locations that nobody accessed are left out."""
+    """`x = 0, y = 0`; locations that no thread accessed are left out."""
     used = _accessed(witness)
     first = (event for event in witness.events if event.thread is None and event.location in used)
     return ", ".join(event.text.removeprefix("W ") for event in first)
 
 
 def final_state(witness: Witness) -> str:
-    """`P1:r0 = 1, P1:r1 = 0; x = 1, y = 1`; locations that nobody accessed are left out."""
+    """`P1:r0 = 1, P1:r1 = 0; x = 1, y = 1`: the registers that the questions name, the locations that were accessed."""
     used = _accessed(witness)
-    registers = ", ".join(f"{thread}:{name} = {_number(value)}" for (thread, name), value in witness.registers.items())
+    registers = ", ".join(
+        f"{thread}:{name} = {_number(value)}"
+        for (thread, name), value in witness.registers.items()
+        if witness.asked is None or (thread, name) in witness.asked
+    )
     memory = ", ".join(f"{name} = {value}" for name, value in witness.memory.items() if name in used)
     return "; ".join(part for part in (registers, memory) if part)
 

@@ -51,6 +51,17 @@ def operate(call: Call) -> tuple[Op, ...]:
     return _assign(call, Apply(call.head, _sources(call), call.type))
 
 
+def count(call: Call) -> tuple[Op, ...]:
+    """popc, clz and bfind: a .u32, whatever the type of the source."""
+    name = "bfind.shiftamt" if call.word("shiftamt") else call.head
+    return _assign(call, Apply("cvt", (Apply(name, _sources(call), call.type),), DataType("u", 32)))
+
+
+def funnel(call: Call) -> tuple[Op, ...]:
+    """shf.l and shf.r."""
+    return _assign(call, Apply(f"{call.head}.{call.word('mode')}", _sources(call), call.type))
+
+
 def multiply(call: Call) -> tuple[Op, ...]:
     """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
     first, second, *rest = _sources(call)
@@ -164,6 +175,25 @@ ROWS = (
     *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),
     *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
     _row("not", LOGICAL, ("d", "a"), _LOGIC),
+    _row("cnot", LOGICAL[:3], ("d", "a"), _LOGIC),
+    _row("sad", INTEGERS, ("d", "a", "b", "c"), _ARITH),
+    *(_row(head, LOGICAL[1:3], ("n", "a"), _ARITH, count) for head in ("popc", "clz")),
+    _row("bfind", INTEGERS[1:3] + INTEGERS[4:], ("n", "a"), _ARITH, count, (flag("shiftamt"),)),
+    _row("brev", LOGICAL[1:3], ("d", "a"), _ARITH),
+    _row("bfe", INTEGERS[1:3] + INTEGERS[4:], ("d", "a", "pos", "len"), _ARITH),
+    _row("bfi", LOGICAL[1:3], ("d", "a", "b", "pos", "len"), _ARITH),
+    Row(("lop3",), (type_slot(("b32",)),), ("d", "a", "b", "c", "immLut"), operate, "none", _LOGIC + "lop3", since=50),
+    _row("prmt", ("b32",), ("d", "a", "b", "c"), _MOVE),
+    Row(
+        ("shf.l", "shf.r"),
+        (Slot("mode", ("wrap", "clamp"), "what a large amount does", Need.ALWAYS), type_slot(("b32",))),
+        ("d", "a", "b", "c"),
+        funnel,
+        "none",
+        _LOGIC + "shf",
+        ordered=True,
+        since=32,
+    ),
     _row("shl", LOGICAL[:3], _THREE, _LOGIC),
     _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC),
     _row(
