@@ -11,38 +11,20 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary
+from memmodel.batch import Entry, Outcome, Settings, Worklist, run
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.report.record import Record, failure
-
-_CODES = {
-    Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
-    Outcome.NO_EXPECTATION: Exit.AS_EXPECTED,
-    Outcome.DIFFERS: Exit.DIFFERS,
-    Outcome.KNOWN: Exit.AS_EXPECTED,
-    Outcome.BAD: Exit.BAD_INPUT,
-    Outcome.UNDECIDED: Exit.UNDECIDED,
-    Outcome.INTERNAL: Exit.INTERNAL,
-}
+from memmodel.library import CODES, SuiteResult, models
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
 
 
 def code(entry: Entry) -> Exit:
     """The exit code that one entry asks for."""
-    return _CODES[entry.outcome]
-
-
-def entry_record(entry: Entry) -> Record:
-    """The JSON object of one entry."""
-    if entry.report is not None:
-        return entry.report.to_json()
-    kind = {Outcome.INTERNAL: "internal", Outcome.UNDECIDED: "limit"}.get(entry.outcome, "input")
-    return failure(entry.path, entry.model, kind, entry.message, entry.span)
+    return CODES[entry.outcome]
 
 
 def run_suite(
@@ -69,25 +51,26 @@ def run_suite(
                     tick.hide()
                     say(entry_line(entry, style), out)
             tick.done(group[0].path)
-    _known(settings.against, entries, no_expect)
+    result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
+    _known(settings.against, result)
     if json_out:
         import json
 
-        write(json_out, json.dumps([entry_record(entry) for entry in entries], indent=1) + "\n")
+        write(json_out, json.dumps(result.to_json(), indent=1) + "\n")
     if junit_out:
-        from memmodel.report.junit import junit
+        from memmodel.cli.junit import junit
 
-        write(junit_out, junit(entries, perf_counter() - started, began))
-    say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
-    return worst(map(code, entries))
+        write(junit_out, junit(entries, result.seconds, began))
+    say(result.summary, out)
+    return result.exit_code
 
 
-def _known(against: str | None, entries: Sequence[Entry], no_expect: bool) -> None:
+def _known(against: str | None, result: SuiteResult) -> None:
     """Raise InputError if no test says what to expect: such a run could not fail."""
-    if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in entries):
+    if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in result):
         return
     if against is None:
-        if no_expect or not entries:
+        if not result.expected_nothing or result.no_expect:
             return
         hint = "write `Expect=ptx-9.3:never` into the tests, or pass --no-expect to see the verdicts with --verbose"
         raise InputError("no test says what is expected of it, so nothing was checked", hint=hint)
@@ -109,7 +92,7 @@ def run_readings(
     write: Callable[[str, str], None],
 ) -> Exit:
     """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
-    records: list[Record] = []
+    records: list[dict[str, object]] = []
     codes: list[Exit] = []
     with ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
@@ -123,6 +106,8 @@ def run_readings(
                     progress=tick.done,
                 )
             except InputError as error:
+                from memmodel.report.record import failure
+
                 limit = isinstance(error, TooLarge)
                 tick.hide()
                 complain(error.render())
@@ -191,11 +176,7 @@ def model_names(name: str) -> list[TextTable]:
 
 def shipped() -> TextTable:
     """The shipped models with their titles, and the readings with the question that each answers differently."""
-    from memmodel.cat import load_model, shipped_models
-
-    rows = [(name, "model", load_model(name).title) for name in shipped_models()]
-    for one in decisions():
-        rows += [(side.model or "", "reading", f"{one.question} {side.answer}") for side in one.readings]
+    rows = [(one.name, "reading" if one.reading else "model", one.title) for one in models()]
     return TextTable("", ("name", "kind", "what it says"), rows)
 
 

@@ -7,7 +7,7 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
 from memmodel.emit.body import FULL, Line, ThreadBody
@@ -21,6 +21,7 @@ from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, Reg, RegValue, Term, root_of, terms_of
+from memmodel.oneline import count, shown
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
 from memmodel.ptx import Space
@@ -30,7 +31,7 @@ PTX_VERSION = "9.3"
 ENTRY = "litmus"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EmittedModule:
     """PTX text. `places[n]` is the part of the litmus file that line n + 1 comes from, None for set-up.
 
@@ -40,8 +41,12 @@ class EmittedModule:
     name: str
     text: str
     target: Target
-    places: tuple[Span | None, ...] = field(repr=False)
+    places: tuple[Span | None, ...]
     results: tuple[Term, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = f"{count(len(self.places), 'line')} of PTX for {self.target}"
+        return shown("EmittedModule", self.name, lines, count(len(self.results), "result"))
 
 
 def emit(test: LitmusTest, target: Target | None = None) -> EmittedModule:

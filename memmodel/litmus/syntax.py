@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import copysign, inf
 
+from memmodel.oneline import count, shown
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
 
@@ -354,7 +355,7 @@ class Layout(Enum):
     BLOCKS = "blocks"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LitmusTest:
     """A whole test. `description` is its quoted sentences; `shown` its `locations` clause.
 
@@ -376,6 +377,12 @@ class LitmusTest:
     layout: Layout = field(default=Layout.COLUMNS, compare=False)
     source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        asked = f"{self.quantifier.value} {self.finding or '(...)'}"
+        expected = ", ".join(f"{one.model}:{one.word}" for one in self.expectations)
+        more = count(len(self.more), "further question") if self.more else ""
+        return shown("LitmusTest", self.name, count(len(self.threads), "thread"), asked, more, expected)
 
     def questions(self) -> tuple[LitmusTest, ...]:
         """The test once for each of its questions, in order."""
