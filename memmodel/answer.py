@@ -96,7 +96,7 @@ class Witness:
 
     def graph(self) -> MultiDiGraph:
         """The execution as a graph of networkx: events are nodes, and the key of an edge is its relation's name."""
-        from memmodel.report.network import graph
+        from memmodel.network import graph
 
         return graph(self)
 

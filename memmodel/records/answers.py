@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memmodel.records.base import Record
+from memmodel.records.base import JsonRecord
 from memmodel.records.execution import ExecutionRecord, FindingRecord, HangRecord
 
 ObservationWord = Literal["never", "sometimes", "always", "undecided", "vacuous"]
@@ -16,7 +16,7 @@ ErrorKind = Literal["input", "limit", "internal"]
 StatusWord = Literal["as expected", "differs", "undecided", "no expectation"]
 
 
-class TimesRecord(Record):
+class TimesRecord(JsonRecord):
     """Milliseconds."""
 
     parse: float
@@ -24,7 +24,7 @@ class TimesRecord(Record):
     solve: float
 
 
-class ReportRecord(Record):
+class ReportRecord(JsonRecord):
     """One question of a test under one model."""
 
     test: str
@@ -56,7 +56,7 @@ class ReportRecord(Record):
     known_difference: str = ""
 
 
-class ErrorCause(Record):
+class ErrorCause(JsonRecord):
     """Why there is no report. `kind`: the file's fault, beyond a limit, or a bug of memmodel."""
 
     kind: ErrorKind
@@ -65,7 +65,7 @@ class ErrorCause(Record):
     column: int | None
 
 
-class ErrorRecord(Record):
+class ErrorRecord(JsonRecord):
     """The entry of a test without a report."""
 
     path: str
@@ -73,14 +73,14 @@ class ErrorRecord(Record):
     error: ErrorCause
 
 
-class StateRecord(Record):
+class StateRecord(JsonRecord):
     """One final state: the value of each term of the question."""
 
     values: dict[str, int]
     satisfies: bool
 
 
-class OutcomesRecord(Record):
+class OutcomesRecord(JsonRecord):
     """All final states; `complete` false, and `reason`, if there may be others."""
 
     states: tuple[StateRecord, ...]
@@ -91,14 +91,14 @@ class OutcomesRecord(Record):
     model: str = ""
 
 
-class DefaultAnswer(Record):
+class DefaultAnswer(JsonRecord):
     """What the default model answers."""
 
     verdict: VerdictWord
     observation: ObservationWord
 
 
-class ReadingRecord(Record):
+class ReadingRecord(JsonRecord):
     """What a reading answers; `reason`: why it is undecided or vacuous."""
 
     decision: str
@@ -109,7 +109,7 @@ class ReadingRecord(Record):
     reason: str
 
 
-class SideRecord(Record):
+class SideRecord(JsonRecord):
     """One side of a decision."""
 
     name: str
@@ -117,7 +117,7 @@ class SideRecord(Record):
     verdict: VerdictWord
 
 
-class DependenceRecord(Record):
+class DependenceRecord(JsonRecord):
     """A reading that says the opposite of the default."""
 
     decision: str
@@ -127,7 +127,7 @@ class DependenceRecord(Record):
     source: str
 
 
-class ReadingsRecord(Record):
+class ReadingsRecord(JsonRecord):
     """One question under the default model and under every reading of it."""
 
     test: str

@@ -1,6 +1,6 @@
 """What all records have in common.
 
-In: nothing. Out: `Record`. Settled here: a record has exactly its keys, in the order of its fields, and never changes.
+In: nothing. Out: `JsonRecord`. Settled here: a record has exactly its keys, in the order of its fields, and is frozen.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class Record(BaseModel):
+class JsonRecord(BaseModel):
     """One JSON object. New keys come last; none is renamed or removed within a major version (docs/json.md)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_serialization_defaults_required=True)

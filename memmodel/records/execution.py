@@ -5,12 +5,12 @@ In: nothing. Out: the models that docs/json.md describes. `report.record` fills 
 
 from __future__ import annotations
 
-from memmodel.records.base import Record
+from memmodel.records.base import JsonRecord
 
 LabelPair = tuple[str, str]
 
 
-class PlaceRecord(Record):
+class PlaceRecord(JsonRecord):
     """Where a thread runs; `cluster` null: a cluster of its own, `warp` null: a warp of its own."""
 
     gpu: int
@@ -20,7 +20,7 @@ class PlaceRecord(Record):
     warp: int | None
 
 
-class EventRecord(Record):
+class EventRecord(JsonRecord):
     """One event of an execution. `thread` and `place` are null for an initial write."""
 
     label: str
@@ -33,7 +33,7 @@ class EventRecord(Record):
     line: int | None
 
 
-class ExecutionRecord(Record):
+class ExecutionRecord(JsonRecord):
     """One consistent execution. `edges`: relation to pairs of labels. `memory`: an instance has its CTA in its name."""
 
     events: tuple[EventRecord, ...]
@@ -43,7 +43,7 @@ class ExecutionRecord(Record):
     waits: tuple[str, ...]
 
 
-class FindingRecord(Record):
+class FindingRecord(JsonRecord):
     """What a flag of the model relates, in the execution in which it was found."""
 
     flag: str
@@ -54,7 +54,7 @@ class FindingRecord(Record):
     witness: ExecutionRecord
 
 
-class HangRecord(Record):
+class HangRecord(JsonRecord):
     """An execution in which some thread waits for ever, and a sentence for each such thread."""
 
     waits: tuple[str, ...]

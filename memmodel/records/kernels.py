@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memmodel.records.base import Record
+from memmodel.records.base import JsonRecord
 
 
-class KernelPlaceRecord(Record):
+class KernelPlaceRecord(JsonRecord):
     """One access or operation of a finding; `cta`, `warp` and `lane` are null where it is about no single thread."""
 
     file: str
@@ -24,7 +24,7 @@ class KernelPlaceRecord(Record):
     lane: int | None
 
 
-class KernelFindingRecord(Record):
+class KernelFindingRecord(JsonRecord):
     """Something wrong in a launch; `count`: how many pairs of classes are alike."""
 
     rule: str
@@ -35,7 +35,7 @@ class KernelFindingRecord(Record):
     places: tuple[KernelPlaceRecord, ...]
 
 
-class KernelRecord(Record):
+class KernelRecord(JsonRecord):
     """The verdict on one launch. `open`: conditions that do not hold or were not checked."""
 
     entry: str
@@ -48,7 +48,7 @@ class KernelRecord(Record):
     block: tuple[int, int, int]
 
 
-class RepairRecord(Record):
+class RepairRecord(JsonRecord):
     """Changes after which a test is right."""
 
     cost: float
@@ -56,7 +56,7 @@ class RepairRecord(Record):
     diff: str
 
 
-class FixRecord(Record):
+class FixRecord(JsonRecord):
     """What `fix` found. `reason`: why there are no repairs, or not all of them."""
 
     file: str
@@ -66,7 +66,7 @@ class FixRecord(Record):
     tried: int
 
 
-class WeakenRecord(Record):
+class WeakenRecord(JsonRecord):
     """What `weaken` found. `cheapest`: there is no cheaper combination of changes."""
 
     file: str

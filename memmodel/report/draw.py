@@ -7,20 +7,23 @@ the picture says around the drawing, and that a relation with too many arrows is
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
+from memmodel.network import graphml
 from memmodel.report.dot import dot
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
 from memmodel.report.layout import Picture, arrange, shorten
-from memmodel.report.network import graphml
-from memmodel.report.report import Report
 from memmodel.report.route import routes
 from memmodel.report.svg import Words, subtitle_bottom, svg
+
+if TYPE_CHECKING:
+    from memmodel.report.report import Report
 
 FORMATS = ("svg", "dot", "graphml")
 
