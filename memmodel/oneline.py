@@ -12,7 +12,7 @@ def shown(kind: str, *parts: str) -> str:
     """The parts that are not empty, joined by semicolons and cut to a line."""
     text = " ".join("; ".join(part for part in parts if part).split())
     line = f"<{kind} {text}>" if text else f"<{kind}>"
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ...>"
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 5]} ...>"
 
 
 def count(number: int, noun: str) -> str:

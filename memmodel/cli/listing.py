@@ -14,10 +14,11 @@ from memmodel import api
 from memmodel.batch import Entry, Outcome, Settings, Worklist, run
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
-from memmodel.cli.tables import TextTable
+from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
 from memmodel.library import CODES, SuiteResult, models
+from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
 
@@ -38,19 +39,28 @@ def run_suite(
     no_expect: bool = False,
     write: Callable[[str, str], None],
 ) -> Exit:
-    """Run a plan; print a line for every surprise and the summary last; write the files asked for."""
+    """Run a plan; print a line for every surprise and the summary last; write the files asked for.
+
+    On a terminal the lines are one table, when all have run or whoever waits has had enough.
+    """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style = style_for(out)
     started, began = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     entries: list[Entry] = []
-    with ticker(len(plan.jobs)) as tick:
-        for group in run(plan, settings, jobs):
-            entries += group
-            for entry in group:
-                if verbose or entry.outcome not in _QUIET:
-                    tick.hide()
-                    say(entry_line(entry, style), out)
-            tick.done(group[0].path)
+    ruled = is_ruled(out)
+    try:
+        with ticker(len(plan.jobs)) as tick:
+            for group in run(plan, settings, jobs):
+                entries += group
+                for entry in group:
+                    if not ruled and (verbose or entry.outcome not in _QUIET):
+                        tick.hide()
+                        say(entry_line(entry, style), out)
+                tick.done(group[0].path)
+    finally:
+        listed = [entry for entry in entries if verbose or entry.outcome not in _QUIET]
+        if ruled and listed:
+            show([entry_table(listed)], out)
     result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
     _known(settings.against, result)
     if json_out:
@@ -127,19 +137,40 @@ def run_readings(
     return worst(codes)
 
 
+_ROLES = {
+    Outcome.AS_EXPECTED: "good",
+    Outcome.NO_EXPECTATION: "name",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.KNOWN: "undecided",
+}
+
+
 def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     """One entry as a line; an error keeps the lines of its message."""
-    role = {
-        Outcome.AS_EXPECTED: "good",
-        Outcome.NO_EXPECTATION: "name",
-        Outcome.UNDECIDED: "undecided",
-        Outcome.KNOWN: "undecided",
-    }
-    word = style(f"{entry.outcome.value:<15}", role.get(entry.outcome, "bad"))
-    report = entry.report
-    if report is None:
+    word = style(f"{entry.outcome.value:<15}", _ROLES.get(entry.outcome, "bad"))
+    if entry.report is None:
         return f"{word} {entry.message}"
-    line = f"{word} {entry.path} under {report.model}: {report.answer.observation.value}"
+    return f"{word} {entry.path} under {entry.report.model}: {_observed(entry, entry.report)}"
+
+
+def entry_table(entries: Sequence[Entry]) -> TextTable:
+    """Entries as a table; the last column has an error's message."""
+    rows = [
+        (
+            entry.outcome.value,
+            entry.path,
+            entry.model or "",
+            entry.message if entry.report is None else _observed(entry, entry.report),
+        )
+        for entry in entries
+    ]
+    roles = [_ROLES.get(entry.outcome, "bad") for entry in entries]
+    return TextTable("", ("outcome", "test", "model", "what happens"), rows, roles)
+
+
+def _observed(entry: Entry, report: Report) -> str:
+    """What happens, what was expected instead, and why there is no answer."""
+    line = report.answer.observation.value
     if report.ok is False:
         line += f", expected {report.expected}"
     if entry.outcome is Outcome.KNOWN:
