@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from memmodel import api, batch
+from memmodel import api, batch, cat, litmus
 from memmodel.answer import Budget
 from memmodel.batch import Entry, Outcome, Settings
-from memmodel.cat import load_model, shipped_models
 from memmodel.cat.decisions import decisions
 from memmodel.codes import Exit, worst
-from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout, LitmusTest
 from memmodel.oneline import shown
 
@@ -149,7 +147,7 @@ class ShippedModel:
 
 def models() -> tuple[ShippedModel, ...]:
     """The shipped models with their titles, then the readings of the default."""
-    plain = [ShippedModel(name, load_model(name).title) for name in shipped_models()]
+    plain = [ShippedModel(name, cat.load_model(name).title) for name in cat.shipped_models()]
     readings = [
         ShippedModel(side.model, f"{one.question} {side.answer}", reading=True)
         for one in decisions()
@@ -161,7 +159,7 @@ def models() -> tuple[ShippedModel, ...]:
 
 def parse(test: api.TestInput) -> LitmusTest:
     """A test from a path, a Source, or its text (a string with a newline in it). Raises InputError."""
-    return parse_litmus(api.read(test))
+    return litmus.parse_litmus(api.read(test))
 
 
 def format(test: api.TestInput | LitmusTest, layout: Layout | str | None = None) -> str:
@@ -172,4 +170,4 @@ def format(test: api.TestInput | LitmusTest, layout: Layout | str | None = None)
     from memmodel.isa.convert import convert
 
     parsed = test if isinstance(test, LitmusTest) else parse(test)
-    return print_litmus(convert(parsed, parsed.layout if layout is None else Layout(layout)))
+    return litmus.print_litmus(convert(parsed, parsed.layout if layout is None else Layout(layout)))

@@ -48,7 +48,8 @@ def format_of(path: str) -> str:
     if path == "-":
         return "svg"
     if suffix not in FORMATS:
-        raise InputError(f"{path}: pictures are written as .svg, .dot or .graphml", hint="name the output picture.svg")
+        hint = "name the output picture.svg"
+        raise InputError(f"{path}: pictures are written as .svg or .dot, graphs as .graphml", hint=hint)
     return suffix
 
 
