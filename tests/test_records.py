@@ -239,3 +239,11 @@ def test_plain_commands_load_no_pydantic() -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (process.returncode, process.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_outcomes_name_every_instance(engine: str) -> None:
+    """Two clusters have a CTA 0 each; without a condition every register and variable is shown."""
+    text = TWO_CLUSTERS.replace("exists (P1:r0 == 2)", "forall (true)")
+    (state,) = api.outcomes(text, engine=engine).states
+    assert dict(state.values) == {"P1:r0": 2, "s@cta0,cluster0": 1, "s@cta0,cluster1": 2}

@@ -254,12 +254,16 @@ class RegValue:
 
 @dataclass(frozen=True, slots=True)
 class LocValue:
-    """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements."""
+    """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements.
+
+    `owner`: whose instance it is, where the number of the CTA does not tell; no test writes this.
+    """
 
     name: str
     index: int = 0
     cta: int | None = None
     span: Span = _span()
+    owner: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
