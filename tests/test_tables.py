@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from memmodel import batch
 from memmodel.cli.app import app
 from memmodel.cli.listing import run_suite
+from memmodel.cli.options import model_names
 from memmodel.cli.tables import TextTable, show
 
 TEST = "PTX {name}\n{expect}\n.global .u32 x;\nthread P0 @ cta 0 {{ st.u32 [x], 1; }}\nexists (x == 1)\n"
@@ -90,3 +91,10 @@ def test_a_run_that_cannot_fail_is_refused(tmp_path: Path) -> None:
     assert float(case.attrib["time"]) >= 0
     assert [child.tag for child in case] == ["skipped"] and case[0].attrib["message"] == "always; no expectation"
     assert "nothing" not in junit.read_text()
+
+
+def test_the_shell_completes_names_of_models() -> None:
+    names = model_names("ptx-")
+    assert "ptx-9.3" in names and all(name.startswith("ptx-") for name in names)
+    assert any(name.startswith("readings/D2") for name in model_names("readings/"))
+    assert model_names("none") == []

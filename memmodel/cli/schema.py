@@ -27,7 +27,14 @@ NAMES = {
 
 @guarded
 def schema(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help=f"One of {', '.join(NAMES)}.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help=f"One of {', '.join(NAMES)}.",
+            autocompletion=lambda incomplete: [one for one in NAMES if one.startswith(incomplete)],
+        ),
+    ] = None,
 ) -> Exit:
     """Print the JSON Schema of an output; without a name, list them."""
     if name is None:
