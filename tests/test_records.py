@@ -129,6 +129,7 @@ def test_readings_write_what_their_schema_says(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(api, "judge", judge)
     found = written("check", "--readings", ROOT / "litmus/async/readings/R2.litmus", tmp_path / "missing.litmus")
     valid("readings", found)
+    assert found[0]["warnings"] == []
     assert found[0]["verdict"] == "depends" and "error" in found[1]
     assert {one["reason"] for one in found[0]["readings"] if one["verdict"] == "undecided"} == {"too long"}
 
@@ -247,3 +248,12 @@ def test_outcomes_name_every_instance(engine: str) -> None:
     text = TWO_CLUSTERS.replace("exists (P1:r0 == 2)", "forall (true)")
     (state,) = api.outcomes(text, engine=engine).states
     assert dict(state.values) == {"P1:r0": 2, "s@cta0,cluster0": 1, "s@cta0,cluster1": 2}
+
+
+def test_readings_keep_their_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "judge", lambda *_, **__: Answer(Observation.NEVER, "z3"))
+    text = TWO_CLUSTERS.replace("\n.shared", "\nExpect=ptx-9.4:never\n.shared", 1)
+    report = api.readings(text)
+    assert len(report.warnings) == 1 and "did you mean ptx-9.3?" in report.warnings[0]
+    assert report.to_json()["warnings"] == list(report.warnings)
+    assert report.warnings[0] in report.explain()

@@ -140,3 +140,4 @@ class ReadingsRecord(JsonRecord):
     undecided: tuple[str, ...]
     question: str
     reason: str
+    warnings: tuple[str, ...]

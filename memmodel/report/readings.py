@@ -69,6 +69,7 @@ class ReadingsReport:
     question: str
     answer: Answer
     readings: tuple[ReadingAnswer, ...]
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
     def of(test: LitmusTest, model: str, answers: Mapping[str, Answer]) -> ReadingsReport:
@@ -120,6 +121,7 @@ class ReadingsReport:
         groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
         lines = [": ".join((head, "; ".join(self._sides(*group) for group in groups))) if groups else head]
         lines.append(f"  {self.question}")
+        lines += [f"  {line}" for warning in self.warnings for line in warning.splitlines()]
         if self.answer.reason:
             lines += [f"  {line}" for line in self.answer.reason.splitlines()]
         for decision, found in groups:

@@ -24,6 +24,7 @@ def record(report: ReadingsReport) -> dict[str, object]:
         undecided=report.undecided,
         question=report.question,
         reason=report.answer.reason,
+        warnings=report.warnings,
     ).json_values()
 
 
