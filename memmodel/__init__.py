@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes
     from memmodel.api import check, outcomes, readings
+    from memmodel.batch import Entry
     from memmodel.errors import InputError
     from memmodel.kernel.check import check_kernel
+    from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
+    from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
 
@@ -23,30 +26,46 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Budget",
+    "Entry",
     "InputError",
+    "LitmusTest",
     "Observation",
     "Outcomes",
     "ReadingsReport",
     "Report",
+    "ShippedModel",
+    "SuiteResult",
     "__version__",
     "check",
     "check_kernel",
+    "format",
+    "models",
     "outcomes",
+    "parse",
     "readings",
+    "suite",
 ]
 
 _HOME = {
     "Answer": "memmodel.answer",
     "Budget": "memmodel.answer",
+    "Entry": "memmodel.batch",
     "InputError": "memmodel.errors",
+    "LitmusTest": "memmodel.litmus.syntax",
     "Observation": "memmodel.answer",
     "Outcomes": "memmodel.answer",
     "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
+    "ShippedModel": "memmodel.library",
+    "SuiteResult": "memmodel.library",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
+    "format": "memmodel.library",
+    "models": "memmodel.library",
     "outcomes": "memmodel.api",
+    "parse": "memmodel.library",
     "readings": "memmodel.api",
+    "suite": "memmodel.library",
 }
 
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from memmodel.litmus.syntax import Quantifier
+from memmodel.oneline import count, shown
 from memmodel.ptx import Place
 from memmodel.source import Span
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
 
 
 class Observation(Enum):
@@ -47,7 +52,7 @@ class Budget:
     memory: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ShownEvent:
     """One event of a witness, in the reader's terms. `thread` None: an initial write. `text`: `W.release.gpu y = 1`.
 
@@ -62,10 +67,14 @@ class ShownEvent:
     tags: frozenset[str]
     location: str | None = None
     value: int | None = None
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        line = f"line {self.span.line}" if self.span else ""
+        return shown("ShownEvent", f"{self.label}: {self.text}", self.thread or "", line)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Witness:
     """One consistent execution.
 
@@ -81,12 +90,23 @@ class Witness:
     waits: tuple[str, ...] = ()
     asked: frozenset[tuple[str, str]] | None = None
 
+    def __repr__(self) -> str:
+        ends = ", ".join(f"{thread}:{name} = {value}" for (thread, name), value in self.registers.items())
+        memory = ", ".join(f"{name} = {value}" for name, value in self.memory.items())
+        return shown("Witness", count(len(self.events), "event"), *self.waits, ends, memory)
+
+    def graph(self) -> MultiDiGraph:
+        """The execution as a graph of networkx: events are nodes, and the key of an edge is its relation's name."""
+        from memmodel.network import graph
+
+        return graph(self)
+
 
 HANG = "hang"
 """The flag of a finding that no rule of a model makes: some execution in which a thread waits for ever."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """What a flag of the model reports in some consistent execution, which `witness` shows; or a hang.
 
@@ -100,6 +120,10 @@ class Finding:
     second: ShownEvent | None = None
     rule: str = ""
 
+    def __repr__(self) -> str:
+        ends = dict.fromkeys(f"{one.thread}: {one.text}" for one in (self.first, self.second) if one is not None)
+        return shown("Finding", self.flag, " and ".join(ends), self.rule, *self.witness.waits)
+
 
 @dataclass(frozen=True, slots=True)
 class Times:
@@ -110,7 +134,7 @@ class Times:
     solve: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """All that an engine found out about one test under one model.
 
@@ -133,6 +157,11 @@ class Answer:
     events: int = 0
     with_condition: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        because = f"forbidden by {', '.join(self.axioms)}" if self.axioms else ""
+        flags = f"flags {', '.join(self.flags)}" if self.findings else ""
+        return shown("Answer", f"{self.observation.value} ({self.engine})", because, self.reason, flags)
+
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags that were raised, each once; HANG among them."""
@@ -144,15 +173,19 @@ class Answer:
         return next((finding for finding in self.findings if finding.flag == HANG), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FinalValues:
     """One final state: values of the registers and locations shown, and whether it satisfies the condition."""
 
     values: tuple[tuple[str, int], ...]
     satisfies: bool
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} = {value}" for name, value in self.values)
+        return shown("FinalValues", "satisfies the condition" if self.satisfies else "", values)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcomes:
     """All final states of a test under a model; `complete` False, and `reason`, if there may be others."""
 
@@ -160,3 +193,9 @@ class Outcomes:
     engine: str
     complete: bool = True
     reason: str = ""
+
+    def __repr__(self) -> str:
+        satisfying = sum(state.satisfies for state in self.states)
+        more = "" if self.complete else f"undecided, there may be more: {self.reason}"
+        states = f"{count(len(self.states), 'final state')}, {satisfying} satisfying the condition"
+        return shown("Outcomes", states, more)

@@ -18,6 +18,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import nearest
 from memmodel.isa.lower import lower_test
+from memmodel.lint.warnings import legality_warnings
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
@@ -110,7 +111,8 @@ def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[st
         answers[name] = judge(steps, load(name), options, findings=False)
         if progress is not None:
             progress(name)
-    return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
+    report = ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
+    return replace(report, warnings=(*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps)))
 
 
 def reading_models() -> tuple[str, ...]:

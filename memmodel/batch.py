@@ -23,6 +23,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
+from memmodel.oneline import shown
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import FAILS, HOLDS, expected_word
 from memmodel.report.report import Report, Status
@@ -70,7 +71,7 @@ class Settings:
     under: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entry:
     """One line of a suite's result: a report, or the message of what went wrong instead."""
 
@@ -80,6 +81,10 @@ class Entry:
     report: Report | None = None
     message: str = ""
     span: Span | None = None
+
+    def __repr__(self) -> str:
+        observed = self.report.answer.observation.value if self.report is not None else self.message
+        return shown("Entry", self.outcome.value, f"{self.path} under {self.model}" if self.model else "", observed)
 
 
 @dataclass(frozen=True, slots=True)

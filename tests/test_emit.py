@@ -209,7 +209,8 @@ def test_an_alias_is_a_pointer_that_the_host_passes() -> None:
     assert ".param .u64 mm_ptr_y" in text
     assert "ld.global.u32 %r0, [%mm_a0];" in text
     assert "cvta.global.u64 %mm_a1, %mm_a1;" in text
-    assert "ld.u32 %r1, [%mm_a1];" in text
+    assert "mad.lo.u64 %mm_z, %mm_zero, 1, %mm_a1;" in text  # the second load of y
+    assert "ld.u32 %r1, [%mm_z];" in text
 
 
 def test_several_gpus_share_memory_through_pointers() -> None:
@@ -279,7 +280,9 @@ def test_a_128_bit_result_reaches_the_whole_warp() -> None:
 
 
 def test_offsets_are_spelled_as_ptx_reads_them() -> None:
-    text = module(".global .u32 x[4];", "cta 0 { ld.global.u32 %r0, [%rd0-4]; ld.global.u32 %r0, [x+8]; }").text
+    text = module(
+        ".global .u32 x[4];", "cta 0 { ld.global.u32 %r0, [%rd0-4]; }", "cta 1 { ld.global.u32 %r0, [x+8]; }"
+    ).text
     assert "[%rd0+-4];" in text
     assert "[x+8];" in text
 

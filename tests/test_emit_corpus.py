@@ -10,6 +10,8 @@ import pytest
 
 from memmodel.emit import Assembler, emit
 from memmodel.errors import InputError
+from memmodel.isa.convert import convert
+from memmodel.litmus import print_litmus
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.syntax import Layout
 from memmodel.source import Source
@@ -51,6 +53,28 @@ def test_every_block_of_ptx_assembles(folder: str) -> None:
     found = {path.relative_to(CORPUS).as_posix(): result for path, result in zip(paths, results, strict=True)}
     wanted = {file: reason for file, reason in listed().items() if file in found}
     assert {file: result for file, result in found.items() if result is not None} == wanted
+
+
+def test_no_test_loses_its_clusters() -> None:
+    """Another launch would run another test. Columns are written as blocks first, as `memmodel fmt` does."""
+    lost, seen = [], 0
+    for path in sorted(CORPUS.rglob("*.litmus")):
+        test = parse_litmus(Source.read(path))
+        clusters = {thread.place.cluster_id for thread in test.threads if thread.place.cluster is not None}
+        if not clusters:
+            continue
+        try:
+            text = emit(parse_litmus(Source(str(path), print_litmus(convert(test, Layout.BLOCKS))))).text
+        except InputError as error:
+            assert "PTX" in error.message, error.render()  # instructions that PTX does not have
+            continue
+        seen += 1
+        size = max(thread.place.cta for thread in test.threads) + 1 if len(clusters) == 1 else 1
+        found = re.search(r"^\.reqnctapercluster (\d+), 1, 1$", text, re.MULTILINE)
+        if found is None or (len({t.place.cta_id for t in test.threads}) > 1 and int(found[1]) < size):
+            lost.append(path.name)
+    assert lost == []
+    assert seen > 200
 
 
 def test_what_is_listed_exists() -> None:

@@ -16,12 +16,12 @@ from report_samples import early_witness, finding, hanging, litmus_test, mp_race
 from memmodel.answer import Answer, FinalValues, Observation, Outcomes
 from memmodel.batch import Entry
 from memmodel.batch import Outcome as Became
+from memmodel.cli.junit import junit
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import expected_word
 from memmodel.report.findings import why_unordered
 from memmodel.report.graph import shown_edges, transitive_reduction
-from memmodel.report.junit import junit
 from memmodel.report.layout import arrange
 from memmodel.report.record import states
 from memmodel.report.report import Status

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from memmodel.base.kinds import Kind
+from memmodel.oneline import count, shown
 from memmodel.source import Source, Span
 
 
@@ -98,7 +99,7 @@ class Notice:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Model:
     """A loaded model. `definitions` in order of evaluation: a body refers only to earlier ones, or to its own group."""
 
@@ -109,6 +110,10 @@ class Model:
     shown: tuple[str, ...] = ()
     sources: tuple[Source, ...] = field(default=(), compare=False, repr=False)
     notices: tuple[Notice, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        checks = f"{count(len(self.axioms), 'axiom')}, {count(len(self.flags), 'flag')}"
+        return shown("Model", f"{self.name}: {self.title}" if self.title else self.name, checks)
 
     @property
     def axioms(self) -> tuple[Check, ...]:

@@ -34,6 +34,7 @@ from memmodel.cli.options import (
 )
 from memmodel.cli.ptx import ptx
 from memmodel.cli.repair import fix, weaken
+from memmodel.cli.schema import schema
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
@@ -101,7 +102,7 @@ def check(
     """
     from memmodel import batch
     from memmodel.api import DEFAULT_MODEL
-    from memmodel.cli.listing import code, entry_record, run_readings
+    from memmodel.cli.listing import code, run_readings
     from memmodel.cli.models import hear
     from memmodel.report.text import explain
 
@@ -123,6 +124,8 @@ def check(
             elif json_out != "-":
                 say(explain(entry.report, style_for(sys.stdout)))
     if json_out:
+        from memmodel.library import entry_record
+
         _write(json_out, _json([entry_record(entry) for entry in entries]))
     return worst(code(entry) for entry in entries)
 
@@ -142,7 +145,6 @@ def outcomes(
     """List all final states, and which of them satisfy the condition."""
     from memmodel import api
     from memmodel.cli.models import hear
-    from memmodel.report.record import states
     from memmodel.report.text import outcomes_lines
 
     hear((model,))
@@ -150,7 +152,9 @@ def outcomes(
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
     if json_out:
-        _write(json_out, _json(states(found)))
+        from memmodel.report.record import states
+
+        _write(json_out, _json(states(found, file, model)))
     return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
 
 
@@ -208,7 +212,9 @@ def suite(
 @guarded
 def draw(
     file: File,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .svg or .dot file; - prints SVG.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="A .svg, .dot or .graphml file; - is SVG.")
+    ],
     model: ModelName = "ptx-9.3",
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -247,13 +253,11 @@ def fmt(
 
     What --layout prints means the same; what the other layout cannot say is refused.
     """
-    from memmodel.isa.convert import convert
-    from memmodel.litmus import parse_litmus, print_litmus
+    from memmodel.library import format
     from memmodel.source import Source
 
     source = Source.read(file)
-    test = parse_litmus(source)
-    text = print_litmus(convert(test, layout or test.layout))
+    text = format(source, layout)
     if not in_place:
         say(text.rstrip("\n"))
     elif text != source.text:
@@ -297,6 +301,7 @@ app.command()(ptx)
 app.command()(kernel)
 app.command()(fix)
 app.command()(weaken)
+app.command()(schema)
 
 
 def _json(value: object) -> str:

@@ -8,34 +8,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable
-from enum import IntEnum
+from collections.abc import Callable
 from typing import ParamSpec, TextIO
 
+from memmodel.codes import Exit as Exit
+from memmodel.codes import worst as worst
 from memmodel.errors import InputError, TooLarge
 
 P = ParamSpec("P")
-
-
-class Exit(IntEnum):
-    """What the exit code of a command says."""
-
-    AS_EXPECTED = 0
-    DIFFERS = 1
-    BAD_INPUT = 2
-    UNDECIDED = 3
-    INTERNAL = 70
-    INTERRUPTED = 130
-    PIPE_CLOSED = 141
-
-
-_WORST_FIRST = (Exit.INTERNAL, Exit.BAD_INPUT, Exit.DIFFERS, Exit.UNDECIDED)
-
-
-def worst(codes: Iterable[Exit]) -> Exit:
-    """The code of several results: a bad file outranks a difference, which outranks an undecided test."""
-    seen = set(codes)
-    return next((code for code in _WORST_FIRST if code in seen), Exit.AS_EXPECTED)
 
 
 def guarded(command: Callable[P, Exit]) -> Callable[P, None]:

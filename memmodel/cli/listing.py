@@ -11,38 +11,21 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary
+from memmodel.batch import Entry, Outcome, Settings, Worklist, run
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
-from memmodel.cli.tables import TextTable
+from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.report.record import Record, failure
-
-_CODES = {
-    Outcome.AS_EXPECTED: Exit.AS_EXPECTED,
-    Outcome.NO_EXPECTATION: Exit.AS_EXPECTED,
-    Outcome.DIFFERS: Exit.DIFFERS,
-    Outcome.KNOWN: Exit.AS_EXPECTED,
-    Outcome.BAD: Exit.BAD_INPUT,
-    Outcome.UNDECIDED: Exit.UNDECIDED,
-    Outcome.INTERNAL: Exit.INTERNAL,
-}
+from memmodel.library import CODES, SuiteResult, models
+from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
 
 
 def code(entry: Entry) -> Exit:
     """The exit code that one entry asks for."""
-    return _CODES[entry.outcome]
-
-
-def entry_record(entry: Entry) -> Record:
-    """The JSON object of one entry."""
-    if entry.report is not None:
-        return entry.report.to_json()
-    kind = {Outcome.INTERNAL: "internal", Outcome.UNDECIDED: "limit"}.get(entry.outcome, "input")
-    return failure(entry.path, entry.model, kind, entry.message, entry.span)
+    return CODES[entry.outcome]
 
 
 def run_suite(
@@ -56,38 +39,48 @@ def run_suite(
     no_expect: bool = False,
     write: Callable[[str, str], None],
 ) -> Exit:
-    """Run a plan; print a line for every surprise and the summary last; write the files asked for."""
+    """Run a plan; print a line for every surprise and the summary last; write the files asked for.
+
+    On a terminal the lines are one table, when all have run or whoever waits has had enough.
+    """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style = style_for(out)
     started, began = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     entries: list[Entry] = []
-    with ticker(len(plan.jobs)) as tick:
-        for group in run(plan, settings, jobs):
-            entries += group
-            for entry in group:
-                if verbose or entry.outcome not in _QUIET:
-                    tick.hide()
-                    say(entry_line(entry, style), out)
-            tick.done(group[0].path)
-    _known(settings.against, entries, no_expect)
+    ruled = is_ruled(out)
+    try:
+        with ticker(len(plan.jobs)) as tick:
+            for group in run(plan, settings, jobs):
+                entries += group
+                for entry in group:
+                    if not ruled and (verbose or entry.outcome not in _QUIET):
+                        tick.hide()
+                        say(entry_line(entry, style), out)
+                tick.done(group[0].path)
+    finally:
+        listed = [entry for entry in entries if verbose or entry.outcome not in _QUIET]
+        if ruled and listed:
+            show([entry_table(listed)], out)
+    result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
+    _known(settings.against, result)
     if json_out:
         import json
 
-        write(json_out, json.dumps([entry_record(entry) for entry in entries], indent=1) + "\n")
+        write(json_out, json.dumps(result.to_json(), indent=1) + "\n")
     if junit_out:
-        from memmodel.report.junit import junit
+        from memmodel.cli.junit import junit
 
-        write(junit_out, junit(entries, perf_counter() - started, began))
-    say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
-    return worst(map(code, entries))
+        write(junit_out, junit(entries, result.seconds, began))
+    say(result.summary, out)
+    return result.exit_code
 
 
-def _known(against: str | None, entries: Sequence[Entry], no_expect: bool) -> None:
+def _known(against: str | None, result: SuiteResult) -> None:
     """Raise InputError if no test says what to expect: such a run could not fail."""
-    if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in entries):
+    if any(entry.outcome is not Outcome.NO_EXPECTATION for entry in result):
         return
     if against is None:
-        if no_expect or not entries:
+        if not result.expected_nothing or result.no_expect:
             return
         hint = "write `Expect=ptx-9.3:never` into the tests, or pass --no-expect to see the verdicts with --verbose"
         raise InputError("no test says what is expected of it, so nothing was checked", hint=hint)
@@ -109,7 +102,7 @@ def run_readings(
     write: Callable[[str, str], None],
 ) -> Exit:
     """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
-    records: list[Record] = []
+    records: list[dict[str, object]] = []
     codes: list[Exit] = []
     with ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
@@ -123,6 +116,8 @@ def run_readings(
                     progress=tick.done,
                 )
             except InputError as error:
+                from memmodel.report.record import failure
+
                 limit = isinstance(error, TooLarge)
                 tick.hide()
                 complain(error.render())
@@ -142,19 +137,40 @@ def run_readings(
     return worst(codes)
 
 
+_ROLES = {
+    Outcome.AS_EXPECTED: "good",
+    Outcome.NO_EXPECTATION: "name",
+    Outcome.UNDECIDED: "undecided",
+    Outcome.KNOWN: "undecided",
+}
+
+
 def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:
     """One entry as a line; an error keeps the lines of its message."""
-    role = {
-        Outcome.AS_EXPECTED: "good",
-        Outcome.NO_EXPECTATION: "name",
-        Outcome.UNDECIDED: "undecided",
-        Outcome.KNOWN: "undecided",
-    }
-    word = style(f"{entry.outcome.value:<15}", role.get(entry.outcome, "bad"))
-    report = entry.report
-    if report is None:
+    word = style(f"{entry.outcome.value:<15}", _ROLES.get(entry.outcome, "bad"))
+    if entry.report is None:
         return f"{word} {entry.message}"
-    line = f"{word} {entry.path} under {report.model}: {report.answer.observation.value}"
+    return f"{word} {entry.path} under {entry.report.model}: {_observed(entry, entry.report)}"
+
+
+def entry_table(entries: Sequence[Entry]) -> TextTable:
+    """Entries as a table; the last column has an error's message."""
+    rows = [
+        (
+            entry.outcome.value,
+            entry.path,
+            entry.model or "",
+            entry.message if entry.report is None else _observed(entry, entry.report),
+        )
+        for entry in entries
+    ]
+    roles = [_ROLES.get(entry.outcome, "bad") for entry in entries]
+    return TextTable("", ("outcome", "test", "model", "what happens"), rows, roles)
+
+
+def _observed(entry: Entry, report: Report) -> str:
+    """What happens, what was expected instead, and why there is no answer."""
+    line = report.answer.observation.value
     if report.ok is False:
         line += f", expected {report.expected}"
     if entry.outcome is Outcome.KNOWN:
@@ -191,11 +207,7 @@ def model_names(name: str) -> list[TextTable]:
 
 def shipped() -> TextTable:
     """The shipped models with their titles, and the readings with the question that each answers differently."""
-    from memmodel.cat import load_model, shipped_models
-
-    rows = [(name, "model", load_model(name).title) for name in shipped_models()]
-    for one in decisions():
-        rows += [(side.model or "", "reading", f"{one.question} {side.answer}") for side in one.readings]
+    rows = [(one.name, "reading" if one.reading else "model", one.title) for one in models()]
     return TextTable("", ("name", "kind", "what it says"), rows)
 
 

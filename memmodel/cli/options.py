@@ -59,6 +59,14 @@ def _amount(text: str) -> int:
     return int(match[1]) * _FACTORS[match[2].lower()] if match else 0
 
 
+def model_names(incomplete: str) -> list[str]:
+    """For the shell: the models and readings whose names begin so."""
+    from memmodel.api import reading_models
+    from memmodel.cat import shipped_models
+
+    return [name for name in dict.fromkeys((*shipped_models(), *reading_models())) if name.startswith(incomplete)]
+
+
 Files = Annotated[
     list[str],
     typer.Argument(metavar="PATH...", help="Litmus tests, directories of them, - for standard input."),
@@ -72,15 +80,30 @@ Ask = Annotated[
         help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
     ),
 ]
-ModelName = Annotated[str, typer.Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.")]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.", autocompletion=model_names
+    ),
+]
 ModelNames = Annotated[
     list[str] | None,
-    typer.Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file; may be repeated."),
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME|PATH",
+        help="A shipped model or a cat file; may be repeated.",
+        autocompletion=model_names,
+    ),
 ]
 CheckedModels = Annotated[
     list[str] | None,
     typer.Option(
-        "--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file; may be repeated. Default: ptx-9.3."
+        "--model",
+        "-m",
+        metavar="NAME|PATH",
+        help="A shipped model or a cat file; may be repeated. Default: ptx-9.3.",
+        autocompletion=model_names,
     ),
 ]
 EngineName = Annotated[Engine, typer.Option("--engine", help="Which engine answers.")]

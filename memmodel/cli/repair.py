@@ -63,11 +63,9 @@ def fix(
     with _counter() as count:
         found = search_repairs(name, text, _models(model, readings), options, most=most, seconds=search, progress=count)
     if json_out:
-        repairs = [
-            {"cost": one.cost, "changes": [edit.what for edit in one.changes], "diff": one.diff()}
-            for one in found.repairs
-        ]
-        _write(json_out, {"file": name, "wrong": list(found.wrong), "repairs": repairs, "reason": found.reason})
+        from memmodel.repair.record import fix_record
+
+        _write(json_out, fix_record(found))
     if json_out != "-":
         if found.wrong:
             say(f"wrong: {', '.join(found.wrong)}")
@@ -111,9 +109,9 @@ def weaken(
     with _counter() as count:
         found = search_weaker(name, text, _models(model, readings), options, count)
     if json_out:
-        changes = [edit.what for edit in found.changes]
-        record = {"file": name, "saves": found.saves, "changes": changes, "diff": found.diff(), "reason": found.reason}
-        _write(json_out, {**record, "cheapest": found.best})
+        from memmodel.repair.record import weaken_record
+
+        _write(json_out, weaken_record(found))
     if json_out != "-":
         if found.reason:
             say(found.reason)

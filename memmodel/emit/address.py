@@ -150,6 +150,10 @@ class Addresses:
             return self._register(("wide", narrow), 64, f"cvt.u64.u32 {{}}, {narrow};")
         return self._direct(symbol, root)
 
+    def width(self, text: str) -> int:
+        """The width of a register that `inside` names; a name has the width of an address."""
+        return 32 if f".reg .b32 {text};" in self.lines else 64
+
     def map(self, symbol: Sym) -> str:
         """A tensor map as its generic address."""
         return self._generic(symbol, self.memory.root(symbol.name))

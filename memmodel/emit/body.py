@@ -7,11 +7,12 @@ run: they compute and branch alike, the first lane alone touches memory, and wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memmodel.emit.address import OURS, Addresses, EmittedVariables, clean, number, plus
 from memmodel.emit.grid import Seat
+from memmodel.emit.opaque import OpaqueZero
 from memmodel.emit.registers import Registers, targets
 from memmodel.errors import InputError
 from memmodel.isa.movement.stasync import COMPLETION
@@ -70,16 +71,26 @@ def is_collective(instruction: Instruction) -> bool:
 
 
 class ThreadBody:
-    """One thread, written line by line. `code`: its instructions with their readings, in order."""
+    """One thread, written line by line.
+
+    `code`: its instructions with their readings, in order. `special`: what stands for its special registers.
+    """
 
     def __init__(
-        self, seat: Seat, code: Sequence[tuple[Instruction, Spelling]], registers: Registers, memory: EmittedVariables
+        self,
+        seat: Seat,
+        code: Sequence[tuple[Instruction, Spelling]],
+        registers: Registers,
+        memory: EmittedVariables,
+        special: Mapping[str, str],
     ) -> None:
         self.seat = seat
         self.code = code
         self.registers = registers
         self.addresses = Addresses(memory, seat.thread.place.cta)
         self.memory = memory
+        self.special = special
+        self.opaque = OpaqueZero(code)
         self.whole = seat.lane is None and any(is_collective(item) for item, _ in code)
         self.lines: list[Line] = []
         self._meetings = 0
@@ -99,8 +110,11 @@ class ThreadBody:
                 self._instruction(*next(readings))
         begin = self._initial(inits)
         store = self._results(results)
-        return [*self._declarations(), *((line, None) for line in self.addresses.lines), *begin, *self._lead(),
-                *self.lines, (f"{self.end}:", None), *store]  # fmt: skip
+        declared = self._declarations()
+        opaque = [(line, None) for line in self.opaque.declarations()]
+        addresses = [(line, None) for line in self.addresses.lines]
+        around = [*declared, *addresses, *begin, *self._lead()]
+        return [*opaque, *around, *self.lines, (f"{self.end}:", None), *store]
 
     # ---- around the instructions -----------------------------------------------------------------------------
 
@@ -112,7 +126,7 @@ class ThreadBody:
             if word == "pred":
                 lines.append((f"setp.ne.u32 {register}, 0, 0;", None))
             elif word != "b128":
-                lines.append((f"mov.{word} {register}, 0;", None))
+                lines.append((f"mov.{word} {register}, {self.opaque.initial(name, int(word[1:]))};", None))
         if self.whole:
             lines.append((f".reg .pred %{OURS}lead, %{OURS}first, %{OURS}do;", None))
             lines.append((f".reg .b32 %{OURS}lo, %{OURS}hi;", None))
@@ -301,10 +315,25 @@ class ThreadBody:
                 printed.append(self._row(operand, int(reading.words["num"][1:]), generic))
             elif isinstance(operand, Imm) and reading.words.get("type") in ("f32", "f64"):
                 printed.append(number(operand.value, reading.words["type"]))
+            elif isinstance(operand, Mem) and (again := self._again(item, reading, operand, generic)):
+                printed.append(again)
             else:
                 printed.append(self._operand(operand, generic))
-        mnemonic = _mnemonic(item, reading)
+        mnemonic = self.opaque.arithmetic(item, reading, printed) or _mnemonic(item, reading)
+        self.lines += [(line, None) for line in self.opaque.lines]
+        self.opaque.lines.clear()
         return f"{mnemonic} {', '.join(printed)}" if printed else mnemonic
+
+    def _again(self, item: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
+        """The address of an access that ptxas would merge with an earlier one; empty for any other."""
+        base = operand.base
+        root = None if isinstance(base, Reg) else self.memory.symbol(base.name)
+        times = self.opaque.repeats(item, reading, root)
+        if not times:
+            return ""
+        text = _register(base.name) if isinstance(base, Reg) else self.addresses.inside(base, 0, generic=generic)
+        width = self.registers.width(base.name) if isinstance(base, Reg) else self.addresses.width(text)
+        return f"[{plus(self.opaque.address(times, text, width), operand.offset)}]"
 
     def _row(self, operand: Mem, matrices: int, generic: bool) -> str:
         """The row of a matrix that a lane names: they follow one another."""
@@ -326,7 +355,7 @@ class ThreadBody:
 
     def _operand(self, operand: Operand, generic: bool) -> str:
         if isinstance(operand, Reg):
-            return _register(operand.name)
+            return self.special.get(operand.name) or _register(operand.name)
         if isinstance(operand, Imm):
             hexadecimal = operand.span is not None and operand.span.text == f"{operand.value:#x}"
             return operand.span.text if hexadecimal else number(operand.value)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import LitmusTest, Thread
+from memmodel.litmus.syntax import Instruction, LitmusTest, Reg, Thread
+from memmodel.program.special import is_special
 
 MAX_WARPS = 32
 MAX_CLUSTER = 16
@@ -32,17 +33,31 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A launch: CTAs in the grid of each GPU, CTAs in a cluster, warps in a CTA, GPUs."""
+    """A launch: CTAs in the grid of each GPU, CTAs in a cluster, warps in a CTA, GPUs.
+
+    `clustered`: the test names clusters, so the launch does, even if each has one CTA.
+    """
 
     seats: tuple[Seat, ...]
     ctas: int
     cluster: int
     warps: int
     gpus: int
+    clustered: bool
 
     def number(self, seat: Seat) -> int:
         """The warp's number among all warps of all GPUs."""
         return (seat.gpu * self.ctas + seat.ctaid) * self.warps + seat.warp
+
+    def special(self, seat: Seat, name: str) -> int | None:
+        """What the launch has in a special register of a thread; None for a register that it does not decide."""
+        base, _, axis = name.partition(".")
+        cluster, rank = divmod(seat.ctaid, self.cluster)
+        size = base in ("cluster_nctarank", "cluster_nctaid")
+        if axis in ("y", "z"):
+            return int(size)
+        found = {"ctaid": seat.ctaid, "clusterid": cluster, "cluster_ctaid": rank, "cluster_ctarank": rank}
+        return self.cluster if size else found.get(base)
 
     def has_cta(self, cta_id: tuple[object, ...]) -> bool:
         """Is this CTA in the launch?"""
@@ -76,7 +91,8 @@ def arrange(test: LitmusTest) -> Grid:
         most = max(most, first)
     ctas = max(ids.values()) + 1
     ctas += -ctas % cluster
-    return Grid(tuple(seats[thread.name] for thread in test.threads), ctas, cluster, most, len(gpus))
+    named = cluster > 1 or any(thread.place.cluster is not None for thread in test.threads)
+    return Grid(tuple(seats[thread.name] for thread in test.threads), ctas, cluster, most, len(gpus), named)
 
 
 def _cluster_size(test: LitmusTest) -> int:
@@ -84,11 +100,7 @@ def _cluster_size(test: LitmusTest) -> int:
     clusters: dict[tuple[object, ...], set[int]] = {}
     for thread in test.threads:
         clusters.setdefault(thread.place.cluster_id, set()).add(thread.place.cta)
-    ranked = any(
-        "multicast::cluster" in item.parts or "cta_group::2" in item.parts
-        for thread in test.threads
-        for item in instructions(thread)
-    )
+    ranked = any(_ranks(item) for thread in test.threads for item in instructions(thread))
     if not ranked and all(len(ctas) == 1 for ctas in clusters.values()):
         return 1
     size = 1
@@ -99,6 +111,14 @@ def _cluster_size(test: LitmusTest) -> int:
                 hint = f"number the CTAs of a cluster from 0; it has at most {MAX_CLUSTER}"
                 raise InputError(f"CTA {thread.place.cta} in a cluster", thread.span, hint)
     return size
+
+
+def _ranks(item: Instruction) -> bool:
+    """Does the instruction speak of CTAs by their ranks in the cluster?"""
+    named = ("multicast::cluster", "cta_group::2", "mapa", "getctarank")
+    return any(part in named for part in item.parts) or any(
+        isinstance(one, Reg) and is_special(one.name) and "cluster" in one.name for one in item.operands
+    )
 
 
 def _cta_numbers(test: LitmusTest, cluster: int) -> dict[tuple[object, ...], int]:

@@ -7,30 +7,31 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
 from memmodel.emit.body import FULL, Line, ThreadBody
-from memmodel.emit.grid import Grid, arrange
+from memmodel.emit.grid import Grid, Seat, arrange
+from memmodel.emit.opaque import zero
 from memmodel.emit.registers import collect
-from memmodel.emit.target import Target, oldest_target
+from memmodel.emit.target import CLUSTERS, Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.printer import print_condition
-from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, RegValue, Term, root_of, terms_of
+from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, Reg, RegValue, Term, root_of, terms_of
+from memmodel.oneline import count, shown
 from memmodel.program.addresses import AddressSpace
+from memmodel.program.special import is_special, special_register
 from memmodel.ptx import Space
 from memmodel.source import Span
 
 PTX_VERSION = "9.3"
 ENTRY = "litmus"
-CLUSTERS = 90
-"""Targets before this one launch no clusters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EmittedModule:
     """PTX text. `places[n]` is the part of the litmus file that line n + 1 comes from, None for set-up.
 
@@ -40,8 +41,12 @@ class EmittedModule:
     name: str
     text: str
     target: Target
-    places: tuple[Span | None, ...] = field(repr=False)
+    places: tuple[Span | None, ...]
     results: tuple[Term, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = f"{count(len(self.places), 'line')} of PTX for {self.target}"
+        return shown("EmittedModule", self.name, lines, count(len(self.results), "result"))
 
 
 def emit(test: LitmusTest, target: Target | None = None) -> EmittedModule:
@@ -79,11 +84,14 @@ class _Writer:
         self.test = test
         self.space = space
         self.target = target
-        self.grids = _arranged(test, target)
+        self.grids = _arranged(test)
         self.grid = next(iter(self.grids.values()))
         self.suffix = ""
         self.memory = EmittedVariables.of(test, self.grid.gpus)
         self.results = tuple(_results(test))
+        self.opaque = False
+        """Does some thread need a zero that ptxas does not know?"""
+        self.threads = {n: [self._thread(grid, seat) for seat in grid.seats] for n, grid in self.grids.items()}
         self._allocates = self.memory.allocates(test)
         self.lines: list[Line] = []
 
@@ -99,11 +107,11 @@ class _Writer:
             self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
         for number, grid in self.grids.items():
             self.grid, self.suffix = grid, str(number) if len(self.grids) > 1 else ""
-            self._kernel()
+            self._kernel(self.threads[number])
         text = "\n".join(line for line, _ in self.lines) + "\n"
         return EmittedModule(self.test.name, text, self.target, tuple(place for _, place in self.lines), self.results)
 
-    def _kernel(self) -> None:
+    def _kernel(self, threads: list[list[Line]]) -> None:
         """The launch of one grid."""
         if self.grid.cluster > 1:
             self._add(f".global .align 4 .b32 {self._left}[{self.grid.ctas // self.grid.cluster}];")
@@ -111,8 +119,8 @@ class _Writer:
         self._add("{")
         self._setup()
         self._dispatch()
-        for number in range(len(self.grid.seats)):
-            self._thread(number)
+        for lines in threads:
+            self.lines += lines
         self._finish()
         self._add("}")
 
@@ -131,7 +139,7 @@ class _Writer:
         for sentence in self.test.description:
             self._add(f"// {_one_line(sentence)}")
         for number, grid in self.grids.items():
-            cluster = f", clusters of {grid.cluster}" if grid.cluster > 1 else ""
+            cluster = f", clusters of {grid.cluster}" if grid.clustered else ""
             which = "" if len(self.grids) == 1 else f" {ENTRY}{number}, with programmatic stream serialization"
             self._add(f"// Launch{which}: grid {grid.ctas}, block {32 * grid.warps}{cluster}.")
         self._add("// Parameters: the output buffer (8 bytes for each slot)" + self._parameter_text() + ".")
@@ -146,6 +154,8 @@ class _Writer:
     def _parameter_text(self) -> str:
         names = [f"the address of `{name}`" for name in self.memory.variables if name in self.memory.pointers]
         names += [f"`{variable.name}`" for variable in constant_parameters(self.test)]
+        if self.opaque:
+            names.append("zero (64 bits), which ptxas does not know")
         if self.grid.gpus > 1:
             names.append("the number of the GPU (0 first)")
         return "".join(f"; {name}" for name in names)
@@ -155,6 +165,8 @@ class _Writer:
         parameters += [f".param .u64 {pointer(name)}" for name in self.memory.variables if name in self.memory.pointers]
         for variable in constant_parameters(self.test):
             parameters.append(declare_parameter(variable, self.memory))
+        if self.opaque:
+            parameters.append(f".param .u64 {OURS}zero")
         if self.grid.gpus > 1:
             parameters.append(f".param .u32 {OURS}gpu")
         self._add("")
@@ -163,7 +175,7 @@ class _Writer:
             self._add(f"    {parameter}{',' if number + 1 < len(parameters) else ''}")
         self._add(")")
         self._add(f".reqntid {32 * self.grid.warps}, 1, 1")
-        if self.grid.cluster > 1:
+        if self.grid.clustered:
             self._add(f".reqnctapercluster {self.grid.cluster}, 1, 1")
 
     # ---- before the threads ----------------------------------------------------------------------------------
@@ -192,6 +204,9 @@ class _Writer:
         if self.grid.gpus > 1:
             add(f"ld.param.u32 %{OURS}n, [{OURS}gpu];")
             add(f"mad.lo.u32 %{OURS}here, %{OURS}n, {self.grid.ctas * self.grid.warps}, %{OURS}here;")
+        if self.opaque:
+            add(f".reg .b64 {zero(64)};")
+            add(f"ld.param.u64 {zero(64)}, [{OURS}zero];")
         lines = initialise(self.test, self.memory)
         if self._finishes:
             lines.append((f"st.shared.b32 [{OURS}done], 0;", None))
@@ -243,8 +258,8 @@ class _Writer:
 
     # ---- threads and what comes after ------------------------------------------------------------------------
 
-    def _thread(self, number: int) -> None:
-        seat = self.grid.seats[number]
+    def _thread(self, grid: Grid, seat: Seat) -> list[Line]:
+        """The part of the kernel that one thread of the test runs."""
         thread = seat.thread
         code = [(item, read_instruction(item, self.test)) for item in instructions(thread)]
         results = [
@@ -258,18 +273,27 @@ class _Writer:
             registers.least.setdefault(name, 16)
             if name not in registers.exact and registers.least[name] < 32:
                 registers.pointers.add(name)
-        body = ThreadBody(seat, code, registers, self.memory)
+        body = ThreadBody(seat, code, registers, self.memory, self._special(grid, seat))
+        written = body.write(inits, results)
+        self.opaque = self.opaque or body.opaque.used
         place = thread.place
         where = f"cta {place.cta}" + ("" if place.cluster is None else f", cluster {place.cluster}")
-        self._add("")
-        self._add(f"{OURS}thread_{clean(thread.name)}: // {where}, gpu {place.gpu}")
-        self._add("{")
-        for text, span in body.write(inits, results):
+        lines: list[Line] = [("", None), (f"{OURS}thread_{clean(thread.name)}: // {where}, gpu {place.gpu}", None)]
+        lines.append(("{", None))
+        for text, span in written:
             indent = "" if text.endswith(":") else "    "
             note = f" // line {span.line}" if span is not None else ""
-            self._add(f"{indent}{text}{note}", span)
-        self._add("}")
-        self._code(f"bra {OURS}finish;")
+            lines.append((f"{indent}{text}{note}", span))
+        return [*lines, ("}", None), (f"    bra {OURS}finish;", None)]
+
+    def _special(self, grid: Grid, seat: Seat) -> dict[str, str]:
+        """The special registers that a thread reads: themselves, or the number that the test means where it differs."""
+        found = {}
+        operands = (operand for item in instructions(seat.thread) for operand in item.operands)
+        for name in {operand.name for operand in operands if isinstance(operand, Reg) and is_special(operand.name)}:
+            value = special_register(name, seat.thread.place, self.space)
+            found[name] = f"%{name}" if value == grid.special(seat, name) else str(value)
+        return found
 
     def _finish(self) -> None:
         self._add("")
@@ -330,7 +354,7 @@ class _Writer:
         add(f"bar.warp.sync {FULL};")
 
 
-def _arranged(test: LitmusTest, target: Target) -> dict[int, Grid]:
+def _arranged(test: LitmusTest) -> dict[int, Grid]:
     """Where the threads of each grid run. Raises InputError for several grids on several GPUs."""
     numbers = sorted({thread.place.grid for thread in test.threads})
     if len(numbers) > 1 and len({thread.place.gpu for thread in test.threads}) > 1:
@@ -338,8 +362,7 @@ def _arranged(test: LitmusTest, target: Target) -> dict[int, Grid]:
     found = {}
     for number in numbers:
         threads = tuple(thread for thread in test.threads if thread.place.grid == number)
-        grid = arrange(replace(test, threads=threads))
-        found[number] = replace(grid, cluster=1) if target.number < CLUSTERS else grid
+        found[number] = arrange(replace(test, threads=threads))
     return found
 
 

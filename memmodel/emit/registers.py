@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from memmodel.errors import InputError
 from memmodel.isa.row import Spelling, data_type
 from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
+from memmodel.program.special import is_special
 from memmodel.source import Span
 
 POINTER = 64
@@ -94,6 +95,8 @@ def collect(body: Sequence[tuple[Instruction, Spelling]]) -> Registers:
             found.note(instruction.guard.register, PRED, instruction.guard.span)
         for operand, kind in zip(instruction.operands, kinds(instruction, reading), strict=True):
             for register, exact in _registers(operand, kind):
+                if is_special(register.name):
+                    continue
                 if exact is None:
                     found.least.setdefault(register.name, 16)
                     found.pointers.add(register.name)

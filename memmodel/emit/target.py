@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import LitmusTest
+from memmodel.litmus.syntax import LitmusTest, Reg
+from memmodel.program.special import is_special
 
 OLDEST = 30
 """The set-up uses warp-level instructions (shfl.sync, bar.warp.sync), which begin here."""
 
 OBJECTS = 80
 """mbarrier.init, for a declared mbarrier object."""
+
+CLUSTERS = 90
+"""A launch has clusters, and the special registers about them exist, from here on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ def oldest_target(test: LitmusTest) -> Target:
     number = max(OLDEST, minimum_target(test))
     if any(variable.mbarrier is not None for variable in test.variables):
         number = max(number, OBJECTS)
+    if _has_clusters(test):
+        number = max(number, CLUSTERS)
     common: frozenset[int] | None = None
     for thread in test.threads:
         for item in instructions(thread):
@@ -57,3 +63,17 @@ def oldest_target(test: LitmusTest) -> Target:
     if common is None:
         return Target(number)
     return Target(min(sm for sm in common if sm >= number), "a")
+
+
+def _has_clusters(test: LitmusTest) -> bool:
+    """Does the test place a thread in a cluster, or ask for a thread's place in one?"""
+    registers = (
+        operand.name
+        for thread in test.threads
+        for item in instructions(thread)
+        for operand in item.operands
+        if isinstance(operand, Reg)
+    )
+    return any(thread.place.cluster is not None for thread in test.threads) or any(
+        is_special(name) and "cluster" in name for name in registers
+    )

@@ -112,7 +112,7 @@ def enumerate_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bo
         reason = str(spent)
     found = search.result.found
     reason = reason or _undecided(lowered, search.result, bound)
-    names = [spell(term) for term in terms]
+    names = [spell(term, lowered) for term in terms]
     states = []
     for key, candidate in found.items():
         if isinstance(key, tuple):

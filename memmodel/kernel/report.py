@@ -5,10 +5,13 @@ In: Verdict. Out: lines, and JSON values.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.text.syntax import Location
+
+if TYPE_CHECKING:
+    from memmodel.records.kernels import KernelPlaceRecord
 
 SHOWN = 20
 
@@ -50,39 +53,49 @@ def _finding(finding: KernelFinding) -> list[str]:
     return found
 
 
-def record(verdict: KernelVerdict) -> dict[str, Any]:
+def record(verdict: KernelVerdict) -> dict[str, object]:
     """The verdict as JSON values."""
+    from memmodel.records.kernels import KernelFindingRecord, KernelRecord
+
     numbers = verdict.statistics
-    return {
-        "entry": verdict.entry,
-        "model": verdict.model,
-        "verdict": verdict.word,
-        "findings": [
-            {
-                "rule": one.rule,
-                "kind": one.kind,
-                "message": one.message,
-                "where": one.where,
-                "count": one.count,
-                "places": [_side(side) for side in one.sides],
-            }
+    return KernelRecord(
+        entry=verdict.entry,
+        model=verdict.model,
+        verdict=verdict.word,
+        findings=tuple(
+            KernelFindingRecord(
+                rule=one.rule,
+                kind=one.kind,
+                message=one.message,
+                where=one.where,
+                count=one.count,
+                places=tuple(_side(side) for side in one.sides),
+            )
             for one in verdict.findings
-        ],
-        "open": verdict.open,
-        "statistics": {name: getattr(numbers, name) for name in numbers.__dataclass_fields__},
-    }
+        ),
+        open=tuple(verdict.open),
+        statistics={name: getattr(numbers, name) for name in numbers.__dataclass_fields__},
+        grid=verdict.launch.grid,
+        block=verdict.launch.block,
+    ).json_values()
 
 
-def _side(side: FindingPlace) -> dict[str, Any]:
+def _side(side: FindingPlace) -> KernelPlaceRecord:
+    from memmodel.records.kernels import KernelPlaceRecord
+
     span = side.instruction.span
-    return {
-        "file": span.source.name,
-        "line": span.line,
-        "column": span.column,
-        "instruction": side.instruction.opcode,
-        "what": side.what,
-        "source": _locations(side.instruction.location),
-    }
+    placed = side.cta >= 0
+    return KernelPlaceRecord(
+        file=span.source.name,
+        line=span.line,
+        column=span.column,
+        instruction=side.instruction.opcode,
+        what=side.what,
+        source=tuple(_locations(side.instruction.location)),
+        cta=side.cta if placed else None,
+        warp=side.warp if placed else None,
+        lane=side.lane if placed else None,
+    )
 
 
 def _locations(location: Location | None) -> list[str]:

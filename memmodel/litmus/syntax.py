@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import copysign, inf
 
+from memmodel.oneline import count, shown
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
 
@@ -253,12 +254,16 @@ class RegValue:
 
 @dataclass(frozen=True, slots=True)
 class LocValue:
-    """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements."""
+    """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements.
+
+    `owner`: whose instance it is, where the number of the CTA does not tell; no test writes this.
+    """
 
     name: str
     index: int = 0
     cta: int | None = None
     span: Span = _span()
+    owner: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +359,7 @@ class Layout(Enum):
     BLOCKS = "blocks"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LitmusTest:
     """A whole test. `description` is its quoted sentences; `shown` its `locations` clause.
 
@@ -376,6 +381,12 @@ class LitmusTest:
     layout: Layout = field(default=Layout.COLUMNS, compare=False)
     source: Source = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        asked = f"{self.quantifier.value} {self.finding or '(...)'}"
+        expected = ", ".join(f"{one.model}:{one.word}" for one in self.expectations)
+        more = count(len(self.more), "further question") if self.more else ""
+        return shown("LitmusTest", self.name, count(len(self.threads), "thread"), asked, more, expected)
 
     def questions(self) -> tuple[LitmusTest, ...]:
         """The test once for each of its questions, in order."""

@@ -289,6 +289,7 @@ class AddressSpace:
             for instance in self.instances
             if instance.name == root.name
             and (term.cta is None or instance.owner is None or instance.owner[-1] == term.cta)
+            and term.owner in (None, instance.owner)
         ]
         if len(found) != 1 or not 0 <= term.index < root.length:
             hint = "an element beyond the array, or a shared variable with several instances: write x@cta0"

@@ -61,6 +61,11 @@ SPECIAL = _UNKNOWN | _PLACED
 _WRITE_IT = "a litmus thread's place is fixed: write the number"
 
 
+def is_special(name: str) -> bool:
+    """Is this the name of a special register, or of a part of one (`ctaid.x`)?"""
+    return name.partition(".")[0] in SPECIAL
+
+
 def special_register(name: str, place: Place, space: AddressSpace) -> int | str | None:
     """The value of a special register; a hint where it has none; None if this is an ordinary register."""
     base, _, axis = name.partition(".")

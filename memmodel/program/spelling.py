@@ -1,11 +1,14 @@
 """Cells and their values as people read them.
 
-In: AddressSpace, Cell. Out: text. Settled here: an instance has its CTA in its name where there are several of it.
+In: AddressSpace, Cell. Out: text. Settled here: an instance has its CTA in its name where there are several of it, and
+its cluster, grid and GPU where the CTA's number does not tell them apart.
 """
 
 from __future__ import annotations
 
-from memmodel.memory.bytes import Cell, spell_bytes
+from collections.abc import Sequence
+
+from memmodel.memory.bytes import Cell, Instance, spell_bytes
 from memmodel.program.addresses import AddressSpace, element_type
 
 _FEW_ELEMENTS = 4
@@ -22,8 +25,35 @@ def spell_cell(space: AddressSpace, cell: Cell, name: str | None = None) -> str:
         return f"{text} ({name})"
     if name is not None and name != cell.instance.name:
         text = name + text.removeprefix(cell.instance.name)
-    several = sum(one.name == cell.instance.name for one in space.instances) > 1
-    return f"{text}@cta{cell.instance.owner[-1]}" if several and cell.instance.owner is not None else text
+    return text + spell_owner(cell.instance, space.instances)
+
+
+def spell_owner(instance: Instance, instances: Sequence[Instance]) -> str:
+    """Whose instance of a variable it is: nothing for the only one, `@cta0`, or `@cta0,cluster1` and so on.
+
+    Only so much is said as tells it from the others of that name.
+    """
+    others = [_facets(one) for one in instances if one.name == instance.name and one != instance]
+    text = ""
+    for number, (word, value) in enumerate(_facets(instance)):
+        if not others:
+            break
+        left = [facets for facets in others if facets[number][1] == value]
+        if number == 0 or len(left) < len(others):
+            text += f"{',' if text else '@'}{word}{value}"
+        others = left
+    return text
+
+
+def _facets(instance: Instance) -> tuple[tuple[str, object], ...]:
+    """The CTA of an instance, its cluster, grid and GPU; a number that the test leaves out is None."""
+    if instance.owner is None:
+        return (("cta", None), ("cluster", None), ("grid", None), ("gpu", None))
+    gpu, cluster_id, cta = instance.owner
+    assert isinstance(cluster_id, tuple)
+    grid = cluster_id[2] if cluster_id[1:2] == ("grid",) else 0
+    cluster = None if "cta" in cluster_id else cluster_id[-1]
+    return (("cta", cta), ("cluster", cluster), ("grid", grid), ("gpu", gpu))
 
 
 def spell_value(space: AddressSpace, cell: Cell, value: int) -> str:

@@ -22,8 +22,9 @@ from memmodel.litmus.syntax import (
     Term,
     terms_of,
 )
-from memmodel.memory.bytes import Cell, Extent
+from memmodel.memory.bytes import Cell, Extent, Instance
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.spelling import spell_owner
 from memmodel.program.uses import assigned, is_hidden
 
 Registers = Sequence[Mapping[str, int]]
@@ -100,16 +101,27 @@ def _everything(lowered: LoweredTest) -> tuple[Term, ...]:
     for instance in lowered.space.instances:
         cta = None if instance.owner is None else instance.owner[-1]
         assert cta is None or isinstance(cta, int)
+        alike = [one for one in lowered.space.instances if one.name == instance.name and _cta(one) == cta]
+        owner = instance.owner if len(alike) > 1 else None
         count = instance.size // instance.unit
-        terms.extend(LocValue(instance.name, index, cta) for index in range(count if count <= _FEW_ELEMENTS else 0))
+        shown = range(count if count <= _FEW_ELEMENTS else 0)
+        terms.extend(LocValue(instance.name, index, cta, owner=owner) for index in shown)
     return tuple(terms)
 
 
-def spell(term: Term) -> str:
-    """A term as the test writes it."""
+def _cta(instance: Instance) -> object:
+    return None if instance.owner is None else instance.owner[-1]
+
+
+def spell(term: Term, lowered: LoweredTest) -> str:
+    """A term as the test writes it; with its cluster, grid or GPU where the test could not."""
     if isinstance(term, RegValue):
         return f"{term.thread}:{term.register}"
     if isinstance(term, LocValue):
         index = f"[{term.index}]" if term.index else ""
+        if term.owner is not None:
+            instances = lowered.space.instances
+            (instance,) = (one for one in instances if one.name == term.name and one.owner == term.owner)
+            return f"{term.name}{index}{spell_owner(instance, instances)}"
         return f"{term.name}{index}" if term.cta is None else f"{term.name}{index}@cta{term.cta}"
     return str(term.value)

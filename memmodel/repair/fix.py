@@ -22,12 +22,13 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
 from memmodel.litmus.syntax import Quantifier
+from memmodel.oneline import count, shown
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import Judge, Standing, judging, looking_for
 from memmodel.repair.vocabulary import replacements, strengthenings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Repair:
     """Changes after which the test is right, and the changed text."""
 
@@ -41,12 +42,15 @@ class Repair:
         """By the table of costs."""
         return sum(edit.cost for edit in self.changes)
 
+    def __repr__(self) -> str:
+        return shown("Repair", f"cost {self.cost:g}", *(edit.what for edit in self.changes))
+
     def diff(self) -> str:
         """The change as a unified diff."""
         return diff(self.name, self.old, self.new)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fixed:
     """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them."""
 
@@ -55,6 +59,10 @@ class Fixed:
     repairs: tuple[Repair, ...]
     tried: int
     reason: str = ""
+
+    def __repr__(self) -> str:
+        wrong = f"wrong: {', '.join(self.wrong)}" if self.wrong else "nothing is wrong"
+        return shown("Fixed", f"{self.name}: {count(len(self.repairs), 'repair')}", wrong, self.reason)
 
 
 def fix(

@@ -16,6 +16,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
+from memmodel.oneline import count, shown
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, apply, diff, whole
@@ -26,7 +27,7 @@ MAX_TRIED = 400
 """Combinations that are judged before the search takes what it has and narrows one place after the other."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Weaker:
     """The outcome of a search. `changes` empty: nothing can go, or `reason` says why nothing was tried."""
 
@@ -37,6 +38,10 @@ class Weaker:
     tried: int
     reason: str = ""
     best: bool = True
+
+    def __repr__(self) -> str:
+        saved = f"{self.name}: {count(len(self.changes), 'change')}, saves {self.saves:g}"
+        return shown("Weaker", saved, self.reason, *(edit.what for edit in self.changes))
 
     @property
     def saves(self) -> float:

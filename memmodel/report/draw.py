@@ -1,27 +1,31 @@
 """The picture of an execution, as SVG or for Graphviz.
 
-In: Report. Out: text in the chosen format. Settled here: what the picture says around the drawing, and that a relation
-with too many arrows is named at the foot instead of drawn.
+In: Report. Out: text in the chosen format; `graphml` has every event and relation, and no drawing. Settled here: what
+the picture says around the drawing, and that a relation with too many arrows is named at the foot instead of drawn.
 """
 
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
+from memmodel.network import graphml
 from memmodel.report.dot import dot
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
 from memmodel.report.layout import Picture, arrange, shorten
-from memmodel.report.report import Report
 from memmodel.report.route import routes
 from memmodel.report.svg import Words, subtitle_bottom, svg
 
-FORMATS = ("svg", "dot")
+if TYPE_CHECKING:
+    from memmodel.report.report import Report
+
+FORMATS = ("svg", "dot", "graphml")
 
 MAX_EVENTS = 200
 """Nobody can read a picture of more events."""
@@ -39,12 +43,13 @@ NO_BREAK = "\u00a0=\u00a0"
 
 
 def format_of(path: str) -> str:
-    """`svg` or `dot`, by the file's name; `-` means SVG. Raises InputError for any other."""
+    """`svg`, `dot` or `graphml`, by the file's name; `-` means SVG. Raises InputError for any other."""
     suffix = path.rpartition(".")[2].lower() if "." in path else ""
     if path == "-":
         return "svg"
     if suffix not in FORMATS:
-        raise InputError(f"{path}: pictures are written as .svg or .dot", hint="name the output picture.svg")
+        hint = "name the output picture.svg"
+        raise InputError(f"{path}: pictures are written as .svg or .dot, graphs as .graphml", hint=hint)
     return suffix
 
 
@@ -53,7 +58,9 @@ def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
 
     Raises InputError when there is none, TooLarge when nobody could read it.
     """
-    witness = _execution(report) if finding is None else _with_finding(report, finding)
+    witness = execution_of(report) if finding is None else _with_finding(report, finding)
+    if form == "graphml":
+        return graphml(witness)
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)
@@ -78,7 +85,7 @@ def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
     return svg(layout, routes(layout, drawn + far), near, words)
 
 
-def _execution(report: Report) -> Witness:
+def execution_of(report: Report) -> Witness:
     """The execution that settles the question; failing that, any that is known."""
     answer = report.answer
     found = report.execution or answer.counter

@@ -15,6 +15,7 @@ from itertools import groupby
 from memmodel.answer import Answer, Observation
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest
+from memmodel.oneline import shown
 from memmodel.report.execution import Style, plain
 
 WIDTH = 110
@@ -37,13 +38,16 @@ class Verdict(Enum):
         return Verdict.ALLOWED if seen else Verdict.FORBIDDEN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReadingAnswer:
     """One decision the other way, and what its model answers."""
 
     decision: Decision
     side: DecisionSide
     answer: Answer
+
+    def __repr__(self) -> str:
+        return shown("ReadingAnswer", f"{self.name}: {self.verdict.value}", self.answer.reason)
 
     @property
     def name(self) -> str:
@@ -55,7 +59,7 @@ class ReadingAnswer:
         return Verdict.of(self.answer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReadingsReport:
     """One test under the default model and under every reading of it. `question`: the file's, as text."""
 
@@ -65,6 +69,7 @@ class ReadingsReport:
     question: str
     answer: Answer
     readings: tuple[ReadingAnswer, ...]
+    warnings: tuple[str, ...] = ()
 
     @staticmethod
     def of(test: LitmusTest, model: str, answers: Mapping[str, Answer]) -> ReadingsReport:
@@ -78,6 +83,12 @@ class ReadingsReport:
             ReadingAnswer(one, side, answers[side.model or model]) for one in decisions() for side in one.readings
         )
         return ReadingsReport(test.name, path, model, question, answers[model], tuple(readings))
+
+    def __repr__(self) -> str:
+        groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
+        open_ones = f"undecided under {', '.join(self.undecided)}" if self.undecided else ""
+        told = f"{self.test} under {self.model} and its readings: {self.verdict.value}"
+        return shown("ReadingsReport", told, *(self._sides(*group) for group in groups), open_ones)
 
     @property
     def default(self) -> Verdict:
@@ -110,6 +121,7 @@ class ReadingsReport:
         groups = [(decision, tuple(found)) for decision, found in groupby(self.depends, lambda one: one.decision)]
         lines = [": ".join((head, "; ".join(self._sides(*group) for group in groups))) if groups else head]
         lines.append(f"  {self.question}")
+        lines += [f"  {line}" for warning in self.warnings for line in warning.splitlines()]
         if self.answer.reason:
             lines += [f"  {line}" for line in self.answer.reason.splitlines()]
         for decision, found in groups:
@@ -132,39 +144,9 @@ class ReadingsReport:
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON values, keys in the order of docs/json.md."""
-        return {
-            "test": self.test,
-            "path": self.path,
-            "model": self.model,
-            "verdict": self.verdict.value,
-            "default": {"verdict": self.default.value, "observation": self.answer.observation.value},
-            "readings": [
-                {
-                    "decision": reading.decision.number,
-                    "reading": reading.side.name,
-                    "model": reading.side.model,
-                    "verdict": reading.verdict.value,
-                    "observation": reading.answer.observation.value,
-                }
-                for reading in self.readings
-            ],
-            "depends": [self._dependence(reading) for reading in self.depends],
-            "undecided": list(self.undecided),
-            "question": self.question,
-            "reason": self.answer.reason,
-        }
+        from memmodel.report.readings_record import record
 
-    def _dependence(self, reading: ReadingAnswer) -> dict[str, object]:
-        def side(one: DecisionSide, verdict: Verdict) -> dict[str, object]:
-            return {"name": one.name, "answer": one.answer, "verdict": verdict.value}
-
-        return {
-            "decision": reading.decision.number,
-            "question": reading.decision.question,
-            "default": side(reading.decision.default, self.default),
-            "other": side(reading.side, reading.verdict),
-            "source": reading.decision.source,
-        }
+        return record(self)
 
 
 def _wrapped(head: str, text: str) -> list[str]:

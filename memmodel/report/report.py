@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
+from memmodel.errors import InputError, render
 from memmodel.litmus.syntax import Quantifier
+from memmodel.oneline import shown
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import meets
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
 
 
 class Status(Enum):
@@ -32,6 +38,7 @@ class Report:
 
     `question`: the file's, as text. `expected`: a word, or None when nothing was. `rules`: what each flag of the model
     is about, in the words of its cat file. `finding`: the question asks for such a finding, and not for an outcome.
+    `notices`: what in the model's file was not taken as it may be meant.
     """
 
     test: str
@@ -44,6 +51,7 @@ class Report:
     warnings: tuple[str, ...] = ()
     rules: tuple[tuple[str, str], ...] = ()
     finding: str | None = None
+    notices: tuple[str, ...] = ()
 
     @staticmethod
     def of(lowered: LoweredTest, model: Model, answer: Answer, expected: str | None) -> Report:
@@ -58,8 +66,19 @@ class Report:
         question = f"{test.quantifier.value} {asked}"
         warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
+        notices = tuple(render("warning", one.message, one.span, one.hint) for one in model.notices)
         return Report(
-            test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules, test.finding
+            test=test.name,
+            path=path,
+            model=model.name,
+            quantifier=test.quantifier,
+            question=question,
+            answer=answer,
+            expected=expected,
+            warnings=warnings,
+            rules=rules,
+            finding=test.finding,
+            notices=notices,
         )
 
     @property
@@ -113,7 +132,29 @@ class Report:
         """The verdict: whoever types a report into a prompt does not want every event of its executions."""
         from memmodel.report.text import verdict
 
-        return f"<Report {verdict(self)}>"
+        return shown("Report", verdict(self))
+
+    def graph(self) -> MultiDiGraph:
+        """The execution that settles the question, as a graph of networkx. Raises InputError where there is none."""
+        from memmodel.report.draw import execution_of
+
+        return execution_of(self).graph()
+
+    def draw(self, form: str = "svg", finding: str | None = None) -> str:
+        """A picture of that execution as `svg` or `dot`; with `finding` (`race`, `hang`, ...) of one that has it.
+
+        Raises InputError where there is none, TooLarge where nobody could read it.
+        """
+        from memmodel.report.draw import draw
+
+        return draw(self, form, finding)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows; None leaves it the text."""
+        try:
+            return self.draw()
+        except InputError:
+            return None
 
     def explain(self) -> str:
         """The report as text for a person."""

@@ -277,7 +277,7 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     solver = Solver(query.graph.logic, budget, started)
     questions = _Questions(lowered, model, query, solver, bound)
     logic = query.graph.logic
-    values = [(spell(term), query.final.term(term)) for term in terms]
+    values = [(spell(term, lowered), query.final.term(term)) for term in terms]
     consistent = [*query.axioms.values(), query.ends]
     reason = questions.stopped() or questions.mixed_sizes()
     states: list[FinalValues] = []

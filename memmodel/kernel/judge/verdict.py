@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from memmodel.base.labels import Access, Action, Barrier, Half, Label, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
@@ -21,6 +22,9 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.oneline import shown
+
+KernelWord = Literal["clean", "findings", "undecided"]
 
 MAX_EVENTS = 6_000
 ORDER = "happens"
@@ -63,7 +67,7 @@ class Statistics:
     roles: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class KernelVerdict:
     """`word`: clean, findings or undecided. `open`: conditions that do not hold or were not checked."""
 
@@ -74,8 +78,12 @@ class KernelVerdict:
     open: list[str] = field(default_factory=list)
     statistics: Statistics = field(default_factory=Statistics)
 
+    def __repr__(self) -> str:
+        found = [f"{one.rule}: {one.message}" if one.message else one.rule for one in self.findings]
+        return shown("KernelVerdict", f"{self.entry} under {self.model}: {self.word}", *found, *self.open)
+
     @property
-    def word(self) -> str:
+    def word(self) -> KernelWord:
         if self.findings:
             return "findings"
         return "undecided" if self.open else "clean"

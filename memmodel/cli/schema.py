@@ -1,0 +1,72 @@
+"""The command `schema`: the JSON Schema of what other commands write or read.
+
+In: a name. Out: JSON on standard output. docs/schema has the same as files.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from memmodel.cli.exits import Exit, guarded, say
+from memmodel.errors import InputError, nearest
+
+NAMES = {
+    "check": "what `check --json` and `suite --json` write",
+    "readings": "what `check --readings --json` writes",
+    "outcomes": "what `outcomes --json` writes",
+    "kernel": "what `kernel --json` writes",
+    "launch": "what `kernel --launch` reads",
+    "fix": "what `fix --json` writes",
+    "weaken": "what `weaken --json` writes",
+}
+"""The schemas, each with what has it."""
+
+
+@guarded
+def schema(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help=f"One of {', '.join(NAMES)}.",
+            autocompletion=lambda incomplete: [one for one in NAMES if one.startswith(incomplete)],
+        ),
+    ] = None,
+) -> Exit:
+    """Print the JSON Schema of an output; without a name, list them."""
+    if name is None:
+        for one, what in NAMES.items():
+            say(f"{one:<9} {what}")
+        return Exit.AS_EXPECTED
+    say(json.dumps(json_schema(name), indent=1))
+    return Exit.AS_EXPECTED
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The schema of that name. Raises InputError for any other."""
+    name = "check" if name == "suite" else name
+    if name not in NAMES:
+        near = nearest(name, NAMES)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(NAMES)}"
+        raise InputError(f"no schema `{name[:40]}`", hint=hint)
+    from pydantic import TypeAdapter
+
+    from memmodel.kernel.launch import Launch
+    from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
+    from memmodel.records.kernels import FixRecord, KernelRecord, WeakenRecord
+
+    kinds: dict[str, Any] = {
+        "check": list[ReportRecord | ErrorRecord],
+        "readings": list[ReadingsRecord | ErrorRecord],
+        "outcomes": OutcomesRecord,
+        "kernel": KernelRecord,
+        "launch": Launch,
+        "fix": FixRecord,
+        "weaken": WeakenRecord,
+    }
+    mode = "validation" if name == "launch" else "serialization"
+    made = TypeAdapter(kinds[name]).json_schema(mode=mode)  # type: ignore[arg-type]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"memmodel {name}", **made}

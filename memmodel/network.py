@@ -1,0 +1,69 @@
+"""An execution as a graph of networkx, and as GraphML for other programs.
+
+In: Witness. Out: a MultiDiGraph whose nodes are events (by uid) and whose edges have the relation's name as their key;
+GraphML text. Settled here: every attribute is a plain value, and one that an event does not have is missing. networkx
+is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
+    from memmodel.answer import ShownEvent, Witness
+
+LARGEST = (1 << 63) - 1
+"""The largest number that a GraphML reader has to take."""
+
+
+def graph(witness: Witness) -> MultiDiGraph:
+    """Events and all relations of an execution. Raises InputError where networkx is not installed."""
+    try:
+        from networkx import MultiDiGraph
+    except ImportError as error:
+        raise InputError("networkx is not installed", hint="pip install 'memmodel[graph]'") from error
+    found: MultiDiGraph = MultiDiGraph(waits="\n".join(witness.waits))
+    for shown in witness.events:
+        found.add_node(shown.uid, **_attributes(shown))
+    for name, pairs in sorted(witness.edges.items()):
+        for first, second in pairs:
+            found.add_edge(first, second, key=name, relation=name)
+    return found
+
+
+def graphml(witness: Witness) -> str:
+    """The graph as GraphML; a value beyond 64 bits is written as text."""
+    from_witness = graph(witness)
+    from networkx import write_graphml
+
+    for _, attributes in from_witness.nodes(data=True):
+        if abs(attributes.get("value", 0)) > LARGEST:
+            attributes["wide_value"] = hex(attributes.pop("value"))
+    out = BytesIO()
+    write_graphml(from_witness, out, encoding="utf-8", named_key_ids=True)
+    return out.getvalue().decode("utf-8") + "\n"
+
+
+def _attributes(event: ShownEvent) -> dict[str, object]:
+    """`kind`: R or W for an access to memory, else F (fences, barriers and whatever else makes no access)."""
+    place = event.place
+    kind = next((word for word in ("R", "W") if word in event.tags), "F")
+    found: dict[str, object] = {
+        "label": event.label,
+        "kind": kind,
+        "text": event.text,
+        "initial": event.thread is None,
+        "tags": " ".join(sorted(event.tags)),
+        "thread": event.thread,
+        "line": event.span.line if event.span else None,
+        "location": event.location,
+        "value": event.value,
+    }
+    if place is not None:
+        found |= {"gpu": place.gpu, "grid": place.grid, "cluster": place.cluster, "cta": place.cta}
+    return {name: value for name, value in found.items() if value is not None}

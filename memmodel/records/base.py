@@ -1,0 +1,18 @@
+"""What all records have in common.
+
+In: nothing. Out: `JsonRecord`. Settled here: a record has exactly its keys, in the order of its fields, and is frozen.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class JsonRecord(BaseModel):
+    """One JSON object. New keys come last; none is renamed or removed within a major version (docs/json.md)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_serialization_defaults_required=True)
+
+    def json_values(self) -> dict[str, object]:
+        """The object as JSON values."""
+        return self.model_dump(mode="json")

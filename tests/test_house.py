@@ -1,0 +1,141 @@
+"""The order of the house: which room may import which, and what keeps a room easy to find one's way in.
+
+Read from the source with `ast`; nothing is imported. An import inside a function counts like any other, one that is for
+types only (`if TYPE_CHECKING`) does not: it is gone when the program runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "memmodel"
+
+ROOMS = (
+    "codes", "oneline", "errors", "source", "ptx", "network", "records",
+    "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits",
+    "concrete", "referee", "enumeration", "events", "encode", "solve", "engine",
+    "report", "emit", "api", "batch", "library", "kernel", "repair", "cli",
+)  # fmt: skip
+"""A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own."""
+
+EXCEPTIONS: dict[tuple[str, str], str] = {}
+"""(file, module): why it may import against the order."""
+
+APART = ((("litmus",), ("cat",)), (("enumeration",), ("events", "encode", "solve")))
+"""Rooms that never import each other: the two languages, and the two engines, which check each other."""
+
+MOST_FILES = 16
+DOORS = ("__init__", "__main__")
+"""Files of `memmodel` that may import anything: they are how the package is entered."""
+
+
+def name_of(file: Path) -> str:
+    return ".".join(("memmodel", *file.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+TREES = {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Everything below a node that runs or may run."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for other in child.orelse:
+                yield other
+                yield from statements(other)
+            continue
+        yield child
+        yield from statements(child)
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules of the package that a file imports."""
+    for node in statements(tree):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name their module in full"
+            found = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = [one if one in TREES else str(node.module) for one in found]
+        else:
+            continue
+        yield from (one for one in found if one in TREES)
+
+
+IMPORTS = {module: frozenset(imported(tree)) - {module} for module, tree in TREES.items()}
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    rooms = {room_of(module) for module in TREES} - set(DOORS)
+    assert rooms == set(ROOMS)
+    assert len(ROOMS) == len(set(ROOMS))
+
+
+def test_imports_go_down_the_order() -> None:
+    place = {room: number for number, room in enumerate(ROOMS)}
+    wrong = [
+        (module, other)
+        for module, others in IMPORTS.items()
+        if room_of(module) not in DOORS
+        for other in others
+        if room_of(other) in DOORS or place[room_of(other)] > place[room_of(module)]
+    ]
+    # `import memmodel` for its version is no import of a room.
+    wrong = [pair for pair in wrong if pair[1] != "memmodel"]
+    assert sorted(wrong) == sorted(EXCEPTIONS)
+
+
+def test_what_is_to_stay_apart_does() -> None:
+    for first, second in APART:
+        for one, other in ((first, second), (second, first)):
+            met = [(m, o) for m, others in IMPORTS.items() if room_of(m) in one for o in others if room_of(o) in other]
+            assert met == []
+
+
+def test_no_circle_of_files() -> None:
+    try:
+        tuple(TopologicalSorter(IMPORTS).static_order())
+    except CycleError as error:
+        raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+def test_a_class_has_one_name_and_one_meaning() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
+def test_no_room_is_crowded() -> None:
+    sizes = {folder: len(list(folder.glob("*.py"))) for folder in {file.parent for file in PACKAGE.rglob("*.py")}}
+    assert {str(folder): size for folder, size in sizes.items() if size > MOST_FILES} == {}
+
+
+def test_the_documentation_has_the_same_order() -> None:
+    text = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
+    table = text.partition("| room | what is in it |")[2].partition("\n\n")[0]
+    listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert listed == list(ROOMS)
+
+
+def test_the_reader_of_imports_sees_what_it_should() -> None:
+    """Otherwise the tests above could not fail."""
+    text = (
+        "from typing import TYPE_CHECKING\nimport memmodel.api\n"
+        "if TYPE_CHECKING:\n    from memmodel.batch import run\n"
+        "def f():\n    if f:\n        from memmodel import cat\n    from memmodel.litmus.parse import parse_litmus\n"
+    )
+    assert set(imported(ast.parse(text))) == {"memmodel.api", "memmodel.cat", "memmodel.litmus.parse"}
+    assert len(IMPORTS["memmodel.engine"]) > 3
