@@ -37,13 +37,14 @@ def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = Fal
 
     `strict_names`: what its `notices` tell is an error too.
     """
-    model = _found(name_or_path)
+    model = loaded(name_or_path).model
     if strict_names:
         strictly(model)
     return model
 
 
-def _found(name_or_path: str | os.PathLike[str]) -> Model:
+def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
+    """What `load_model` returns, with the files that it was read from."""
     name = os.fspath(name_or_path)
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
@@ -76,37 +77,37 @@ def strictly(model: Model) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class LoadedModel:
     """A model, the files that it was read from with their text, and what each include was found to mean."""
 
     model: Model
     files: tuple[tuple[Path, str], ...]
-    includes: tuple[tuple[tree.Include, tuple[Path, ...], Path], ...]
+    includes: tuple[tuple[str, tuple[Path, ...], Path], ...]
 
     def holds(self) -> bool:
         """Would loading it again give the same?"""
         try:
-            return all(_look(include, places) == found for include, places, found in self.includes) and all(
+            return all(look(include, places) == found for include, places, found in self.includes) and all(
                 Source.read(path).text == text for path, text in self.files
             )
         except InputError:
             return False
 
 
-_LOADED: dict[tuple[str, Path], _Loaded] = {}
+_LOADED: dict[tuple[str, Path], LoadedModel] = {}
 """By the name that was asked for and the file that it stood for."""
 
 
-def _kept(name: str, path: Path, load: Callable[[], _Loaded]) -> Model:
+def _kept(name: str, path: Path, load: Callable[[], LoadedModel]) -> LoadedModel:
     """The model loaded before, if no file of it has changed since."""
     key = (name, path.resolve())
     known = _LOADED.get(key)
     if known is None or not known.holds():
         known = _LOADED[key] = load()
-    return known.model
+    return known
 
 
-def _shipped(name: str, path: Path) -> _Loaded:
+def _shipped(name: str, path: Path) -> LoadedModel:
     loaded = _Loader((path.parent,)).load(_read_shipped(path))  # its includes lie beside it, wherever we run
     return replace(loaded, model=replace(loaded.model, name=name))
 
@@ -123,17 +124,17 @@ class _Loader:
         self.seen: set[Path] = set()
         self.open: list[tuple[Path | None, Source]] = []
         self.files: list[tuple[Path, str]] = []
-        self.includes: list[tuple[tree.Include, tuple[Path, ...], Path]] = []
+        self.includes: list[tuple[str, tuple[Path, ...], Path]] = []
         self.resolver = Resolver(self.include)
 
-    def load(self, source: Source) -> _Loaded:
+    def load(self, source: Source) -> LoadedModel:
         prelude = axioms_dir() / PRELUDE
         self.take(prelude, _read_shipped(prelude))
         path = Path(source.name)
         name = path.stem if source.name.endswith(".cat") else source.name
         text = self.take(path if _is_file(path) else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
-        return _Loaded(model, tuple(self.files), tuple(self.includes))
+        return LoadedModel(model, tuple(self.files), tuple(self.includes))
 
     def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
         """Read one file into the resolver. `model`: the name of the model, if this is its own file."""
@@ -172,9 +173,9 @@ class _Loader:
         """The file that an include names; InputError at the include if there is none."""
         beside = self.open[-1][0]
         places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir(), axioms_dir() / LIBRARY)
-        found = _look(include, places)
+        found = look(include.path, places)
         if found is not None:
-            self.includes.append((include, places, found))
+            self.includes.append((include.path, places, found))
             return found
         known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
         near = nearest(include.path, sorted(known))
@@ -189,11 +190,11 @@ def _read_shipped(path: Path) -> Source:
     return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)
 
 
-def _look(include: tree.Include, places: Sequence[Path]) -> Path | None:
+def look(include: str, places: Sequence[Path]) -> Path | None:
     """The first place that has the file which an include names."""
-    if not include.path or "\0" in include.path:
+    if not include or "\0" in include:
         return None
-    return next((place / include.path for place in places if _is_file(place / include.path)), None)
+    return next((place / include for place in places if _is_file(place / include)), None)
 
 
 def _is_file(path: Path) -> bool:

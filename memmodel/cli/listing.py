@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary
+from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary, trouble
 from memmodel.cat.decisions import decisions
+from memmodel.cli.cache import not_kept
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
@@ -79,6 +80,7 @@ def run_suite(
 
         write(junit_out, junit(entries, perf_counter() - started, began))
     say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
+    not_kept(trouble(settings))
     return worst(map(code, entries))
 
 
