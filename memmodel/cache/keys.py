@@ -11,18 +11,22 @@ import hashlib
 import json
 import os
 import sys
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import memmodel
-from memmodel.base.resources import axioms_dir
+from memmodel.base.resources import axioms_dir, look
 from memmodel.cache.store import Store
-from memmodel.cat.load import LoadedModel, loaded, look
-from memmodel.cat.syntax import Model
-from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.source import Source
+
+if TYPE_CHECKING:
+    from memmodel.cat.load import LoadedModel
+    from memmodel.cat.syntax import Model
+    from memmodel.engine import Options
 
 _HOME = Path(memmodel.__file__).parent
 
@@ -87,16 +91,25 @@ def of_model(model: Model) -> str:
     return digest(model.name, whole, *texts)
 
 
-class ModelKeys:
-    """Digests of models by name. A model whose files are as they were when they were last read is not read again."""
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model that is not loaded. `name`: in reports. `files`: where it was read from, in order, absolute."""
 
-    def __init__(self, store: Store) -> None:
+    name: str
+    digest: str
+    files: tuple[str, ...]
+
+
+class ModelKeys:
+    """Models by name. One whose files are as they were when they were last read is not read again."""
+
+    def __init__(self, store: Store | None) -> None:
         self._store = store
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, KnownModel] = {}
         self._texts: dict[str, str | None] = {}
 
-    def of(self, name: str) -> tuple[str, str]:
-        """The name that reports give a model, and its digest. Raises InputError for one that cannot be used."""
+    def of(self, name: str) -> KnownModel:
+        """What is known of a model. Raises InputError for one that cannot be used."""
         if name not in self._known:
             self._known[name] = self._remembered(name) or self._read(name)
         return self._known[name]
@@ -105,21 +118,25 @@ class ModelKeys:
         shipped = axioms_dir() / f"{name}.cat"
         return digest("model", program(), name, os.getcwd(), shipped, int(shipped.is_file()))
 
-    def _remembered(self, name: str) -> tuple[str, str] | None:
-        text = self._store.get(self._key(name))
+    def _remembered(self, name: str) -> KnownModel | None:
+        text = self._store.get(self._key(name)) if self._store is not None else None
         if text is None:
             return None
         called, found, files, includes = json.loads(text)
         as_before = all(self._text(path) == was for path, was in files) and all(
             _absolute(look(include, tuple(map(Path, places)))) == file for include, places, file in includes
         )
-        return (called, found) if as_before else None
+        return KnownModel(called, found, tuple(path for path, _ in files)) if as_before else None
 
-    def _read(self, name: str) -> tuple[str, str]:
+    def _read(self, name: str) -> KnownModel:
+        from memmodel.cat.load import loaded
+
         model = loaded(name)
         found = of_model(model.model)
-        self._store.put(self._key(name), json.dumps([model.model.name, found, *_files(model)]))
-        return model.model.name, found
+        files, includes = _files(model)
+        if self._store is not None:
+            self._store.put(self._key(name), json.dumps([model.model.name, found, files, includes]))
+        return KnownModel(model.model.name, found, tuple(path for path, _ in files))
 
     def _text(self, path: str) -> str | None:
         """The digest of a file's text; None if it cannot be read."""

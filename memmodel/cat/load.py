@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memmodel.base.resources import axioms_dir
+from memmodel.base.resources import axioms_dir, is_file, look
 from memmodel.cat.interpret.world import LIBRARY, World
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.syntax import Model
@@ -49,9 +49,9 @@ def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
     shipped = axioms_dir() / f"{name}.cat"
-    if not name.endswith(".cat") and _is_file(shipped):
+    if not name.endswith(".cat") and is_file(shipped):
         return _kept(name, shipped, lambda: _shipped(name, shipped))
-    if _is_file(Path(name)):
+    if is_file(Path(name)):
         return _kept(name, Path(name), lambda: _Loader(()).load(Source.read(name)))
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
@@ -132,7 +132,7 @@ class _Loader:
         self.take(prelude, _read_shipped(prelude))
         path = Path(source.name)
         name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if _is_file(path) else None, source, name)
+        text = self.take(path if is_file(path) else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
         return LoadedModel(model, tuple(self.files), tuple(self.includes))
 
@@ -188,17 +188,3 @@ class _Loader:
 def _read_shipped(path: Path) -> Source:
     """A shipped file under a short name, the same wherever memmodel is installed."""
     return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)
-
-
-def look(include: str, places: Sequence[Path]) -> Path | None:
-    """The first place that has the file which an include names."""
-    if not include or "\0" in include:
-        return None
-    return next((place / include for place in places if _is_file(place / include)), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
