@@ -87,11 +87,13 @@ class Collection:
         self.engines: tuple[str, ...] = tuple(dict.fromkeys(config.getoption("--memmodel-engine"))) or ("auto",)
         self.standing: dict[str, list[str]] = {}
         self._options: dict[str, Options] = {}
+        self._judged_by: dict[str, str] = {}
         try:
             for text in config.getoption("--memmodel"):
                 name, model = self._stands_for(text)
                 self.standing.setdefault(name, []).append(model)
-            self.options(self.engines[0])
+            for engine in self.engines:
+                self._judged_by[engine] = self._key_of(engine)
         except InputError as error:
             raise pytest.UsageError(error.render()) from error
 
@@ -109,6 +111,24 @@ class Collection:
             budget = parse_budget(get("--memmodel-budget"), get("--memmodel-timeout"))
             self._options[engine] = Options(engine, budget, get("--memmodel-bound"))
         return self._options[engine]
+
+    def _key_of(self, engine: str) -> str:
+        """The same as part of a key, without loading an engine where the budget is the default."""
+        from memmodel.cache import keys
+
+        bound, budget = self._config.getoption("--memmodel-bound"), self._config.getoption("--memmodel-budget")
+        return keys.of_options(engine, bound, None if budget is None else self.options(engine).budget.effort)
+
+    def is_known(self, item: Verdict) -> bool:
+        """Is it known that the answer is as expected?"""
+        from memmodel.errors import InputError
+
+        if item.posed is None:
+            return False
+        try:
+            return self.verdicts.meets(item.posed, item.model, self._judged_by[item.engine], item.word) is True
+        except InputError:  # of the model, which the item is to say
+            return False
 
     def name_of(self, path: Path) -> str:
         """A file as a person would type it."""
@@ -137,6 +157,25 @@ class Collection:
         if file_path.suffix == ".cat" and file_path.parent.name == "properties" and _verify() is not None:
             return PropertyFile.of(parent, file_path, self)
         return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Report an item whose answer is known, without what pytest does around a function that runs.
+
+        Two thousand items take a second less. What the items before have set up is torn down as pytest does it.
+        """
+        state = getattr(item.session, "_setupstate", None)
+        if not isinstance(item, Verdict) or not hasattr(state, "teardown_exact") or not self.is_known(item):
+            return None
+        hooks = item.ihook
+        hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for when in ("setup", "call", "teardown"):
+            words: dict[str, Any] = {"keywords": {item.name: 1}, "outcome": "passed", "longrepr": None, "when": when}
+            report = pytest.TestReport(nodeid=item.nodeid, location=item.location, **words)
+            hooks.pytest_runtest_logreport(report=report)
+        hooks.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        state.teardown_exact(nextitem)  # type: ignore[union-attr]
+        return True
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.verdicts.trouble:
@@ -236,12 +275,11 @@ class Verdict(pytest.Item):
         if self.posed is None:
             pytest.skip("the file says nothing of what is expected")
         run = self.collection
-        options = run.options(self.engine)
-        if run.verdicts.meets(self.posed, self.model, options, self.word):
+        if run.is_known(self):
             return
         from memmodel.testing import failure
 
-        report = run.verdicts.report(self.posed, self.model, options, expected=self.word)
+        report = run.verdicts.report(self.posed, self.model, run.options(self.engine), expected=self.word)
         if not report.ok:
             standing = self.standing_for if self.standing_for != report.model else ""
             again = f"memmodel diff {self.standing_for} {self.model} {report.path}\n" if standing else ""

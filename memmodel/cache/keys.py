@@ -26,7 +26,6 @@ from memmodel.source import Source
 if TYPE_CHECKING:
     from memmodel.cat.load import LoadedModel
     from memmodel.cat.syntax import Model
-    from memmodel.engine import Options
 
 _HOME = Path(memmodel.__file__).parent
 
@@ -79,9 +78,9 @@ def _solver() -> list[str]:
     return [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
 
 
-def of_options(options: Options) -> str:
-    """Engine, bound and effort."""
-    return digest(options.engine, options.bound, options.budget.effort)
+def of_options(engine: str, bound: int, effort: int | None = None) -> str:
+    """How a test is judged. `effort` None: the default."""
+    return digest(engine, bound, effort)
 
 
 def of_model(model: Model) -> str:

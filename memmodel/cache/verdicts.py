@@ -2,8 +2,9 @@
 
 In: a test's text, a model by name or loaded, options. Out: `Report`, `Outcomes`, the same whether they are new or kept.
 Settled here: a test is read, lowered and judged only if something of it is not known. Kept is what was answered in
-full; what is undecided, or was not searched to its end, is judged again the next time. What a file expects is not part
-of an answer: it is compared anew. What judges is loaded when something has to be judged.
+full; what is undecided, or was not searched to its end, is judged again the next time, unless it is undecided because
+accesses of different sizes race, which no other budget changes. What a file expects is not part of an answer: it is
+compared anew. What judges is loaded when something has to be judged.
 """
 
 from __future__ import annotations
@@ -125,8 +126,11 @@ class Verdicts:
         self._put(key, json.dumps([(one.name, one.rows) for one in found]))
         return found
 
-    def meets(self, posed: Posed, model: str, options: Options, word: str) -> bool | None:
-        """Is it known that the answer is what a word of an Expect line says? None: it is not known."""
+    def meets(self, posed: Posed, model: str, options: str, word: str) -> bool | None:
+        """Is it known that the answer is what a word of an Expect line says? None: it is not known.
+
+        `options`: as `keys.of_options` has it.
+        """
         if self._store is None:
             return None
         known = self._store.get(self._key("Report", posed, self._keys.of(model).digest, options))
@@ -178,7 +182,8 @@ class Verdicts:
 
         if self._store is None:
             return work(posed.steps, self._load(model)[0])
-        text = self._store.get(self._key(kind.__name__, posed, self._named(model)[1], options))
+        judged_by = _judged_by(options)
+        text = self._store.get(self._key(kind.__name__, posed, self._named(model)[1], judged_by))
         if text is not None:
             with suppress(NotKept):
                 return undump(kind, text.partition("\n")[2], posed.text.source)
@@ -186,11 +191,11 @@ class Verdicts:
         found = work(posed.steps, loaded)
         with suppress(NotKept):
             body = f"{json.dumps(_met(found))}\n{dump(found, posed.text.source)}"
-            self._put(self._key(kind.__name__, posed, digest, options), body)
+            self._put(self._key(kind.__name__, posed, digest, judged_by), body)
         return found
 
-    def _key(self, kind: str, posed: Posed, model: str, options: Options) -> str:
-        return keys.digest(kind, posed.key, posed.number, model, keys.of_options(options))
+    def _key(self, kind: str, posed: Posed, model: str, judged_by: str) -> str:
+        return keys.digest(kind, posed.key, posed.number, model, judged_by)
 
     def _put(self, key: str, text: str) -> None:
         if self._store is not None and not keys.program_changed():
@@ -224,10 +229,19 @@ def _met(found: object) -> list[str]:
 
     if isinstance(found, Outcomes) and found.complete:
         return []
-    if not isinstance(found, Report) or found.answer.observation is Observation.UNDECIDED or found.answer.unsearched:
+    if not isinstance(found, Report) or found.answer.unsearched:
         raise NotKept("not searched to its end")
+    if found.answer.observation is Observation.UNDECIDED and (not found.mixed or "budget" in found.answer.reason):
+        raise NotKept("undecided")
     words = (*OBSERVED, *FINDINGS, HOLDS, FAILS)
     return [word for word in words if meets(found.answer, found.quantifier, word)]
+
+
+def _judged_by(options: Options) -> str:
+    from memmodel.answer import Budget
+
+    effort = options.budget.effort
+    return keys.of_options(options.engine, options.bound, None if effort == Budget().effort else effort)
 
 
 def _row(one: Expectation) -> Row:
