@@ -108,8 +108,34 @@ def _kept(name: str, path: Path, load: Callable[[], LoadedModel]) -> LoadedModel
 
 
 def _shipped(name: str, path: Path) -> LoadedModel:
-    loaded = _Loader((path.parent,)).load(_read_shipped(path))  # its includes lie beside it, wherever we run
+    loaded = _Loader((path.parent,)).load(Files().shipped(path))  # its includes lie beside it, wherever we run
     return replace(loaded, model=replace(loaded.model, name=name))
+
+
+class Files:
+    """Where a model's files are read from: the disk. `home`: the folder of the shipped models."""
+
+    def __init__(self) -> None:
+        self.home = axioms_dir()
+
+    def has(self, path: Path) -> bool:
+        """Is there such a file?"""
+        return is_file(path)
+
+    def read(self, path: Path) -> Source:
+        """The text of a file; a shipped one has a short name, the same wherever memmodel is installed."""
+        shipped = path.parent in (self.home, self.home / LIBRARY)
+        return self.shipped(path) if shipped else Source.read(path)
+
+    def shipped(self, path: Path) -> Source:
+        """The text of a shipped file."""
+        return Source(f"axioms/{path.relative_to(self.home).as_posix()}", Source.read(path).text)
+
+
+def load_from(files: Files, path: Path, name: str) -> Model:
+    """The model of a file, read with all that it includes from `files`, under a name. Raises InputError."""
+    model = _Loader((), files).load(Source(str(path), files.read(path).text)).model
+    return replace(model, name=name)
 
 
 # ---- loading ---------------------------------------------------------------------------------------------------------
@@ -118,8 +144,9 @@ def _shipped(name: str, path: Path) -> LoadedModel:
 class _Loader:
     """Loads one model: the files already read, and those being read, each inside the one before."""
 
-    def __init__(self, search: tuple[Path, ...]) -> None:
+    def __init__(self, search: tuple[Path, ...], files: Files | None = None) -> None:
         self.search = search
+        self.disk = files or Files()
         self.sources: list[Source] = []
         self.seen: set[Path] = set()
         self.open: list[tuple[Path | None, Source]] = []
@@ -128,11 +155,11 @@ class _Loader:
         self.resolver = Resolver(self.include)
 
     def load(self, source: Source) -> LoadedModel:
-        prelude = axioms_dir() / PRELUDE
-        self.take(prelude, _read_shipped(prelude))
+        prelude = self.disk.home / PRELUDE
+        self.take(prelude, self.disk.read(prelude))
         path = Path(source.name)
         name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if is_file(path) else None, source, name)
+        text = self.take(path if self.disk.has(path) else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
         return LoadedModel(model, tuple(self.files), tuple(self.includes))
 
@@ -161,8 +188,7 @@ class _Loader:
         if path.resolve() in self.seen:
             return
         try:
-            shipped = path.parent in (axioms_dir(), axioms_dir() / LIBRARY)
-            source = _read_shipped(path) if shipped else Source.read(path)
+            source = self.disk.read(path)
         except InputError as error:
             if error.span is not None:
                 raise
@@ -172,8 +198,13 @@ class _Loader:
     def find(self, include: tree.Include) -> Path:
         """The file that an include names; InputError at the include if there is none."""
         beside = self.open[-1][0]
-        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir(), axioms_dir() / LIBRARY)
-        found = look(include.path, places)
+        places = (
+            *([beside.parent] if beside is not None else []),
+            *self.search,
+            self.disk.home,
+            self.disk.home / LIBRARY,
+        )
+        found = look(include.path, places, self.disk.has)
         if found is not None:
             self.includes.append((include.path, places, found))
             return found
@@ -183,8 +214,3 @@ class _Loader:
         if near:
             hint = f'did you mean "{near}"?'
         raise InputError(f'no file "{include.path}"', include.span, hint)
-
-
-def _read_shipped(path: Path) -> Source:
-    """A shipped file under a short name, the same wherever memmodel is installed."""
-    return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from memmodel.cli.cache import cache, not_kept
+from memmodel.cli.diff import diff
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.kernel import kernel
 from memmodel.cli.options import (
@@ -302,6 +303,7 @@ app.command()(ptx)
 app.command()(kernel)
 app.command()(fix)
 app.command()(weaken)
+app.command()(diff)
 app.command()(cache)
 
 
