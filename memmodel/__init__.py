@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memmodel.kernel.check import check_kernel
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
+    from memmodel.testing import assert_always, assert_never, assert_sometimes
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,9 @@ __all__ = [
     "ReadingsReport",
     "Report",
     "__version__",
+    "assert_always",
+    "assert_never",
+    "assert_sometimes",
     "check",
     "check_kernel",
     "outcomes",
@@ -43,6 +47,9 @@ _HOME = {
     "Outcomes": "memmodel.answer",
     "ReadingsReport": "memmodel.report.readings",
     "Report": "memmodel.report.report",
+    "assert_always": "memmodel.testing",
+    "assert_never": "memmodel.testing",
+    "assert_sometimes": "memmodel.testing",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
     "outcomes": "memmodel.api",

@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--memmodel"):
         for mark in _MARKS:
             config.addinivalue_line("markers", mark)
-        config.pluginmanager.register(Collection(config), "memmodel-collection")
+        config.pluginmanager.register(LitmusRun(config), "memmodel-collection")
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +74,7 @@ def memmodel(request: pytest.FixtureRequest) -> Asserting:
     return Asserting(model, found.options(found.engines[0]), kept=not request.config.getoption("--memmodel-no-cache"))
 
 
-class Collection:
+class LitmusRun:
     """One run: which models stand in for which, how tests are judged, and what is known. The hooks of a run with
     `--memmodel`."""
 
@@ -119,7 +119,7 @@ class Collection:
         bound, budget = self._config.getoption("--memmodel-bound"), self._config.getoption("--memmodel-budget")
         return keys.of_options(engine, bound, None if budget is None else self.options(engine).budget.effort)
 
-    def is_known(self, item: Verdict) -> bool:
+    def is_known(self, item: VerdictItem) -> bool:
         """Is it known that the answer is as expected?"""
         from memmodel.errors import InputError
 
@@ -165,7 +165,7 @@ class Collection:
         Two thousand items take a second less. What the items before have set up is torn down as pytest does it.
         """
         state = getattr(item.session, "_setupstate", None)
-        if not isinstance(item, Verdict) or not hasattr(state, "teardown_exact") or not self.is_known(item):
+        if not isinstance(item, VerdictItem) or not hasattr(state, "teardown_exact") or not self.is_known(item):
             return None
         hooks = item.ihook
         hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -205,10 +205,10 @@ def base_of(files: tuple[str, ...], text: str) -> str | None:
 class LitmusFile(pytest.File):
     """A `.litmus` file."""
 
-    collection: Collection
+    collection: LitmusRun
 
     @staticmethod
-    def of(parent: pytest.Collector, path: Path, collection: Collection) -> LitmusFile:
+    def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> LitmusFile:
         made: LitmusFile = LitmusFile.from_parent(parent, path=path)
         made.collection = collection
         made.add_marker(pytest.mark.memmodel)
@@ -223,7 +223,7 @@ class LitmusFile(pytest.File):
         try:
             asked = run.verdicts.posed(Source.read(run.name_of(self.path)))
         except InputError as error:
-            yield Verdict.of(self, "file", run, problem=error.render())
+            yield VerdictItem.of(self, "file", run, problem=error.render())
             return
         for posed in asked:
             number = f"#{posed.number + 1}" if len(asked) > 1 else ""
@@ -232,15 +232,15 @@ class LitmusFile(pytest.File):
                     for engine in run.engines:
                         stands = name if model == name else f"{name}={Path(model).stem}"
                         by = f"-{engine}" if len(run.engines) > 1 else ""
-                        yield Verdict.of(self, f"{stands}{number}{by}", run, posed, name, model, word, engine)
+                        yield VerdictItem.of(self, f"{stands}{number}{by}", run, posed, name, model, word, engine)
         if not any(posed.rows for posed in asked):
-            yield Verdict.of(self, "no-expectation", run)
+            yield VerdictItem.of(self, "no-expectation", run)
 
 
-class Verdict(pytest.Item):
+class VerdictItem(pytest.Item):
     """A question of a test under a model. `name_expected`: the model of whom the file expects `word`."""
 
-    collection: Collection
+    collection: LitmusRun
     problem: str
     posed: Posed | None
     standing_for: str
@@ -252,7 +252,7 @@ class Verdict(pytest.Item):
     def of(
         parent: pytest.Collector,
         name: str,
-        collection: Collection,
+        collection: LitmusRun,
         posed: Posed | None = None,
         standing_for: str = "",
         model: str = "",
@@ -260,8 +260,8 @@ class Verdict(pytest.Item):
         engine: str = "",
         *,
         problem: str = "",
-    ) -> Verdict:
-        made: Verdict = Verdict.from_parent(parent, name=name)
+    ) -> VerdictItem:
+        made: VerdictItem = VerdictItem.from_parent(parent, name=name)
         made.collection, made.posed, made.problem = collection, posed, problem
         made.standing_for, made.model, made.word, made.engine = standing_for, model, word, engine
         if posed is not None:
@@ -288,7 +288,7 @@ class Verdict(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the item is: the file, the line of what it expects, its title."""
         line = self._line()
-        return self.path, line, f"{self.parent.name if self.parent else ''}::{self.name}"
+        return self.path, line, f"{self.path.name} under {self.name}"
 
     def _line(self) -> int | None:
         rows = self.posed.rows if self.posed is not None else ()
@@ -331,10 +331,10 @@ def _verify() -> Any:
 class PropertyFile(pytest.File):
     """A cat file of `axioms/properties`, with an item for each model that stands in for ptx-9.3."""
 
-    collection: Collection
+    collection: LitmusRun
 
     @staticmethod
-    def of(parent: pytest.Collector, path: Path, collection: Collection) -> PropertyFile:
+    def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> PropertyFile:
         made: PropertyFile = PropertyFile.from_parent(parent, path=path)
         made.collection = collection
         made.add_marker(pytest.mark.memmodel)

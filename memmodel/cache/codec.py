@@ -30,7 +30,7 @@ class NotKept(Exception):
 
 def dump(value: object, source: Source) -> str:
     """A result as ASCII text. Raises NotKept."""
-    writer = _Writer(source)
+    writer = _Packing(source)
     kind: Any = type(value)
     root = _writer(kind)(value, writer)
     try:
@@ -44,28 +44,28 @@ def undump(kind: type[T], text: str, source: Source) -> T:
     try:
         table, root = json.loads(text)
         shape: Any = kind
-        value: T = _reader(shape)(root, _Reader(source, table))
+        value: T = _reader(shape)(root, _Unpacking(source, table))
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, RecursionError) as error:
         raise NotKept(str(error)) from error
     return value
 
 
 @dataclass(slots=True)
-class _Writer:
+class _Packing:
     source: Source
     table: list[object] = field(default_factory=list)
     known: dict[int, int] = field(default_factory=dict)  # by identity
 
 
 @dataclass(slots=True)
-class _Reader:
+class _Unpacking:
     source: Source
     table: list[Any]
     known: dict[int, object] = field(default_factory=dict)
 
 
-Write = Callable[[Any, _Writer], Any]
-Read = Callable[[Any, _Reader], Any]
+Write = Callable[[Any, _Packing], Any]
+Read = Callable[[Any, _Unpacking], Any]
 
 
 def _parts(kind: type) -> list[tuple[str, Any]]:
@@ -121,7 +121,7 @@ def _writer(kind: Any) -> Write:
     raise NotKept(f"no form for {kind}")
 
 
-def _write_span(value: Span, to: _Writer) -> list[int]:
+def _write_span(value: Span, to: _Packing) -> list[int]:
     if value.source is not to.source and value.source != to.source:
         raise NotKept("a span of another text")
     return [value.start, value.end]
@@ -130,10 +130,10 @@ def _write_span(value: Span, to: _Writer) -> list[int]:
 def _write_record(kind: type) -> Write:
     parts = [(name, _writer(hint)) for name, hint in _parts(kind)]
 
-    def plainly(value: Any, to: _Writer) -> list[Any]:
+    def plainly(value: Any, to: _Packing) -> list[Any]:
         return [write(getattr(value, name), to) for name, write in parts]
 
-    def once(value: Any, to: _Writer) -> int:
+    def once(value: Any, to: _Packing) -> int:
         if id(value) not in to.known:
             row = plainly(value, to)
             to.known[id(value)] = len(to.table)
@@ -176,10 +176,10 @@ def _reader(kind: Any) -> Read:
 def _read_record(kind: type) -> Read:
     readers = [_reader(hint) for _, hint in _parts(kind)]
 
-    def plainly(value: Any, by: _Reader) -> Any:
+    def plainly(value: Any, by: _Unpacking) -> Any:
         return kind(*[read(one, by) for read, one in zip(readers, value, strict=True)])
 
-    def once(value: int, by: _Reader) -> Any:
+    def once(value: int, by: _Unpacking) -> Any:
         if value not in by.known:
             by.known[value] = plainly(by.table[value], by)
         return by.known[value]

@@ -67,7 +67,7 @@ def diff(
     from memmodel.cli.terminal import style_for, ticker
     from memmodel.compare import text
     from memmodel.compare.judge import Sides
-    from memmodel.compare.run import Fault, FileResult, run
+    from memmodel.compare.run import FileFault, FileResult, run
     from memmodel.engine import Options
     from memmodel.limits import shared
 
@@ -94,8 +94,8 @@ def diff(
         say(json.dumps(text.record(results, names), indent=1))
     else:
         say(text.markdown(results, names) if form is DiffFormat.MARKDOWN else text.summary(results, names))
-    codes = {Fault.BAD: Exit.BAD_INPUT, Fault.UNDECIDED: Exit.UNDECIDED, Fault.INTERNAL: Exit.INTERNAL}
-    found = [codes[result.fault] for result in results if result.fault is not Fault.NONE]
+    codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
+    found = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
     every = [one for result in results for one in result.contrasts]
     found += [Exit.DIFFERS if one.differs else Exit.UNDECIDED for one in every if one.differs or one.undecided]
     return worst(found)

@@ -1,6 +1,6 @@
 """Judge one test under two models and say how they differ.
 
-In: a test, two models. Out: `Contrast`, one for each question. Settled here: final states and findings are compared, and
+In: a test, two models. Out: `Contrast`, one for each question. Settled here: final states and findings are compared;
 a direction is that of the second model. What is only under one model counts if the other was searched to its end; else
 it is undecided.
 """
@@ -27,6 +27,9 @@ class Direction(Enum):
     FORBIDS = "forbids more"
     ALLOWS = "allows more"
     OTHER = "forbids some and allows others"
+    REPORTS_LESS = "reports less"  # findings that it has no rule for
+    REPORTS_MORE = "reports more"  # findings that the first has no rule for
+    REPORTS_OTHER = "reports other findings"
 
     @staticmethod
     def of(gone: object, new: object) -> Direction:
@@ -72,8 +75,16 @@ class Contrast:
 
     @property
     def direction(self) -> Direction:
-        """Of final states and findings together: each speaks of executions that a model has."""
-        return Direction.of(self.gone or self.fewer, self.new or self.more)
+        """Of final states, and of findings for which both models have rules: each speaks of executions."""
+        first, second = ({HANG, *(flag for flag, _ in report.rules)} for report in self.reports)
+        fewer = [one for one in self.fewer if one.flag in second]
+        more = [one for one in self.more if one.flag in first]
+        found = Direction.of(self.gone or fewer, self.new or more)
+        if found is not Direction.SAME or not (self.fewer or self.more):
+            return found
+        if self.fewer and self.more:
+            return Direction.REPORTS_OTHER
+        return Direction.REPORTS_LESS if self.fewer else Direction.REPORTS_MORE
 
     @property
     def differs(self) -> bool:

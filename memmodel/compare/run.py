@@ -20,7 +20,7 @@ from memmodel.compare.judge import Contrast, Sides, contrasts
 from memmodel.errors import InputError, TooLarge
 
 
-class Fault(Enum):
+class FileFault(Enum):
     """Why a file has no contrasts."""
 
     NONE = ""
@@ -35,7 +35,7 @@ class FileResult:
 
     path: str
     contrasts: tuple[Contrast, ...] = ()
-    fault: Fault = Fault.NONE
+    fault: FileFault = FileFault.NONE
     message: str = ""
 
 
@@ -66,7 +66,7 @@ def _alone(path: str, sides: Sides, kept: bool) -> FileResult:
             return pool.submit(_file, path, sides, kept).result()
         except BrokenProcessPool:
             message = f"internal error in {path}: its process died (out of memory?); please report it"
-            return FileResult(path, fault=Fault.INTERNAL, message=message)
+            return FileResult(path, fault=FileFault.INTERNAL, message=message)
 
 
 def _file(path: str, sides: Sides, kept: bool) -> FileResult:
@@ -75,12 +75,12 @@ def _file(path: str, sides: Sides, kept: bool) -> FileResult:
         asked = verdicts.posed(api.read(path))
         return FileResult(path, tuple(contrasts(verdicts, asked, sides)))
     except TooLarge as error:
-        return FileResult(path, fault=Fault.UNDECIDED, message=error.render())
+        return FileResult(path, fault=FileFault.UNDECIDED, message=error.render())
     except InputError as error:
-        return FileResult(path, fault=Fault.BAD, message=error.render())
+        return FileResult(path, fault=FileFault.BAD, message=error.render())
     except Exception as error:  # a bug of ours in one test must not hide the results of the others
         message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
-        return FileResult(path, fault=Fault.INTERNAL, message=message)
+        return FileResult(path, fault=FileFault.INTERNAL, message=message)
 
 
 @cache

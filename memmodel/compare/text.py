@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from memmodel.answer import FinalValues, Finding
 from memmodel.compare.judge import Contrast, Direction
-from memmodel.compare.run import Fault, FileResult
+from memmodel.compare.run import FileFault, FileResult
 from memmodel.report.execution import Style, plain
 from memmodel.report.findings import sentence
 from memmodel.report.record import Record, finding
@@ -28,7 +28,7 @@ def summary(results: Sequence[FileResult], names: Names) -> str:
     every = [one for result in results for one in result.contrasts]
     differ = [one for one in every if one.differs]
     undecided = sum(bool(one.undecided) and not one.differs for one in every)
-    undecided += sum(result.fault is Fault.UNDECIDED for result in results)
+    undecided += sum(result.fault is FileFault.UNDECIDED for result in results)
     counts = {way: sum(one.direction is way for one in differ) for way in Direction}
     ways = ", ".join(f"{names[1]} {way.value} in {number}" for way, number in counts.items() if number)
     same = len(every) - len(differ) - sum(bool(one.undecided) and not one.differs for one in every)
@@ -36,7 +36,7 @@ def summary(results: Sequence[FileResult], names: Names) -> str:
     parts = [f"{len(differ)} differ{'s' if len(differ) == 1 else ''}" + (f" ({ways})" if ways else "")]
     parts.append(f"{same} the same")
     parts.append(f"{undecided} undecided")
-    if bad := sum(result.fault in (Fault.BAD, Fault.INTERNAL) for result in results):
+    if bad := sum(result.fault in (FileFault.BAD, FileFault.INTERNAL) for result in results):
         parts.append(f"{bad} bad")
     head = f"{files} test{'' if files == 1 else 's'}"
     if len(every) > files:
@@ -75,7 +75,7 @@ def markdown(results: Sequence[FileResult], names: Names) -> str:
         told += ["<details>", f"<summary><code>{_html(_where(one))}</code></summary>", ""]
         told += ["```text", *(line.replace("```", "` ` `") for line in body), "```", "", "</details>", ""]
     undecided = [undecided_line(one) for one in every if one.undecided and not one.differs]
-    undecided += [result.message.split("\n")[0] for result in results if result.fault is not Fault.NONE]
+    undecided += [result.message.split("\n")[0] for result in results if result.fault is not FileFault.NONE]
     told += [f"- {_code(line)}" for line in undecided]
     return "\n".join(told).rstrip("\n")
 
@@ -97,7 +97,7 @@ def record(results: Sequence[FileResult], names: Names) -> Record:
         "errors": [
             {"path": result.path, "kind": result.fault.value, "message": result.message}
             for result in results
-            if result.fault is not Fault.NONE
+            if result.fault is not FileFault.NONE
         ],
     }
 
