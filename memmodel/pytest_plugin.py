@@ -142,12 +142,23 @@ class LitmusRun:
         name, equals, path = text.partition("=")
         if equals and not os.path.exists(text):
             self.verdicts.known(path)
+            self._is_expected(name)
             return name, path
         found = base_of(self.verdicts.known(text).files, text)
         if found is None:
             hint = f"say it: --memmodel ptx-9.3={text}"
             raise InputError(f"{text} derives from no shipped model, so nothing is expected of it", hint=hint)
         return found, text
+
+    def _is_expected(self, name: str) -> None:
+        """Raises InputError for a name that no Expect line can mean: nothing would be judged in its place."""
+        from memmodel.base.resources import axioms_dir, is_file
+        from memmodel.errors import InputError, nearest
+
+        if is_file(axioms_dir() / f"{name}.cat") or os.path.exists(name):
+            return
+        near = nearest(name, [path.stem for path in axioms_dir().glob("*.cat")])
+        raise InputError(f"no model `{name}` is known", hint=f"did you mean {near}?" if near else None)
 
     # ---- hooks -------------------------------------------------------------------------------------------------------
 

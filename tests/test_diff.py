@@ -86,6 +86,8 @@ def test_findings():
     asked = MP[: MP.index("exists")] + "exists race\n"
     assert contrast(flagged, never, asked).direction is Direction.FORBIDS
     assert contrast(flagged, never, asked, outcomes_only=True).direction is Direction.SAME
+    assert "no rule" in contrast(never, plain, asked).undecided
+    assert contrast(plain, plain, asked, outcomes_only=True).undecided == ""
 
 
 def test_what_was_not_searched_is_undecided():

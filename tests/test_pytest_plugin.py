@@ -91,6 +91,9 @@ def test_a_model_file_stands_in_for_the_model_that_it_derives_from(place):
     ran = play(place, "--memmodel", own, "litmus")
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
     ran.stderr.fnmatch_lines(["*derives from no shipped model*", "*--memmodel ptx-9.3=*"])
+    ran = play(place, "--memmodel", f"ptx9.3={own}", "litmus")
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["*did you mean ptx-9.3?*"])
     ran = play(place, "--memmodel", f"sc={own}", "--memmodel", "ptx-9.3", "litmus/mp/MP.litmus", "-v")
     ran.stdout.fnmatch_lines(["*::ptx-9.3 PASSED*", "*::sc=own FAILED*"])
 

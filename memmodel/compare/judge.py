@@ -107,8 +107,10 @@ def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
         found = _with_findings(found)
     if first.finding is None:
         found = _with_states(found, verdicts, posed, sides)
-    elif sides.outcomes_only:
-        found = replace(found, undecided="")
+    elif not sides.outcomes_only and not found.undecided:
+        answers = [report.answer for report in found.reports]
+        reason = next((one.reason for one in answers if one.observation is Observation.UNDECIDED), "")
+        found = replace(found, undecided=reason)
     return found
 
 
