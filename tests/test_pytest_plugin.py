@@ -1,10 +1,13 @@
-"""The pytest plugin, as somebody uses it: pytest in a process of its own."""
+"""The pytest plugin, as somebody uses it: pytest with tests of its own, some of the time in a process of its own."""
 
 from __future__ import annotations
 
 import os
+import pkgutil
 import subprocess
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,13 @@ def place(pytester, monkeypatch):
     (folder / "wrong.litmus").write_text(MP.format(name="wrong", words="ptx-9.3:sometimes"))
     (folder.parent / "H1.litmus").write_text(H1.read_text())
     return pytester
+
+
+for _module in pkgutil.walk_packages(memmodel.__path__, "memmodel."):
+    # Pytest run inside this process forgets what it has loaded; classes must not come to be there twice.
+    if not _module.name.endswith("__main__"):
+        with suppress(ImportError):  # an extra that is not installed
+            import_module(_module.name)
 
 
 def play(place, *words: object, apart: bool = False):
