@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
     from memmodel.report.report import Report
+    from memmodel.testing import assert_always, assert_never, assert_sometimes
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,9 @@ __all__ = [
     "ShippedModel",
     "SuiteResult",
     "__version__",
+    "assert_always",
+    "assert_never",
+    "assert_sometimes",
     "check",
     "check_kernel",
     "format",
@@ -58,6 +62,9 @@ _HOME = {
     "Report": "memmodel.report.report",
     "ShippedModel": "memmodel.library",
     "SuiteResult": "memmodel.library",
+    "assert_always": "memmodel.testing",
+    "assert_never": "memmodel.testing",
+    "assert_sometimes": "memmodel.testing",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
     "format": "memmodel.library",

@@ -19,8 +19,9 @@ from memmodel.engine import Options
 from memmodel.errors import nearest
 from memmodel.isa.lower import lower_test
 from memmodel.lint.warnings import legality_warnings
+from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
-from memmodel.report.expect import about_finding, expected_word
+from memmodel.report.expect import about_finding, word_for
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
 from memmodel.source import Source
@@ -112,7 +113,9 @@ def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[st
         if progress is not None:
             progress(name)
     report = ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
-    return replace(report, warnings=(*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps)))
+    return replace(
+        report, warnings=(*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps.test.expectations))
+    )
 
 
 def reading_models() -> tuple[str, ...]:
@@ -167,16 +170,28 @@ def report_on(
 
     `reading`: milliseconds that reading took. Raises InputError for an expectation that is no word.
     """
-    word = expected or expected_word(steps.test, against or model.name)
+    expectations = steps.test.expectations
+    word = expected or word_for(expectations, against or model.name)
+    return expecting(bare_report(steps, model, options, reading), expectations, word)
+
+
+def bare_report(steps: LoweredTest, model: Model, options: Options, reading: float = 0.0) -> Report:
+    """Judge a test, whatever is expected of it. What is said depends on the test, the model and the options alone."""
     found = judge(steps, model, options)
-    report = Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word)
-    return replace(report, warnings=(*report.warnings, *_unknown_models(steps)))
+    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), None)
 
 
-def _unknown_models(steps: LoweredTest) -> Iterator[str]:
+def expecting(report: Report, expectations: Sequence[Expectation], word: str | None) -> Report:
+    """A bare report next to the word that is expected, with warnings about what the file expects."""
+    return replace(report, expected=word, warnings=(*report.warnings, *_unknown_models(expectations)))
+
+
+def _unknown_models(expectations: Sequence[Expectation]) -> Iterator[str]:
     """Warnings about expectations of models that there are not: most likely a slip of the pen."""
+    if all(expectation.model == DEFAULT_MODEL for expectation in expectations):
+        return
     known = {*cat.shipped_models(), *reading_models()}
-    for expectation in steps.test.expectations:
+    for expectation in expectations:
         name = expectation.model
         if name not in known and not os.path.exists(name):
             near = nearest(name, known)

@@ -19,13 +19,14 @@ from pathlib import Path
 from memmodel import api
 from memmodel.answer import Budget
 from memmodel.base.resources import suite_dir
-from memmodel.cat.syntax import Model
+from memmodel.cache.place import cache_dir
+from memmodel.cache.store import Store
+from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
 from memmodel.oneline import shown
-from memmodel.program.lowered import LoweredTest
-from memmodel.report.expect import FAILS, HOLDS, expected_word
+from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
 from memmodel.source import STANDARD_INPUT, Source, Span
 
@@ -61,7 +62,8 @@ class Settings:
     """How every test of the suite is run.
 
     `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
-    as well; where a file says nothing of one, what it expects of the default model is expected.
+    as well; where a file says nothing of one, what it expects of the default model is expected. `kept`: what was judged
+    before is looked up, and what is judged now is kept.
     """
 
     engine: str = "auto"
@@ -69,6 +71,7 @@ class Settings:
     bound: int = 3
     against: str | None = None
     under: tuple[str, ...] = ()
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,7 +177,7 @@ def read_csv(source: Source) -> dict[str, str]:
 def preload(models: Iterable[str]) -> None:
     """Load models before any test runs, so that a bad one is one error. Raises InputError."""
     for name in models:
-        _model(name)
+        api.load(name)
 
 
 # ---- running them --------------------------------------------------------------------------------------------
@@ -195,29 +198,30 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
-    asked = api.questions(api.lowered(job.path, job.ask))
+    verdicts = _verdicts(cache_dir() if settings.kept else None)
+    asked = verdicts.posed(api.read(job.path), job.ask)
     options = Options(settings.engine, settings.budget, settings.bound)
 
-    return [entry for number, steps in enumerate(asked) for entry in _question(job, steps, number, options, settings)]
+    return [entry for posed in asked for entry in _question(job, posed, verdicts, options, settings)]
 
 
-def _question(job: Job, steps: LoweredTest, number: int, options: Options, settings: Settings) -> list[Entry]:
+def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, settings: Settings) -> list[Entry]:
     """One question of a file under each of its models. What a CSV expects is about the first."""
-    named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
-    expected = job.expected if number == 0 else None
+    expectations = posed.expectations
+    named = tuple(dict.fromkeys(expectation.model for expectation in expectations))
+    expected = job.expected if posed.number == 0 else None
 
     def judged(name: str, word: str | None) -> list[Entry]:
-        model = _model(name)
-        report = api.report_on(steps, model, options, expected=word, against=settings.against)
-        known = known_difference(steps) if job.expected and report.status is Status.DIFFERS else None
+        report = verdicts.report(posed, name, options, expected=word, against=settings.against)
+        known = known_difference(posed.steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
-        return [Entry(job.path, model.name, outcome, report, known or "")]
+        return [Entry(job.path, report.model, outcome, report, known or "")]
 
     models = job.models or named or (api.DEFAULT_MODEL,)
     wanted = [(name, expected) for name in models]
     for name in settings.under:
         if name not in models:
-            wanted.append((name, expected_word(steps.test, name) or expected_word(steps.test, api.DEFAULT_MODEL)))
+            wanted.append((name, word_for(expectations, name) or word_for(expectations, api.DEFAULT_MODEL)))
     return [
         entry
         for name, word in wanted
@@ -229,8 +233,14 @@ _OUTCOMES = {status: Outcome(status.value) for status in Status}
 
 
 @cache
-def _model(name: str) -> Model:
-    return api.load(name)
+def _verdicts(folder: Path | None) -> Verdicts:
+    """What this process knows of models and verdicts."""
+    return Verdicts(Store(folder) if folder is not None else None)
+
+
+def trouble(settings: Settings) -> str:
+    """Why verdicts are not kept although they should be; empty while all is well."""
+    return _verdicts(cache_dir() if settings.kept else None).trouble
 
 
 def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> list[Entry]:

@@ -13,6 +13,7 @@ from report_samples import MODEL, TEXT, litmus_test, never, sometimes
 
 import memmodel
 from memmodel.answer import Answer, Budget, FinalValues, Observation, Outcomes
+from memmodel.cache.verdicts import Verdicts
 from memmodel.cli import main
 from memmodel.cli.exits import Exit, worst
 from memmodel.cli.options import parse_budget
@@ -49,7 +50,8 @@ def world(monkeypatch):
     monkeypatch.setattr("memmodel.litmus.parse_litmus", lambda source, ask=(): state["test"])
     monkeypatch.setattr("memmodel.cat.load_model", lambda name: MODEL)
     monkeypatch.setattr("memmodel.engine.answer", answer)
-    monkeypatch.setattr("memmodel.batch._model", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.api.load", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.batch._verdicts", lambda folder: Verdicts())
     return state
 
 

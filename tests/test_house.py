@@ -20,7 +20,8 @@ ROOMS = (
     "codes", "oneline", "errors", "source", "ptx", "network", "records",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits",
     "concrete", "referee", "enumeration", "events", "encode", "solve", "engine",
-    "report", "emit", "api", "batch", "library", "kernel", "repair", "cli",
+    "report", "emit", "api", "cache", "batch", "library", "testing", "compare",
+    "kernel", "repair", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own."""
 

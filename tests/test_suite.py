@@ -11,6 +11,7 @@ from report_samples import MODEL, litmus_test, never, report, sometimes
 
 from memmodel import batch
 from memmodel.batch import Entry, Job, Outcome, Settings
+from memmodel.cache.verdicts import Verdicts
 from memmodel.errors import InputError, TooLarge
 from memmodel.source import Source
 
@@ -36,7 +37,8 @@ def engine(monkeypatch):
 
     monkeypatch.setattr("memmodel.litmus.parse_litmus", parse)
     monkeypatch.setattr("memmodel.engine.answer", answer)
-    monkeypatch.setattr("memmodel.batch._model", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.api.load", lambda name: MODEL)
+    monkeypatch.setattr("memmodel.batch._verdicts", lambda folder: Verdicts())
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_worker_that_dies_costs_only_its_own_test(engine, tests):
 
 def test_without_a_model_every_model_that_the_file_names_is_run(engine, tests, monkeypatch):
     asked = []
-    monkeypatch.setattr("memmodel.batch._model", lambda name: asked.append(name) or MODEL)
+    monkeypatch.setattr("memmodel.api.load", lambda name: asked.append(name) or MODEL)
     outcomes(tests(a="Expect=sc:never ptx-9.3:never sc:race", b="Expect="), models=())
     assert asked == ["sc", "ptx-9.3", "ptx-9.3"]
 

@@ -6,6 +6,7 @@ inside it (`memmodel/axioms`, `memmodel/suite_files`), where `pyproject.toml` pu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -26,3 +27,18 @@ def _beside_or_inside(beside: str, inside: str) -> Path:
     if (_PACKAGE.parent / "pyproject.toml").is_file():
         return _PACKAGE.parent / beside
     return _PACKAGE / inside
+
+
+def is_file(path: Path) -> bool:
+    """Is there such a file? False for names that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def look(include: str, places: Sequence[Path], has: Callable[[Path], bool] = is_file) -> Path | None:
+    """The first place that has the file which an include of a model names."""
+    if not include or "\0" in include:
+        return None
+    return next((place / include for place in places if has(place / include)), None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memmodel.base.resources import axioms_dir
+from memmodel.base.resources import axioms_dir, is_file, look
 from memmodel.cat.interpret.world import LIBRARY, World
 from memmodel.cat.resolve import Resolver
 from memmodel.cat.syntax import Model
@@ -37,20 +37,21 @@ def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = Fal
 
     `strict_names`: what its `notices` tell is an error too.
     """
-    model = _found(name_or_path)
+    model = loaded(name_or_path).model
     if strict_names:
         strictly(model)
     return model
 
 
-def _found(name_or_path: str | os.PathLike[str]) -> Model:
+def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
+    """What `load_model` returns, with the files that it was read from."""
     name = os.fspath(name_or_path)
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
     shipped = axioms_dir() / f"{name}.cat"
-    if not name.endswith(".cat") and _is_file(shipped):
+    if not name.endswith(".cat") and is_file(shipped):
         return _kept(name, shipped, lambda: _shipped(name, shipped))
-    if _is_file(Path(name)):
+    if is_file(Path(name)):
         return _kept(name, Path(name), lambda: _Loader(()).load(Source.read(name)))
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
@@ -76,39 +77,65 @@ def strictly(model: Model) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class LoadedModel:
     """A model, the files that it was read from with their text, and what each include was found to mean."""
 
     model: Model
     files: tuple[tuple[Path, str], ...]
-    includes: tuple[tuple[tree.Include, tuple[Path, ...], Path], ...]
+    includes: tuple[tuple[str, tuple[Path, ...], Path], ...]
 
     def holds(self) -> bool:
         """Would loading it again give the same?"""
         try:
-            return all(_look(include, places) == found for include, places, found in self.includes) and all(
+            return all(look(include, places) == found for include, places, found in self.includes) and all(
                 Source.read(path).text == text for path, text in self.files
             )
         except InputError:
             return False
 
 
-_LOADED: dict[tuple[str, Path], _Loaded] = {}
+_LOADED: dict[tuple[str, Path], LoadedModel] = {}
 """By the name that was asked for and the file that it stood for."""
 
 
-def _kept(name: str, path: Path, load: Callable[[], _Loaded]) -> Model:
+def _kept(name: str, path: Path, load: Callable[[], LoadedModel]) -> LoadedModel:
     """The model loaded before, if no file of it has changed since."""
     key = (name, path.resolve())
     known = _LOADED.get(key)
     if known is None or not known.holds():
         known = _LOADED[key] = load()
-    return known.model
+    return known
 
 
-def _shipped(name: str, path: Path) -> _Loaded:
-    loaded = _Loader((path.parent,)).load(_read_shipped(path))  # its includes lie beside it, wherever we run
+def _shipped(name: str, path: Path) -> LoadedModel:
+    loaded = _Loader((path.parent,)).load(Files().shipped(path))  # its includes lie beside it, wherever we run
     return replace(loaded, model=replace(loaded.model, name=name))
+
+
+class Files:
+    """Where a model's files are read from: the disk. `home`: the folder of the shipped models."""
+
+    def __init__(self) -> None:
+        self.home = axioms_dir()
+
+    def has(self, path: Path) -> bool:
+        """Is there such a file?"""
+        return is_file(path)
+
+    def read(self, path: Path) -> Source:
+        """The text of a file; a shipped one has a short name, the same wherever memmodel is installed."""
+        shipped = path.parent in (self.home, self.home / LIBRARY)
+        return self.shipped(path) if shipped else Source.read(path)
+
+    def shipped(self, path: Path) -> Source:
+        """The text of a shipped file."""
+        return Source(f"axioms/{path.relative_to(self.home).as_posix()}", Source.read(path).text)
+
+
+def load_from(files: Files, path: Path, name: str) -> Model:
+    """The model of a file, read with all that it includes from `files`, under a name. Raises InputError."""
+    model = _Loader((), files).load(Source(str(path), files.read(path).text)).model
+    return replace(model, name=name)
 
 
 # ---- loading ---------------------------------------------------------------------------------------------------------
@@ -117,23 +144,24 @@ def _shipped(name: str, path: Path) -> _Loaded:
 class _Loader:
     """Loads one model: the files already read, and those being read, each inside the one before."""
 
-    def __init__(self, search: tuple[Path, ...]) -> None:
+    def __init__(self, search: tuple[Path, ...], files: Files | None = None) -> None:
         self.search = search
+        self.disk = files or Files()
         self.sources: list[Source] = []
         self.seen: set[Path] = set()
         self.open: list[tuple[Path | None, Source]] = []
         self.files: list[tuple[Path, str]] = []
-        self.includes: list[tuple[tree.Include, tuple[Path, ...], Path]] = []
+        self.includes: list[tuple[str, tuple[Path, ...], Path]] = []
         self.resolver = Resolver(self.include)
 
-    def load(self, source: Source) -> _Loaded:
-        prelude = axioms_dir() / PRELUDE
-        self.take(prelude, _read_shipped(prelude))
+    def load(self, source: Source) -> LoadedModel:
+        prelude = self.disk.home / PRELUDE
+        self.take(prelude, self.disk.read(prelude))
         path = Path(source.name)
         name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if _is_file(path) else None, source, name)
+        text = self.take(path if self.disk.has(path) else None, source, name)
         model = self.resolver.model(name, text.title or name, tuple(self.sources))
-        return _Loaded(model, tuple(self.files), tuple(self.includes))
+        return LoadedModel(model, tuple(self.files), tuple(self.includes))
 
     def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
         """Read one file into the resolver. `model`: the name of the model, if this is its own file."""
@@ -160,8 +188,7 @@ class _Loader:
         if path.resolve() in self.seen:
             return
         try:
-            shipped = path.parent in (axioms_dir(), axioms_dir() / LIBRARY)
-            source = _read_shipped(path) if shipped else Source.read(path)
+            source = self.disk.read(path)
         except InputError as error:
             if error.span is not None:
                 raise
@@ -171,10 +198,15 @@ class _Loader:
     def find(self, include: tree.Include) -> Path:
         """The file that an include names; InputError at the include if there is none."""
         beside = self.open[-1][0]
-        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir(), axioms_dir() / LIBRARY)
-        found = _look(include, places)
+        places = (
+            *([beside.parent] if beside is not None else []),
+            *self.search,
+            self.disk.home,
+            self.disk.home / LIBRARY,
+        )
+        found = look(include.path, places, self.disk.has)
         if found is not None:
-            self.includes.append((include, places, found))
+            self.includes.append((include.path, places, found))
             return found
         known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
         near = nearest(include.path, sorted(known))
@@ -182,22 +214,3 @@ class _Loader:
         if near:
             hint = f'did you mean "{near}"?'
         raise InputError(f'no file "{include.path}"', include.span, hint)
-
-
-def _read_shipped(path: Path) -> Source:
-    """A shipped file under a short name, the same wherever memmodel is installed."""
-    return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)
-
-
-def _look(include: tree.Include, places: Sequence[Path]) -> Path | None:
-    """The first place that has the file which an include names."""
-    if not include.path or "\0" in include.path:
-        return None
-    return next((place / include.path for place in places if _is_file(place / include.path)), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from memmodel.cli.cache import cache, not_kept
+from memmodel.cli.diff import diff
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.kernel import kernel
 from memmodel.cli.options import (
@@ -28,6 +30,7 @@ from memmodel.cli.options import (
     MemoryText,
     ModelName,
     ModelNames,
+    NoCache,
     StrictNames,
     Timeout,
     parse_budget,
@@ -90,6 +93,7 @@ def check(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    no_cache: NoCache = False,
     readings: Annotated[
         bool, typer.Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
     ] = False,
@@ -106,7 +110,7 @@ def check(
     from memmodel.cli.models import hear
     from memmodel.report.text import explain
 
-    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
+    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound, kept=not no_cache)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
@@ -127,6 +131,7 @@ def check(
         from memmodel.library import entry_record
 
         _write(json_out, _json([entry_record(entry) for entry in entries]))
+    not_kept(batch.trouble(settings))
     return worst(code(entry) for entry in entries)
 
 
@@ -186,6 +191,7 @@ def suite(
     budget: BudgetText = None,
     timeout: Timeout = None,
     memory: MemoryText = None,
+    no_cache: NoCache = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every test.")] = False,
 ) -> Exit:
     """Run many tests and list those that are not as expected.
@@ -199,7 +205,7 @@ def suite(
     from memmodel.limits import shared
 
     cost = shared(parse_budget(budget, timeout, memory), jobs)
-    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()))
+    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()), kept=not no_cache)
     hear(model or ())
     work = batch.plan(paths or (), model or (), expected)
     batch.preload(settings.under)
@@ -302,6 +308,8 @@ app.command()(kernel)
 app.command()(fix)
 app.command()(weaken)
 app.command()(schema)
+app.command()(diff)
+app.command()(cache)
 
 
 def _json(value: object) -> str:

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run
+from memmodel.batch import Entry, Outcome, Settings, Worklist, run, trouble
 from memmodel.cat.decisions import decisions
+from memmodel.cli.cache import not_kept
 from memmodel.cli.exits import Exit, complain, say, worst
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
@@ -72,6 +73,7 @@ def run_suite(
 
         write(junit_out, junit(entries, result.seconds, began))
     say(result.summary, out)
+    not_kept(trouble(settings))
     return result.exit_code
 
 

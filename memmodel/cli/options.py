@@ -128,3 +128,6 @@ MemoryText = Annotated[
 ]
 Bound = Annotated[int, typer.Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
 JsonOut = Annotated[str | None, typer.Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Judge everything anew, and keep nothing; see `memmodel cache`.")
+]

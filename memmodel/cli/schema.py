@@ -17,6 +17,7 @@ NAMES = {
     "check": "what `check --json` and `suite --json` write",
     "readings": "what `check --readings --json` writes",
     "outcomes": "what `outcomes --json` writes",
+    "diff": "what `diff --format json` writes",
     "kernel": "what `kernel --json` writes",
     "launch": "what `kernel --launch` reads",
     "fix": "what `fix --json` writes",

@@ -7,13 +7,14 @@ words. `never` … `undecided` are observations; `race` and the words after it a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memmodel.answer import HANG, Answer, Observation
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest
-from memmodel.litmus.syntax import LitmusTest, Quantifier
+from memmodel.litmus.syntax import Expectation, LitmusTest, Quantifier
 
 OBSERVED = tuple(observation.value for observation in Observation)
 FINDINGS = {
@@ -29,8 +30,13 @@ HOLDS, FAILS = "holds", "fails"
 
 def expected_word(test: LitmusTest, model: str) -> str | None:
     """What the file's Expect line has for the model (`a` or `a+b`), or None. Raises InputError for an unknown word."""
+    return word_for(test.expectations, model)
+
+
+def word_for(expectations: Sequence[Expectation], model: str) -> str | None:
+    """What the expectations of one question have for the model, as `expected_word` says."""
     known = (*OBSERVED, *FINDINGS)
-    for expectation in test.expectations:
+    for expectation in expectations:
         if expectation.model != model:
             continue
         for word in expectation.word.split("+"):

@@ -1,0 +1,248 @@
+"""Judge tests, or know what was said of them before.
+
+In: a test's text, a model by name or loaded, options. Out: `Report`, `Outcomes`, the same whether they are new or kept.
+Settled here: a test is read, lowered and judged only if something of it is not known. Kept is what was answered in
+full; what is undecided, or was not searched to its end, is judged again the next time, unless it is undecided because
+accesses of different sizes race, which no other budget changes. What a file expects is not part of an answer: it is
+compared anew. What judges is loaded when something has to be judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from memmodel.cache import keys
+from memmodel.cache.place import cache_dir
+from memmodel.cache.store import Store
+
+if TYPE_CHECKING:
+    from memmodel.answer import Outcomes
+    from memmodel.cat.syntax import Model
+    from memmodel.engine import Options
+    from memmodel.litmus.syntax import Expectation
+    from memmodel.program.lowered import LoweredTest
+    from memmodel.report.report import Report
+    from memmodel.source import Source
+
+T = TypeVar("T")
+
+Row = tuple[str, str, int, int]
+"""An expectation: the model, the word, and where it stands in the test's text."""
+
+
+@dataclass(slots=True)
+class PosedText:
+    """A test's text with its questions, lowered once and only if somebody asks."""
+
+    source: Source
+    ask: tuple[str, ...]
+    steps: tuple[LoweredTest, ...] | None = None
+
+    def lowered(self) -> tuple[LoweredTest, ...]:
+        """The test once for each of its questions. Raises InputError."""
+        from memmodel import api
+
+        if self.steps is None:
+            self.steps = api.questions(api.lowered(self.source, self.ask))
+        return self.steps
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """One question of a test. `words`: what it expects. `key`: what its answers depend on, the model and the options
+    aside; empty if nothing is kept."""
+
+    text: PosedText
+    number: int
+    name: str
+    rows: tuple[Row, ...] = ()
+    key: str = field(default="", repr=False)
+
+    @property
+    def steps(self) -> LoweredTest:
+        """The lowered test. Raises InputError."""
+        return self.text.lowered()[self.number]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What the question expects, by model."""
+        return {model: word for model, word, *_ in self.rows}
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """The same with their places."""
+        from memmodel.litmus.syntax import Expectation
+
+        source = self.text.source
+        return tuple(Expectation(model, word, source.span(start, end)) for model, word, start, end in self.rows)
+
+
+class Verdicts:
+    """Answers from a store, else from the engines. `store` None: always from the engines."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self._keys = keys.ModelKeys(store)
+        self._models: dict[str, tuple[Model, str]] = {}
+
+    @staticmethod
+    def kept(wanted: bool = True) -> Verdicts:
+        """With the user's store, if that is wanted and there is one."""
+        folder = cache_dir() if wanted else None
+        return Verdicts(Store(folder) if folder is not None else None)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is kept although it should be; empty while all is well."""
+        return self._store.trouble if self._store is not None else ""
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if self._store is not None:
+            self._store.close()
+
+    def known(self, model: str) -> keys.KnownModel:
+        """What is known of a model without loading it, if it is. Raises InputError."""
+        return self._keys.of(model)
+
+    def posed(self, source: Source, ask: tuple[str, ...] = ()) -> tuple[Posed, ...]:
+        """The questions of a test, or `ask` in their place. Raises InputError."""
+        text = PosedText(source, ask)
+        key = keys.digest("test", keys.program(), source.name, source.text, *ask) if self._store is not None else ""
+        known = self._store.get(key) if self._store is not None else None
+        if known is not None:
+            return tuple(
+                Posed(text, number, name, tuple(map(tuple, rows)), key)
+                for number, (name, rows) in enumerate(json.loads(known))
+            )
+        found = tuple(
+            Posed(text, number, steps.test.name, tuple(map(_row, steps.test.expectations)), key)
+            for number, steps in enumerate(text.lowered())
+        )
+        self._put(key, json.dumps([(one.name, one.rows) for one in found]))
+        return found
+
+    def meets(self, posed: Posed, model: str, options: str, word: str) -> bool | None:
+        """Is it known that the answer is what a word of an Expect line says? None: it is not known.
+
+        `options`: as `keys.of_options` has it.
+        """
+        if self._store is None:
+            return None
+        known = self._store.get(self._key("Report", posed, self._keys.of(model).digest, options))
+        if known is None:
+            return None
+        met = json.loads(known.partition("\n")[0])
+        return all(part in met for part in word.split("+"))
+
+    def report(
+        self,
+        posed: Posed,
+        model: str | Model,
+        options: Options,
+        *,
+        expected: str | None = None,
+        against: str | None = None,
+    ) -> Report:
+        """As `api.report_on`. Raises InputError."""
+        from memmodel import api
+        from memmodel.report.expect import word_for
+        from memmodel.report.report import Report
+
+        word = expected or word_for(posed.expectations, against or self._named(model)[0])
+        found = self._answered(
+            Report, posed, model, options, lambda steps, loaded: api.bare_report(steps, loaded, options)
+        )
+        return api.expecting(found, posed.expectations, word)
+
+    def outcomes(self, posed: Posed, model: str | Model, options: Options) -> Outcomes:
+        """All final states of a question under a model. Raises InputError."""
+        from memmodel import engine
+        from memmodel.answer import Outcomes
+
+        return self._answered(
+            Outcomes, posed, model, options, lambda steps, loaded: engine.outcomes(steps, loaded, options)
+        )
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _answered(
+        self,
+        kind: type[T],
+        posed: Posed,
+        model: str | Model,
+        options: Options,
+        work: Callable[[LoweredTest, Model], T],
+    ) -> T:
+        from memmodel.cache.codec import NotKept, dump, undump
+
+        if self._store is None:
+            return work(posed.steps, self._load(model)[0])
+        judged_by = _judged_by(options)
+        text = self._store.get(self._key(kind.__name__, posed, self._named(model)[1], judged_by))
+        if text is not None:
+            with suppress(NotKept):
+                return undump(kind, text.partition("\n")[2], posed.text.source)
+        loaded, digest = self._load(model)  # its files may have changed since the name was looked up
+        found = work(posed.steps, loaded)
+        with suppress(NotKept):
+            body = f"{json.dumps(_met(found))}\n{dump(found, posed.text.source)}"
+            self._put(self._key(kind.__name__, posed, digest, judged_by), body)
+        return found
+
+    def _key(self, kind: str, posed: Posed, model: str, judged_by: str) -> str:
+        return keys.digest(kind, posed.key, posed.number, model, judged_by)
+
+    def _put(self, key: str, text: str) -> None:
+        if self._store is not None and not keys.program_changed():
+            self._store.put(key, text)
+
+    def _named(self, model: str | Model) -> tuple[str, str]:
+        """The name of a model in reports, and its digest, by which it is known in the store."""
+        if self._store is not None and isinstance(model, str):
+            known = self._keys.of(model)
+            return known.name, known.digest
+        loaded, digest = self._load(model)
+        return loaded.name, digest
+
+    def _load(self, model: str | Model) -> tuple[Model, str]:
+        """The model and, if there is a store, its digest; each is read once."""
+        from memmodel import api
+
+        known = model if isinstance(model, str) else f"\0{id(model)}"
+        if known not in self._models:
+            loaded = api.load(model)
+            self._models[known] = loaded, keys.of_model(loaded) if self._store is not None else ""
+        return self._models[known]
+
+
+def _met(found: object) -> list[str]:
+    """The words of Expect lines that a report meets. Raises NotKept for an answer that is not whole."""
+    from memmodel.answer import Observation, Outcomes
+    from memmodel.cache.codec import NotKept
+    from memmodel.report.expect import FAILS, FINDINGS, HOLDS, OBSERVED, meets
+    from memmodel.report.report import Report
+
+    if isinstance(found, Outcomes) and found.complete:
+        return []
+    if not isinstance(found, Report) or found.answer.unsearched:
+        raise NotKept("not searched to its end")
+    if found.answer.observation is Observation.UNDECIDED and (not found.mixed or "budget" in found.answer.reason):
+        raise NotKept("undecided")
+    words = (*OBSERVED, *FINDINGS, HOLDS, FAILS)
+    return [word for word in words if meets(found.answer, found.quantifier, word)]
+
+
+def _judged_by(options: Options) -> str:
+    from memmodel.answer import Budget
+
+    effort = options.budget.effort
+    return keys.of_options(options.engine, options.bound, None if effort == Budget().effort else effort)
+
+
+def _row(one: Expectation) -> Row:
+    return (one.model, one.word, one.span.start, one.span.end)

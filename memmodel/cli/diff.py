@@ -1,0 +1,125 @@
+"""The command `diff`: two models, or one model at two times, on the same tests.
+
+In: what was typed. Out: text, Markdown or JSON, and an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.options import (
+    Bound,
+    BudgetText,
+    Engine,
+    EngineName,
+    MemoryText,
+    NoCache,
+    Timeout,
+    parse_budget,
+)
+from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from memmodel.cat.syntax import Model
+
+
+class DiffFormat(StrEnum):
+    """What is printed."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@guarded
+def diff(
+    models_and_files: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL_A MODEL_B [PATH...]", help="Two models; tests and directories of them."),
+    ],
+    git: Annotated[
+        str | None,
+        typer.Option("--git", metavar="REV", help="One model only: as it was at this revision, and as it is."),
+    ] = None,
+    outcomes: Annotated[bool, typer.Option("--outcomes", help="Leave findings out.")] = False,
+    form: Annotated[DiffFormat, typer.Option("--format", help="What is printed.")] = DiffFormat.TEXT,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
+    no_cache: NoCache = False,
+) -> Exit:
+    """List the tests on which two models differ.
+
+    Compared are the final states, what happens to the question, and the findings; no files: the shipped suite. Each
+    difference has its direction (the second model forbids more, allows more, or both) and what each model says of it.
+    Exit code: 0 the same, 1 they differ, 2 bad input, 3 undecided and no difference known.
+    """
+    from memmodel import batch
+    from memmodel.cli.terminal import style_for, ticker
+    from memmodel.compare import text
+    from memmodel.compare.judge import Sides
+    from memmodel.compare.run import FileFault, FileResult, run
+    from memmodel.engine import Options
+    from memmodel.limits import shared
+
+    first, second, names, paths = _sides(models_and_files, git)
+    options = Options(engine.value, shared(parse_budget(budget, timeout, memory), jobs), bound)
+    sides = Sides(first, second, names, options, outcomes)
+    files = batch.plan(paths, ()).jobs
+    style = style_for(sys.stdout)
+    results: list[FileResult] = []
+    with ticker(len(files)) as tick:
+        for result in run([job.path for job in files], sides, kept=not no_cache, jobs=jobs):
+            results.append(result)
+            if result.message or (form is DiffFormat.TEXT and result.contrasts):
+                tick.hide()
+            if result.message:
+                complain(result.message)
+            for one in result.contrasts if form is DiffFormat.TEXT else ():
+                if one.differs:
+                    say("\n".join(text.lines(one, names, style)))
+                elif one.undecided:
+                    say(text.undecided_line(one))
+            tick.done(result.path)
+    if form is DiffFormat.JSON:
+        say(json.dumps(text.record(results, names), indent=1))
+    else:
+        say(text.markdown(results, names) if form is DiffFormat.MARKDOWN else text.summary(results, names))
+    codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
+    found = [codes[result.fault] for result in results if result.fault is not FileFault.NONE]
+    every = [one for result in results for one in result.contrasts]
+    found += [Exit.DIFFERS if one.differs else Exit.UNDECIDED for one in every if one.differs or one.undecided]
+    return worst(found)
+
+
+def _sides(words: list[str], revision: str | None) -> tuple[str | Model, str, tuple[str, str], list[str]]:
+    """Both models, their names, and the paths. Raises InputError."""
+    from memmodel.cli.models import hear
+
+    if revision is not None:
+        from memmodel.compare.git import model_at
+
+        hear(words[:1])
+        first = model_at(revision, words[0])
+        return first, words[0], (first.name, first.name.removesuffix(f" at {revision}")), words[1:]
+    if len(words) < 2:
+        raise InputError("two models are compared", hint="or one with its version at a revision: --git REV")
+    hear(words[:2])
+    return words[0], words[1], _names(words[0], words[1]), words[2:]
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """The names of two models, or what was typed where these are the same."""
+    from memmodel import api
+
+    names = api.load(first).name, api.load(second).name
+    return names if names[0] != names[1] else (first, second)

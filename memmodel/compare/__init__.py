@@ -1,0 +1,1 @@
+"""Two models on the same tests: where they differ, in which direction, and why."""

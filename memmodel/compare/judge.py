@@ -1,0 +1,181 @@
+"""Judge one test under two models and say how they differ.
+
+In: a test, two models. Out: `Contrast`, one for each question. Settled here: final states and findings are compared;
+a direction is that of the second model. What is only under one model counts if the other was searched to its end; else
+it is undecided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from memmodel.answer import HANG, FinalValues, Finding, Observation, Outcomes, ShownEvent
+from memmodel.cache.verdicts import Posed, Verdicts
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.errors import InputError
+from memmodel.report.report import Report
+
+
+class Direction(Enum):
+    """What the second model does, seen from the first. Its spelling follows the second model's name."""
+
+    SAME = "is the same"
+    FORBIDS = "forbids more"
+    ALLOWS = "allows more"
+    OTHER = "forbids some and allows others"
+    REPORTS_LESS = "reports less"  # findings that it has no rule for
+    REPORTS_MORE = "reports more"  # findings that the first has no rule for
+    REPORTS_OTHER = "reports other findings"
+
+    @staticmethod
+    def of(gone: object, new: object) -> Direction:
+        """By what is only under the first model, and what is only under the second."""
+        if gone and new:
+            return Direction.OTHER
+        return Direction.FORBIDS if gone else Direction.ALLOWS if new else Direction.SAME
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two models (loaded, or by name) under the names that the reader sees, and how tests are judged under them.
+
+    `outcomes_only`: findings are left out.
+    """
+
+    first: str | Model
+    second: str | Model
+    names: tuple[str, str]
+    options: Options = Options()
+    outcomes_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One question of a test under both models.
+
+    `reports`: on the question, under the first and the second. `gone`, `new`: final states, and `fewer`, `more`:
+    findings, only under the first and only under the second. `asked`: what both say of one of these states.
+    `undecided`: why something was not compared; empty if everything was.
+    """
+
+    test: str
+    path: str
+    number: int
+    reports: tuple[Report, Report]
+    gone: tuple[FinalValues, ...] = ()
+    new: tuple[FinalValues, ...] = ()
+    fewer: tuple[Finding, ...] = ()
+    more: tuple[Finding, ...] = ()
+    asked: tuple[Report, Report] | None = None
+    undecided: str = ""
+
+    @property
+    def direction(self) -> Direction:
+        """Of final states, and of findings for which both models have rules: each speaks of executions."""
+        first, second = ({HANG, *(flag for flag, _ in report.rules)} for report in self.reports)
+        fewer = [one for one in self.fewer if one.flag in second]
+        more = [one for one in self.more if one.flag in first]
+        found = Direction.of(self.gone or fewer, self.new or more)
+        if found is not Direction.SAME or not (self.fewer or self.more):
+            return found
+        if self.fewer and self.more:
+            return Direction.REPORTS_OTHER
+        return Direction.REPORTS_LESS if self.fewer else Direction.REPORTS_MORE
+
+    @property
+    def differs(self) -> bool:
+        return self.direction is not Direction.SAME
+
+
+def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Iterator[Contrast]:
+    """Each question of a test under both models. Raises InputError."""
+    for posed in asked:
+        yield _contrast(verdicts, posed, sides)
+
+
+def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
+    first, second = (
+        replace(verdicts.report(posed, model, sides.options), model=name, expected=None)
+        for model, name in zip((sides.first, sides.second), sides.names, strict=True)
+    )
+    found = Contrast(posed.name, posed.text.source.name, posed.number, (first, second))
+    if not sides.outcomes_only:
+        found = _with_findings(found)
+    if first.finding is None:
+        found = _with_states(found, verdicts, posed, sides)
+    elif not sides.outcomes_only and not found.undecided:
+        answers = [report.answer for report in found.reports]
+        reason = next((one.reason for one in answers if one.observation is Observation.UNDECIDED), "")
+        found = replace(found, undecided=reason)
+    return found
+
+
+# ---- findings --------------------------------------------------------------------------------------------------------
+
+
+def _with_findings(found: Contrast) -> Contrast:
+    first, second = ({_place_of(one): one for one in report.answer.findings} for report in found.reports)
+    fewer = [one for place, one in first.items() if place not in second]
+    more = [one for place, one in second.items() if place not in first]
+    reasons = [report.answer.unsearched for report in found.reports]
+    undecided = next((f"findings: {reason}" for reason in reasons if reason), "")
+    return replace(
+        found,
+        fewer=() if reasons[1] else tuple(fewer),
+        more=() if reasons[0] else tuple(more),
+        undecided=undecided,
+    )
+
+
+def _place_of(finding: Finding) -> object:
+    """What tells findings apart: the flag, the instructions of both events and whether they read or write, the rule."""
+    if finding.flag == HANG:
+        return HANG
+    ends = frozenset(_end(event) for event in (finding.first, finding.second) if event is not None)
+    return finding.flag, ends, finding.rule
+
+
+def _end(event: ShownEvent) -> object:
+    half = "R" if "R" in event.tags else "W" if "W" in event.tags else "-"
+    if event.thread is None:
+        return None, re.split(r"[\[@+]", event.location or "")[0], half
+    return event.thread, event.span and event.span.start, half
+
+
+# ---- final states ----------------------------------------------------------------------------------------------------
+
+
+def _with_states(found: Contrast, verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:
+    first, second = (verdicts.outcomes(posed, model, sides.options) for model in (sides.first, sides.second))
+    gone = _only(first, second)
+    new = _only(second, first)
+    reason = next((f"final states: {one.reason}" for one in (first, second) if not one.complete), "")
+    found = replace(found, gone=gone, new=new, undecided=found.undecided or reason)
+    if not gone and not new:
+        return found
+    told = min(gone or new, key=lambda state: not state.satisfies)
+    return replace(found, asked=_explained(verdicts, posed, sides, told) or found.reports)
+
+
+def _only(mine: Outcomes, others: Outcomes) -> tuple[FinalValues, ...]:
+    """The final states that the others, all of which are known, do not have."""
+    if not others.complete:
+        return ()
+    known = {state.values for state in others.states}
+    return tuple(state for state in mine.states if state.values not in known)
+
+
+def _explained(verdicts: Verdicts, posed: Posed, sides: Sides, state: FinalValues) -> tuple[Report, Report] | None:
+    """Both models asked for one final state; None if it cannot be asked for."""
+    terms = " /\\ ".join(f"{name} == {value}" for name, value in state.values) or "true"
+    try:
+        (one,) = verdicts.posed(posed.text.source, (f"exists ({terms})",))
+        first, second = (verdicts.report(one, model, sides.options) for model in (sides.first, sides.second))
+    except InputError:
+        return None
+    pair = replace(first, model=sides.names[0]), replace(second, model=sides.names[1])
+    return None if Observation.UNDECIDED in (one.answer.observation for one in pair) else pair

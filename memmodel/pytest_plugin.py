@@ -1,0 +1,374 @@
+"""A plugin for pytest: litmus tests as test items, a fixture, and nothing at all without `--memmodel`.
+
+In: pytest's command line. Out: an item for each question of each `.litmus` file and each model that its Expect line
+names, and one for each property of a cat file. Settled here (docs/regression.md): the model file that `--memmodel`
+names stands in for the model that it derives from. What was judged before is looked up; an item whose answer is known
+to be as expected loads nothing of what judges.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from memmodel.cache.verdicts import Posed, Verdicts
+    from memmodel.engine import Options
+    from memmodel.testing import Asserting
+
+_ENGINES = ("auto", "z3", "enumerate")
+
+_MARKS = (
+    "memmodel: a verdict of memmodel on a litmus test, or on a property of a model",
+    "model(name): the model under which a litmus test is judged",
+    "engine(name): the engine that judges it",
+    "folder(name): the folder of its file",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("memmodel", "litmus tests (memmodel)")
+    add = group.addoption
+    add(
+        "--memmodel",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="Collect .litmus files. MODEL: a shipped model, a cat file, which stands in for the shipped model that it "
+        "derives from, or NAME=FILE, which says for which; may be repeated.",
+    )
+    add(
+        "--memmodel-engine",
+        action="append",
+        default=[],
+        choices=_ENGINES,
+        help="Which engine answers (auto); may be repeated, for an item each.",
+    )
+    add("--memmodel-bound", type=int, default=3, metavar="N", help="Iterations of a loop that is unrolled (3).")
+    add("--memmodel-budget", default=None, metavar="STEPS", help="Solver steps for each answer, such as 5M (100M).")
+    add("--memmodel-timeout", type=float, default=None, metavar="SECONDS", help="Seconds for each answer (120).")
+    add("--memmodel-no-cache", action="store_true", help="Judge everything anew, and keep nothing.")
+    add("--memmodel-size", type=int, default=4, metavar="N", help="Instructions up to which properties are tried (4).")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--memmodel"):
+        for mark in _MARKS:
+            config.addinivalue_line("markers", mark)
+        config.pluginmanager.register(LitmusRun(config), "memmodel-collection")
+
+
+@pytest.fixture(scope="session")
+def memmodel(request: pytest.FixtureRequest) -> Asserting:
+    """`assert_never`, `assert_sometimes`, `assert_always` and `check` under ptx-9.3, or what stands in for it."""
+    from memmodel.testing import Asserting
+
+    found = request.config.pluginmanager.get_plugin("memmodel-collection")
+    if found is None:
+        return Asserting()
+    model = next(iter(found.standing.get("ptx-9.3", ())), "ptx-9.3")
+    return Asserting(model, found.options(found.engines[0]), kept=not request.config.getoption("--memmodel-no-cache"))
+
+
+class LitmusRun:
+    """One run: which models stand in for which, how tests are judged, and what is known. The hooks of a run with
+    `--memmodel`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from memmodel.cache.verdicts import Verdicts
+        from memmodel.errors import InputError
+
+        self._config = config
+        self.verdicts: Verdicts = Verdicts.kept(not config.getoption("--memmodel-no-cache"))
+        self.engines: tuple[str, ...] = tuple(dict.fromkeys(config.getoption("--memmodel-engine"))) or ("auto",)
+        self.standing: dict[str, list[str]] = {}
+        self._options: dict[str, Options] = {}
+        self._judged_by: dict[str, str] = {}
+        try:
+            for text in config.getoption("--memmodel"):
+                name, model = self._stands_for(text)
+                self.standing.setdefault(name, []).append(model)
+            for engine in self.engines:
+                self._judged_by[engine] = self._key_of(engine)
+        except InputError as error:
+            raise pytest.UsageError(error.render()) from error
+
+    def models(self, name: str) -> list[str]:
+        """The models that are judged where a file expects something of a model."""
+        return self.standing.get(name) or [name]
+
+    def options(self, engine: str) -> Options:
+        """How tests are judged. Raises InputError."""
+        if engine not in self._options:
+            from memmodel.cli.options import parse_budget
+            from memmodel.engine import Options
+
+            get = self._config.getoption
+            budget = parse_budget(get("--memmodel-budget"), get("--memmodel-timeout"))
+            self._options[engine] = Options(engine, budget, get("--memmodel-bound"))
+        return self._options[engine]
+
+    def _key_of(self, engine: str) -> str:
+        """The same as part of a key, without loading an engine where the budget is the default."""
+        from memmodel.cache import keys
+
+        bound, budget = self._config.getoption("--memmodel-bound"), self._config.getoption("--memmodel-budget")
+        return keys.of_options(engine, bound, None if budget is None else self.options(engine).budget.effort)
+
+    def is_known(self, item: VerdictItem) -> bool:
+        """Is it known that the answer is as expected?"""
+        from memmodel.errors import InputError
+
+        if item.posed is None:
+            return False
+        try:
+            return self.verdicts.meets(item.posed, item.model, self._judged_by[item.engine], item.word) is True
+        except InputError:  # of the model, which the item is to say
+            return False
+
+    def name_of(self, path: Path) -> str:
+        """A file as a person would type it."""
+        relative = os.path.relpath(path, self._config.invocation_params.dir)
+        return str(path) if relative.startswith("..") else relative
+
+    def _stands_for(self, text: str) -> tuple[str, str]:
+        """The name of a shipped model, and the model that is judged in its place. Raises InputError."""
+        from memmodel.errors import InputError
+
+        name, equals, path = text.partition("=")
+        if equals and not os.path.exists(text):
+            self.verdicts.known(path)
+            self._is_expected(name)
+            return name, path
+        found = base_of(self.verdicts.known(text).files, text)
+        if found is None:
+            hint = f"say it: --memmodel ptx-9.3={text}"
+            raise InputError(f"{text} derives from no shipped model, so nothing is expected of it", hint=hint)
+        return found, text
+
+    def _is_expected(self, name: str) -> None:
+        """Raises InputError for a name that no Expect line can mean: nothing would be judged in its place."""
+        from memmodel.base.resources import axioms_dir, is_file
+        from memmodel.errors import InputError, nearest
+
+        if is_file(axioms_dir() / f"{name}.cat") or os.path.exists(name):
+            return
+        near = nearest(name, [path.stem for path in axioms_dir().glob("*.cat")])
+        raise InputError(f"no model `{name}` is known", hint=f"did you mean {near}?" if near else None)
+
+    # ---- hooks -------------------------------------------------------------------------------------------------------
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if file_path.suffix == ".litmus":
+            return LitmusFile.of(parent, file_path, self)
+        if file_path.suffix == ".cat" and file_path.parent.name == "properties" and _verify() is not None:
+            return PropertyFile.of(parent, file_path, self)
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Report an item whose answer is known, without what pytest does around a function that runs.
+
+        Two thousand items take a second less. What the items before have set up is torn down as pytest does it.
+        """
+        state = getattr(item.session, "_setupstate", None)
+        if not isinstance(item, VerdictItem) or not hasattr(state, "teardown_exact") or not self.is_known(item):
+            return None
+        hooks = item.ihook
+        hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for when in ("setup", "call", "teardown"):
+            words: dict[str, Any] = {"keywords": {item.name: 1}, "outcome": "passed", "longrepr": None, "when": when}
+            report = pytest.TestReport(nodeid=item.nodeid, location=item.location, **words)
+            hooks.pytest_runtest_logreport(report=report)
+        hooks.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        state.teardown_exact(nextitem)  # type: ignore[union-attr]
+        return True
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.verdicts.trouble:
+            terminalreporter.write_line(f"memmodel: verdicts are not kept: {self.verdicts.trouble}")
+
+    def pytest_unconfigure(self) -> None:
+        self.verdicts.close()
+
+
+def base_of(files: tuple[str, ...], text: str) -> str | None:
+    """The shipped model that a model derives from: the first whose file it is or includes, or of which it includes a
+    part; else the one that its own file is called after."""
+    from memmodel.base.resources import axioms_dir
+
+    home = os.path.realpath(axioms_dir())
+    for file in files:
+        inside = os.path.relpath(os.path.realpath(file), home)
+        if inside == "prelude.cat" or inside.startswith(("..", "library", "names")):
+            continue
+        if inside.startswith("readings" + os.sep):
+            return inside.removesuffix(".cat").replace(os.sep, "/")
+        return inside.split(os.sep)[0].removesuffix(".cat")
+    stem = os.path.basename(text).removesuffix(".cat")
+    return stem if os.path.isfile(os.path.join(home, f"{stem}.cat")) else None
+
+
+class LitmusFile(pytest.File):
+    """A `.litmus` file."""
+
+    collection: LitmusRun
+
+    @staticmethod
+    def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> LitmusFile:
+        made: LitmusFile = LitmusFile.from_parent(parent, path=path)
+        made.collection = collection
+        made.add_marker(pytest.mark.memmodel)
+        made.add_marker(pytest.mark.folder(name=os.path.dirname(collection.name_of(path)).replace(os.sep, "/")))
+        return made
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from memmodel.errors import InputError
+        from memmodel.source import Source
+
+        run = self.collection
+        try:
+            asked = run.verdicts.posed(Source.read(run.name_of(self.path)))
+        except InputError as error:
+            yield VerdictItem.of(self, "file", run, problem=error.render())
+            return
+        for posed in asked:
+            number = f"#{posed.number + 1}" if len(asked) > 1 else ""
+            for name, word in posed.words.items():
+                for model in run.models(name):
+                    for engine in run.engines:
+                        stands = name if model == name else f"{name}={Path(model).stem}"
+                        by = f"-{engine}" if len(run.engines) > 1 else ""
+                        yield VerdictItem.of(self, f"{stands}{number}{by}", run, posed, name, model, word, engine)
+        if not any(posed.rows for posed in asked):
+            yield VerdictItem.of(self, "no-expectation", run)
+
+
+class VerdictItem(pytest.Item):
+    """A question of a test under a model. `name_expected`: the model of whom the file expects `word`."""
+
+    collection: LitmusRun
+    problem: str
+    posed: Posed | None
+    standing_for: str
+    model: str
+    word: str
+    engine: str
+
+    @staticmethod
+    def of(
+        parent: pytest.Collector,
+        name: str,
+        collection: LitmusRun,
+        posed: Posed | None = None,
+        standing_for: str = "",
+        model: str = "",
+        word: str = "",
+        engine: str = "",
+        *,
+        problem: str = "",
+    ) -> VerdictItem:
+        made: VerdictItem = VerdictItem.from_parent(parent, name=name)
+        made.collection, made.posed, made.problem = collection, posed, problem
+        made.standing_for, made.model, made.word, made.engine = standing_for, model, word, engine
+        if posed is not None:
+            made.add_marker(pytest.mark.model(name=standing_for))
+            made.add_marker(pytest.mark.engine(name=engine))
+        return made
+
+    def runtest(self) -> None:
+        if self.problem:
+            raise Unexpected(self.problem)
+        if self.posed is None:
+            pytest.skip("the file says nothing of what is expected")
+        run = self.collection
+        if run.is_known(self):
+            return
+        from memmodel.testing import failure
+
+        report = run.verdicts.report(self.posed, self.model, run.options(self.engine), expected=self.word)
+        if not report.ok:
+            standing = self.standing_for if self.standing_for != report.model else ""
+            again = f"memmodel diff {self.standing_for} {self.model} {report.path}\n" if standing else ""
+            raise Unexpected(f"{failure(report, standing)}\n\n{again}memmodel check {report.path} --model {self.model}")
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the item is: the file, the line of what it expects, its title."""
+        line = self._line()
+        return self.path, line, f"{self.path.name} under {self.name}"
+
+    def _line(self) -> int | None:
+        rows = self.posed.rows if self.posed is not None else ()
+        start = next((start for name, _, start, _ in rows if name == self.standing_for), None)
+        if start is None or self.posed is None:
+            return None
+        return self.posed.text.source.text.count("\n", 0, start)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is printed of a failure: our own sentences, and a traceback only for a bug."""
+        return _told(excinfo) or super().repr_failure(excinfo, style)
+
+
+class Unexpected(Exception):
+    """An item failed, and its text says why."""
+
+
+def _told(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
+    from memmodel.errors import InputError
+
+    error = excinfo.value
+    if isinstance(error, InputError):
+        return error.render()
+    return str(error) if isinstance(error, Unexpected) else None
+
+
+# ---- properties ------------------------------------------------------------------------------------------------------
+
+
+def _verify() -> Any:
+    """The function that tries a property on all small programs; None in a version that has none."""
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("memmodel.search") is None or find_spec("memmodel.search.verify") is None:
+        return None
+    return getattr(import_module("memmodel.search.verify"), "verify_file", None)
+
+
+class PropertyFile(pytest.File):
+    """A cat file of `axioms/properties`, with an item for each model that stands in for ptx-9.3."""
+
+    collection: LitmusRun
+
+    @staticmethod
+    def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> PropertyFile:
+        made: PropertyFile = PropertyFile.from_parent(parent, path=path)
+        made.collection = collection
+        made.add_marker(pytest.mark.memmodel)
+        return made
+
+    def collect(self) -> Iterator[pytest.Item]:
+        for model in self.collection.models("ptx-9.3"):
+            made: PropertyItem = PropertyItem.from_parent(self, name=Path(model).stem if "/" in model else model)
+            made.model = model
+            made.add_marker(pytest.mark.model(name="ptx-9.3"))
+            yield made
+
+
+class PropertyItem(pytest.Item):
+    """A property of a model, tried on all programs up to `--memmodel-size`."""
+
+    model: str
+
+    def runtest(self) -> None:
+        holds, text = _verify()(str(self.path), self.model, self.config.getoption("--memmodel-size"))
+        if not holds:
+            raise Unexpected(text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is printed of a failure: the counterexample, and a traceback only for a bug."""
+        return _told(excinfo) or super().repr_failure(excinfo, style)

@@ -1,0 +1,94 @@
+"""Assertions about litmus tests, for tests in Python.
+
+In: a test's text or path, a model. Out: the report, or AssertionError with what was expected, what came out, and why.
+Settled here: the words are those of Expect lines: `sometimes` is not met by what happens always, and `never` not by a
+test that nobody gets through (vacuous) or that is undecided.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memmodel.api import ModelInput, TestInput
+    from memmodel.engine import Options
+    from memmodel.report.report import Report
+
+
+def assert_never(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+    """The test's condition holds at the end of no execution. `ask`: a question in place of the test's own."""
+    __tracebackhide__ = True
+    return Asserting(model).assert_never(test, ask=ask)
+
+
+def assert_sometimes(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+    """The condition holds at the end of some executions and not of others."""
+    __tracebackhide__ = True
+    return Asserting(model).assert_sometimes(test, ask=ask)
+
+
+def assert_always(test: TestInput, model: ModelInput = "ptx-9.3", *, ask: str | None = None) -> Report:
+    """The condition holds at the end of every execution, and there is one."""
+    __tracebackhide__ = True
+    return Asserting(model).assert_always(test, ask=ask)
+
+
+class Asserting:
+    """Assertions under one model; the fixture `memmodel` is one, under the model of `--memmodel`."""
+
+    def __init__(self, model: ModelInput = "ptx-9.3", options: Options | None = None, *, kept: bool = False) -> None:
+        from memmodel.cache.verdicts import Verdicts
+        from memmodel.engine import Options
+
+        self.model = os.fspath(model) if isinstance(model, str | os.PathLike) else model
+        self._options = options or Options()
+        self._verdicts = Verdicts.kept(kept)
+
+    def check(self, test: TestInput, *, ask: str | None = None) -> Report:
+        """What happens to the test's condition. Raises InputError."""
+        from memmodel import api
+
+        posed = self._verdicts.posed(api.read(test), () if ask is None else (ask,))
+        return self._verdicts.report(posed[0], self.model, self._options)
+
+    def assert_never(self, test: TestInput, *, ask: str | None = None) -> Report:
+        """As the function of that name."""
+        __tracebackhide__ = True
+        return self._expect("never", test, ask)
+
+    def assert_sometimes(self, test: TestInput, *, ask: str | None = None) -> Report:
+        """As the function of that name."""
+        __tracebackhide__ = True
+        return self._expect("sometimes", test, ask)
+
+    def assert_always(self, test: TestInput, *, ask: str | None = None) -> Report:
+        """As the function of that name."""
+        __tracebackhide__ = True
+        return self._expect("always", test, ask)
+
+    def _expect(self, word: str, test: TestInput, ask: str | None) -> Report:
+        __tracebackhide__ = True
+        from dataclasses import replace
+
+        report = replace(self.check(test, ask=ask), expected=word)
+        if not report.ok:
+            raise AssertionError(failure(report))
+        return report
+
+
+def failure(report: Report, standing: str = "") -> str:
+    """Why a report is not as expected: what was expected, what came out, and the explanation. `standing`: for which
+    model the judged one stands."""
+    where = f"{report.path}, {report.test}" if report.path and report.path != "<text>" else report.test
+    under = f"under {report.model}" + (f" in place of {standing}" if standing else "")
+    got = report.answer.observation.value
+    flags = ", ".join(report.answer.flags)
+    lines = [
+        f"{where} {under}",
+        f"  expected: {report.expected}",
+        f"  got:      {got}" + (f", with {flags}" if flags else ""),
+        "",
+        report.explain(),
+    ]
+    return "\n".join(lines)
