@@ -57,12 +57,14 @@ def json_schema(name: str) -> dict[str, Any]:
 
     from memmodel.kernel.launch import Launch
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
+    from memmodel.records.compare import DiffRecord
     from memmodel.records.kernels import FixRecord, KernelRecord, WeakenRecord
 
     kinds: dict[str, Any] = {
         "check": list[ReportRecord | ErrorRecord],
         "readings": list[ReadingsRecord | ErrorRecord],
         "outcomes": OutcomesRecord,
+        "diff": DiffRecord,
         "kernel": KernelRecord,
         "launch": Launch,
         "fix": FixRecord,
