@@ -6,9 +6,9 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 
+from memmodel.base.classes import dataclass, field
 from memmodel.litmus.syntax import Quantifier
 from memmodel.ptx import Place
 from memmodel.source import Span

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from multiprocessing import active_children
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memmodel import api
 from memmodel.answer import Budget
+from memmodel.base.classes import dataclass, field
 from memmodel.base.resources import suite_dir
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -27,6 +25,10 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import FAILS, HOLDS, expected_word
 from memmodel.report.report import Report, Status
 from memmodel.source import STANDARD_INPUT, Source, Span
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
 
 
 class Outcome(Enum):
@@ -175,13 +177,47 @@ def preload(models: Iterable[str]) -> None:
 # ---- running them --------------------------------------------------------------------------------------------
 
 
+class Running:
+    """A worklist under way: its entries file by file, in the order of the plan; rows without a file come first."""
+
+    def __init__(self, work: Worklist, settings: Settings, jobs: int = 1) -> None:
+        self._work, self._settings = work, settings
+        self._workers = min(jobs, len(work.jobs))
+        self._given = 0
+        self._futures: list[Future[list[Entry]]] = []
+
+    def groups(self) -> Iterator[list[Entry]]:
+        """The entries of each file, as they come."""
+        yield from ([entry] for entry in self._work.missing)
+        if self._workers > 1:
+            yield from self._parallel()
+        else:
+            yield from (run_job(job, self._settings) for job in self._work.jobs)
+
+    def done(self) -> Iterator[list[Entry]]:
+        """After `groups` was broken off: what was ready but had to wait for its turn."""
+        for future in self._futures[self._given :]:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield future.result()
+
+    def _parallel(self) -> Iterator[list[Entry]]:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(self._workers, initializer=_worker) as pool:
+            self._futures = [pool.submit(run_job, job, self._settings) for job in self._work.jobs]
+            try:
+                for job, future in zip(self._work.jobs, self._futures, strict=True):
+                    group = _result(job, future, self._settings)
+                    self._given += 1
+                    yield group
+            except BaseException:  # a signal, or the reader of our output is gone: do not wait for tests under way
+                _abandon(pool)
+                raise
+
+
 def run(work: Worklist, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
-    """Entries file by file, in the order of the plan; rows without a file come first."""
-    yield from ([entry] for entry in work.missing)
-    if jobs <= 1 or len(work.jobs) <= 1:
-        yield from (run_job(job, settings) for job in work.jobs)
-    else:
-        yield from _parallel(work.jobs, settings, min(jobs, len(work.jobs)))
+    """The entries of each file of a worklist."""
+    return Running(work, settings, jobs).groups()
 
 
 def run_job(job: Job, settings: Settings) -> list[Entry]:
@@ -235,25 +271,26 @@ def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> l
         return [Entry(path, model, Outcome.UNDECIDED, message=error.render(), span=error.span)]
     except InputError as error:
         return [Entry(path, model, Outcome.BAD, message=error.render(), span=error.span)]
+    except (MemoryError, RecursionError) as error:
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        return [Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {what}")]
     except Exception as error:  # a bug of ours in one test must not hide the results of the others
         message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
         return [Entry(path, model, Outcome.INTERNAL, message=message)]
 
 
-def _parallel(jobs: Sequence[Job], settings: Settings, workers: int) -> Iterator[list[Entry]]:
-    with ProcessPoolExecutor(workers, initializer=_quiet_interrupt) as pool:
-        futures = [pool.submit(run_job, job, settings) for job in jobs]
-        try:
-            for job, future in zip(jobs, futures, strict=True):
-                yield _result(job, future, settings)
-        except BaseException:  # control-C, or the reader of our output is gone: do not wait for tests under way
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                child.terminate()
-            raise
+def _abandon(pool: ProcessPoolExecutor) -> None:
+
+    from multiprocessing import active_children
+
+    pool.shutdown(wait=False, cancel_futures=True)
+    for child in active_children():
+        child.kill()
 
 
 def _result(job: Job, future: Future[list[Entry]], settings: Settings) -> list[Entry]:
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         return future.result()
     except BrokenProcessPool:
@@ -261,20 +298,51 @@ def _result(job: Job, future: Future[list[Entry]], settings: Settings) -> list[E
 
 
 def _alone(job: Job, settings: Settings) -> list[Entry]:
-    """Run one job in a process of its own, after some job killed the shared ones."""
-    with ProcessPoolExecutor(1, initializer=_quiet_interrupt) as pool:
-        try:
-            return pool.submit(run_job, job, settings).result()
-        except BrokenProcessPool:
-            message = f"internal error in {job.path}: its process died (out of memory?); please report it"
-            return [Entry(job.path, None, Outcome.INTERNAL, message=message)]
+    """Run one job in a process of its own, after some job ended the shared ones."""
+    from multiprocessing import Pipe, Process
+
+    ours, its = Pipe(duplex=False)
+    child = Process(target=_send, args=(its, job, settings))
+    child.start()
+    its.close()
+    try:
+        found: list[Entry] = ours.recv()
+        return found
+    except EOFError:
+        child.join()
+    finally:
+        child.kill()
+    if child.exitcode == -9:  # SIGKILL
+        message = f"undecided: {job.path}: the process that judged it was killed (did memory run out?)"
+        return [Entry(job.path, None, Outcome.UNDECIDED, message=message)]
+    message = f"internal error in {job.path}: its process died; please report it"
+    return [Entry(job.path, None, Outcome.INTERNAL, message=message)]
 
 
-def _quiet_interrupt() -> None:
-    """Control-C is the parent's to handle."""
+def _send(to: Connection, job: Job, settings: Settings) -> None:
+    _worker()
+    to.send(run_job(job, settings))
+
+
+def _worker() -> None:
+    """Signals from the terminal are the parent's to handle, and without the parent there is nothing to do."""
     import signal
+    from multiprocessing import connection, parent_process
+    from threading import Thread
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=watch, name="memmodel-parent", daemon=True).start()
 
 
 # ---- the sum -------------------------------------------------------------------------------------------------

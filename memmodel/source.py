@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 
 STANDARD_INPUT = "-"

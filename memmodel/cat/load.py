@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from memmodel.base.classes import dataclass, replace
 from memmodel.base.resources import axioms_dir
 from memmodel.cat.interpret.world import LIBRARY, World
 from memmodel.cat.resolve import Resolver

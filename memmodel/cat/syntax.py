@@ -6,8 +6,7 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.base.kinds import Kind
 from memmodel.source import Source, Span
 

@@ -8,25 +8,25 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import JsonOut, ModelName
 from memmodel.errors import InputError
+from memmodel.output import write_text
 
 
 @guarded
 def kernel(
-    file: Annotated[str, typer.Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
+    file: Annotated[str, Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
     launch: Annotated[
-        str | None, typer.Option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
+        str | None, Option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
     ] = None,
-    entry: Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
+    entry: Annotated[str | None, Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
     model: ModelName = "ptx-9.3",
     json_out: JsonOut = None,
-    init_launch: Annotated[bool, typer.Option("--init-launch", help="Print a launch description to fill in.")] = False,
+    init_launch: Annotated[bool, Option("--init-launch", help="Print a launch description to fill in.")] = False,
     launch_schema: Annotated[
-        bool, typer.Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
+        bool, Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
     ] = False,
 ) -> Exit:
     """Check a compiled kernel for races and hangs.
@@ -53,8 +53,7 @@ def kernel(
     if json_out:
         text = json.dumps(record(verdict), indent=1) + "\n"
         if json_out == "-":
-            say(text.rstrip("\n"))
+            give(text)
         else:
-            with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
-                handle.write(text)
+            write_text(json_out, text)
     return {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "undecided": Exit.UNDECIDED}[verdict.word]

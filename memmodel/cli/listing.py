@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run, summary
+from memmodel.batch import Entry, Outcome, Running, Settings, Worklist, summary
 from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, say, worst
+from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
+from memmodel.report.junit import case
 from memmodel.report.record import Record, failure
 
 _CODES = {
@@ -54,32 +55,48 @@ def run_suite(
     junit_out: str | None,
     verbose: bool,
     no_expect: bool = False,
-    write: Callable[[str, str], None],
 ) -> Exit:
-    """Run a plan; print a line for every surprise and the summary last; write the files asked for."""
+    """Run a plan; print a line for every surprise and the summary last; keep the files asked for as it goes.
+
+    A signal ends the run; what is done by then is in the files and in the summary.
+    """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style = style_for(out)
-    started, began = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    started = perf_counter()
     entries: list[Entry] = []
-    with ticker(len(plan.jobs)) as tick:
-        for group in run(plan, settings, jobs):
-            entries += group
+    stopped: KeyboardInterrupt | None = None
+    with Results(json_out, junit_out) as results, ticker(len(plan.jobs)) as tick:
+
+        def take(group: Sequence[Entry]) -> None:
             for entry in group:
+                entries.append(entry)
+                results.record(entry_record(entry))
+                if junit_out:
+                    results.case(*case(entry))
                 if verbose or entry.outcome not in _QUIET:
                     tick.hide()
                     say(entry_line(entry, style), out)
             tick.done(group[0].path)
-    _known(settings.against, entries, no_expect)
-    if json_out:
-        import json
 
-        write(json_out, json.dumps([entry_record(entry) for entry in entries], indent=1) + "\n")
-    if junit_out:
-        from memmodel.report.junit import junit
-
-        write(junit_out, junit(entries, perf_counter() - started, began))
-    say(summary(entries, len(plan.unlisted), perf_counter() - started), out)
-    return worst(map(code, entries))
+        running = Running(plan, settings, jobs)
+        try:
+            for group in running.groups():
+                take(group)
+        except KeyboardInterrupt as signal:
+            stopped = signal
+            for group in running.done():
+                take(group)
+    for line in results.complaints():
+        complain(line)
+    if stopped is None:
+        _known(settings.against, entries, no_expect)
+    seconds = perf_counter() - started
+    done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
+    head = "" if stopped is None else f"stopped after {done} of {planned}: "
+    say(head + summary(entries, len(plan.unlisted), seconds), out)
+    if stopped is not None:
+        raise stopped
+    return worst([*map(code, entries), *(Exit.BAD_INPUT for _ in results.complaints())])
 
 
 def _known(against: str | None, entries: Sequence[Entry], no_expect: bool) -> None:
@@ -100,18 +117,10 @@ def _known(against: str | None, entries: Sequence[Entry], no_expect: bool) -> No
     )
 
 
-def run_readings(
-    files: Sequence[str],
-    settings: Settings,
-    ask: tuple[str, ...] = (),
-    *,
-    json_out: str | None,
-    write: Callable[[str, str], None],
-) -> Exit:
+def run_readings(files: Sequence[str], settings: Settings, ask: tuple[str, ...] = (), *, json_out: str | None) -> Exit:
     """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
-    records: list[Record] = []
     codes: list[Exit] = []
-    with ticker(len(files) * len(api.reading_models())) as tick:
+    with Results(json_out) as results, ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
             try:
                 asked = api.readings_all(
@@ -126,20 +135,24 @@ def run_readings(
                 limit = isinstance(error, TooLarge)
                 tick.hide()
                 complain(error.render())
-                records.append(failure(path, None, "limit" if limit else "input", error.render(), error.span))
+                results.record(failure(path, None, "limit" if limit else "input", error.render(), error.span))
                 codes.append(Exit.UNDECIDED if limit else Exit.BAD_INPUT)
                 continue
             for found in asked:
-                records.append(found.to_json())
+                results.record(found.to_json())
                 codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
                 if json_out != "-":
                     tick.hide()
                     say(found.explain(style_for(sys.stdout)))
-    if json_out:
-        import json
+    return finished(results, codes)
 
-        write(json_out, json.dumps(records, indent=1) + "\n")
-    return worst(codes)
+
+def finished(results: Results, codes: Sequence[Exit]) -> Exit:
+    """The code of a run, once it is said what its files lack."""
+    missing = results.complaints()
+    for line in missing:
+        complain(line)
+    return worst([*codes, *(Exit.BAD_INPUT for _ in missing)])
 
 
 def entry_line(entry: Entry, style: Callable[[str, str], str]) -> str:

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, complain, guarded, say
+from memmodel.cli.exits import Exit, complain, give, guarded, say
+from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
     Bound,
     BudgetText,
@@ -26,12 +25,13 @@ from memmodel.cli.options import (
     Timeout,
     parse_budget,
 )
+from memmodel.output import STANDARD_OUTPUT, write_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
 
-Readings = Annotated[bool, typer.Option("--readings", help="Under every reading of the documents as well.")]
-InPlace = Annotated[bool, typer.Option("--in-place", "-i", help="Change the file.")]
+Readings = Annotated[bool, Option("--readings", help="Under every reading of the documents as well.")]
+InPlace = Annotated[bool, Option("--in-place", "-i", help="Change the file.")]
 
 
 @guarded
@@ -39,8 +39,8 @@ def fix(
     file: File,
     model: CheckedModels = None,
     readings: Readings = False,
-    most: Annotated[int, typer.Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
-    search: Annotated[float, typer.Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
+    most: Annotated[int, Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
+    search: Annotated[float, Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
     in_place: InPlace = False,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -171,12 +171,11 @@ class _counter:
 
 
 def _write(path: str, record: object) -> None:
-    text = json.dumps(record, indent=1)
-    if path == "-":
-        say(text)
-        return
-    with open(path, "w", encoding="utf-8", newline="\n") as handle:
-        handle.write(text + "\n")
+    text = json.dumps(record, indent=1) + "\n"
+    if path == STANDARD_OUTPUT:
+        give(text)
+    else:
+        write_text(path, text)
 
 
 def _replace(path: str, text: str) -> None:
@@ -185,5 +184,4 @@ def _replace(path: str, text: str) -> None:
     if path == STANDARD_INPUT:
         complain("standard input cannot be changed in place")
         return
-    with open(path, "w", encoding="utf-8", newline="\n") as handle:
-        handle.write(text)
+    write_text(path, text)

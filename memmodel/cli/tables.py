@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.cli.exits import say
 
 

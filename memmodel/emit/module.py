@@ -7,8 +7,8 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
 from memmodel.emit.body import FULL, Line, ThreadBody
 from memmodel.emit.grid import Grid, arrange

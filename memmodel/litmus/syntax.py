@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import copysign, inf
 
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
 

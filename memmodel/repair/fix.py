@@ -14,10 +14,10 @@ their cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 from memmodel.answer import Observation
+from memmodel.base.classes import dataclass
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent

@@ -6,10 +6,10 @@ In: text, model, options. Out: `Standing`, which can be compared. A test that ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from memmodel import api
 from memmodel.answer import HANG, Observation
+from memmodel.base.classes import dataclass, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from memmodel import engine
+from memmodel.base.classes import dataclass
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.isa.lower import read_instruction

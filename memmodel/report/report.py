@@ -6,10 +6,10 @@ In: LoweredTest, Model, Answer, the expected word. Out: Report, which explains i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
+from memmodel.base.classes import dataclass
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.litmus.syntax import Quantifier

@@ -6,8 +6,8 @@ In: Module, entry, Launch, Model. Out: `KernelVerdict`. `clean`: every condition
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Access, Action, Barrier, Half, Label, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field
 
+from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule

@@ -8,8 +8,8 @@ returns true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
