@@ -173,11 +173,10 @@ def report_on(
 
 def _unknown_models(steps: LoweredTest) -> Iterator[str]:
     """Warnings about expectations of models that there are not: most likely a slip of the pen."""
-    known = {*cat.shipped_models(), *reading_models()}
     for expectation in steps.test.expectations:
         name = expectation.model
-        if name not in known and not os.path.exists(name):
-            near = nearest(name, known)
+        if not cat.is_shipped(name) and not name.endswith(".cat"):
+            near = nearest(name, {*cat.shipped_models(), *reading_models()})
             hint = f"; did you mean {near}?" if near else ""
             yield f"{expectation.span}: warning: no model `{name}` is known{hint}"
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memmodel import api
+from memmodel import api, cat
 from memmodel.answer import Budget
 from memmodel.base.classes import dataclass, field
 from memmodel.base.resources import suite_dir
@@ -62,7 +61,8 @@ class Settings:
     """How every test of the suite is run.
 
     `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
-    as well; where a file says nothing of one, what it expects of the default model is expected.
+    as well; where a file says nothing of one, what it expects of the default model is expected. `include`: folders that
+    models may include from.
     """
 
     engine: str = "auto"
@@ -70,6 +70,7 @@ class Settings:
     bound: int = 3
     against: str | None = None
     under: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ def read_csv(source: Source) -> dict[str, str]:
 
 def preload(models: Iterable[str]) -> None:
     """Load models before any test runs, so that a bad one is one error. Raises InputError."""
+    _MODELS.clear()  # one run, one state of each model
     for name in models:
         _model(name)
 
@@ -203,7 +205,7 @@ class Running:
     def _parallel(self) -> Iterator[list[Entry]]:
         from concurrent.futures import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(self._workers, initializer=_worker) as pool:
+        with ProcessPoolExecutor(self._workers, initializer=_worker, initargs=(self._settings,)) as pool:
             self._futures = [pool.submit(run_job, job, self._settings) for job in self._work.jobs]
             try:
                 for job, future in zip(self._work.jobs, self._futures, strict=True):
@@ -236,15 +238,19 @@ def _question(job: Job, steps: LoweredTest, number: int, options: Options, setti
     """One question of a file under each of its models. What a CSV expects is about the first."""
     named = tuple(dict.fromkeys(expectation.model for expectation in steps.test.expectations))
     expected = job.expected if number == 0 else None
+    chosen = job.models
 
     def judged(name: str, word: str | None) -> list[Entry]:
+        if not chosen and name not in settings.under:
+            word = word or expected_word(steps.test, name)
+            name = cat.named_by(job.path, name)
         model = _model(name)
         report = api.report_on(steps, model, options, expected=word, against=settings.against)
         known = known_difference(steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
         return [Entry(job.path, model.name, outcome, report, known or "")]
 
-    models = job.models or named or (api.DEFAULT_MODEL,)
+    models = chosen or named or (api.DEFAULT_MODEL,)
     wanted = [(name, expected) for name in models]
     for name in settings.under:
         if name not in models:
@@ -259,9 +265,13 @@ def _question(job: Job, steps: LoweredTest, number: int, options: Options, setti
 _OUTCOMES = {status: Outcome(status.value) for status in Status}
 
 
-@cache
+_MODELS: dict[str, Model] = {}
+
+
 def _model(name: str) -> Model:
-    return api.load(name)
+    if name not in _MODELS:
+        _MODELS[name] = api.load(name)
+    return _MODELS[name]
 
 
 def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> list[Entry]:
@@ -320,16 +330,17 @@ def _alone(job: Job, settings: Settings) -> list[Entry]:
 
 
 def _send(to: Connection, job: Job, settings: Settings) -> None:
-    _worker()
+    _worker(settings)
     to.send(run_job(job, settings))
 
 
-def _worker() -> None:
+def _worker(settings: Settings) -> None:
     """Signals from the terminal are the parent's to handle, and without the parent there is nothing to do."""
     import signal
     from multiprocessing import connection, parent_process
     from threading import Thread
 
+    cat.allow_includes(settings.include)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):

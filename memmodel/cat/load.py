@@ -1,35 +1,35 @@
-"""Find a model's files and load them into one Model.
+"""Find a model: by a shipped name, by a path, or as text.
 
-In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, what an `include` finds
-(beside the including file, then in the caller's directories, then among the shipped models, then in axioms/library,
-which has what other models include), and that the prelude comes before every model. A file that is included again adds
-nothing; one that includes itself is an error.
+In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, and which models a test may
+name. `loader` reads what was not read before (`kept`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from memmodel.base.classes import dataclass, replace
 from memmodel.base.resources import axioms_dir
-from memmodel.cat.interpret.world import LIBRARY, World
-from memmodel.cat.resolve import Resolver
+from memmodel.cat.kept import Loaded, is_file, kept, read_shipped
 from memmodel.cat.syntax import Model
-from memmodel.cat.text import tree
-from memmodel.cat.text.parser import parse
 from memmodel.errors import InputError, nearest
-from memmodel.source import Source
+from memmodel.source import STANDARD_INPUT, Source
 
-PRELUDE = "prelude.cat"
-MAX_INCLUDES = 20
-"""Files that include one another, one inside the next."""
+_ALLOWED: list[Path] = []
+
+
+def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
+    """From now on, models may include what lies below these folders. Raises InputError for what is no folder."""
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise InputError(f"{os.fspath(folder)}: no such directory", hint="--allow-include names a directory")
+    _ALLOWED[:] = [Path(folder) for folder in folders]
 
 
 def shipped_models() -> list[str]:
     """Names that `load_model` takes, in order. Files in folders below are parts and variants, loaded by their path."""
-    return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != PRELUDE)
+    return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != "prelude.cat")
 
 
 def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
@@ -48,10 +48,12 @@ def _found(name_or_path: str | os.PathLike[str]) -> Model:
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
     shipped = axioms_dir() / f"{name}.cat"
-    if not name.endswith(".cat") and _is_file(shipped):
-        return _kept(name, shipped, lambda: _shipped(name, shipped))
-    if _is_file(Path(name)):
-        return _kept(name, Path(name), lambda: _Loader(()).load(Source.read(name)))
+    if not name.endswith(".cat") and is_file(shipped):
+        return kept(name, shipped, (), lambda: _shipped(name, shipped))
+    if is_file(Path(name)):
+        return kept(name, Path(name), _ALLOWED, lambda: _own(name))
+    if os.path.exists(name):
+        Source.read(name)  # says what it is
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
     hint = f"{meant}shipped models: {', '.join(shipped_models())}; or a path to a .cat file"
@@ -60,7 +62,9 @@ def _found(name_or_path: str | os.PathLike[str]) -> Model:
 
 def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = (), *, strict_names: bool = False) -> Model:
     """The model that a text describes; `search`: more directories for its includes. Raises InputError."""
-    model = _Loader(tuple(Path(directory) for directory in search)).load(source).model
+    from memmodel.cat.loader import Loader
+
+    model = Loader(tuple(Path(directory) for directory in search), _ALLOWED).load(source).model
     if strict_names:
         strictly(model)
     return model
@@ -72,132 +76,45 @@ def strictly(model: Model) -> None:
         raise InputError(notice.message, notice.span, notice.hint)
 
 
-# ---- models that were loaded before ----------------------------------------------------------------------------------
+def _shipped(name: str, path: Path) -> Loaded:
+    from memmodel.base.classes import replace
+    from memmodel.cat.loader import Loader
 
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A model, the files that it was read from with their text, and what each include was found to mean."""
-
-    model: Model
-    files: tuple[tuple[Path, str], ...]
-    includes: tuple[tuple[tree.Include, tuple[Path, ...], Path], ...]
-
-    def holds(self) -> bool:
-        """Would loading it again give the same?"""
-        try:
-            return all(_look(include, places) == found for include, places, found in self.includes) and all(
-                Source.read(path).text == text for path, text in self.files
-            )
-        except InputError:
-            return False
-
-
-_LOADED: dict[tuple[str, Path], _Loaded] = {}
-"""By the name that was asked for and the file that it stood for."""
-
-
-def _kept(name: str, path: Path, load: Callable[[], _Loaded]) -> Model:
-    """The model loaded before, if no file of it has changed since."""
-    key = (name, path.resolve())
-    known = _LOADED.get(key)
-    if known is None or not known.holds():
-        known = _LOADED[key] = load()
-    return known.model
-
-
-def _shipped(name: str, path: Path) -> _Loaded:
-    loaded = _Loader((path.parent,)).load(_read_shipped(path))  # its includes lie beside it, wherever we run
+    loaded = Loader((path.parent,)).load(read_shipped(path))  # its includes lie beside it, wherever we run
     return replace(loaded, model=replace(loaded.model, name=name))
 
 
-# ---- loading ---------------------------------------------------------------------------------------------------------
+def _own(name: str) -> Loaded:
+    from memmodel.cat.loader import Loader
+
+    return Loader((), _ALLOWED).load(Source.read(name))
 
 
-class _Loader:
-    """Loads one model: the files already read, and those being read, each inside the one before."""
-
-    def __init__(self, search: tuple[Path, ...]) -> None:
-        self.search = search
-        self.sources: list[Source] = []
-        self.seen: set[Path] = set()
-        self.open: list[tuple[Path | None, Source]] = []
-        self.files: list[tuple[Path, str]] = []
-        self.includes: list[tuple[tree.Include, tuple[Path, ...], Path]] = []
-        self.resolver = Resolver(self.include)
-
-    def load(self, source: Source) -> _Loaded:
-        prelude = axioms_dir() / PRELUDE
-        self.take(prelude, _read_shipped(prelude))
-        path = Path(source.name)
-        name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if _is_file(path) else None, source, name)
-        model = self.resolver.model(name, text.title or name, tuple(self.sources))
-        return _Loaded(model, tuple(self.files), tuple(self.includes))
-
-    def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
-        """Read one file into the resolver. `model`: the name of the model, if this is its own file."""
-        self.sources.append(source)
-        self.open.append((path, source))
-        if path is not None:
-            self.seen.add(path.resolve())
-            self.files.append((path, source.text))
-        text = parse(source)
-        if model is not None:
-            self.resolver.settle_in(World(f"{text.heading} {model}"))
-        self.resolver.run(text)
-        self.open.pop()
-        return text
-
-    def include(self, include: tree.Include) -> None:
-        path = self.find(include)
-        inside = [file.resolve() for file, _ in self.open if file is not None]
-        if path.resolve() in inside:
-            around = " -> ".join([source.name for _, source in self.open[inside.index(path.resolve()) - len(inside) :]])
-            raise InputError(f'"{include.path}" includes itself', include.span, f"{around} -> {include.path}")
-        if len(self.open) > MAX_INCLUDES:
-            raise InputError(f"more than {MAX_INCLUDES} files include one another", include.span)
-        if path.resolve() in self.seen:
-            return
-        try:
-            shipped = path.parent in (axioms_dir(), axioms_dir() / LIBRARY)
-            source = _read_shipped(path) if shipped else Source.read(path)
-        except InputError as error:
-            if error.span is not None:
-                raise
-            raise InputError(f"cannot include: {error.message}", include.span, error.hint) from error
-        self.take(path, source)
-
-    def find(self, include: tree.Include) -> Path:
-        """The file that an include names; InputError at the include if there is none."""
-        beside = self.open[-1][0]
-        places = (*([beside.parent] if beside is not None else []), *self.search, axioms_dir(), axioms_dir() / LIBRARY)
-        found = _look(include, places)
-        if found is not None:
-            self.includes.append((include, places, found))
-            return found
-        known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
-        near = nearest(include.path, sorted(known))
-        hint = "it is looked for beside this file, then among the shipped models"
-        if near:
-            hint = f'did you mean "{near}"?'
-        raise InputError(f'no file "{include.path}"', include.span, hint)
-
-
-def _read_shipped(path: Path) -> Source:
-    """A shipped file under a short name, the same wherever memmodel is installed."""
-    return Source(f"axioms/{path.relative_to(axioms_dir()).as_posix()}", Source.read(path).text)
-
-
-def _look(include: tree.Include, places: Sequence[Path]) -> Path | None:
-    """The first place that has the file which an include names."""
-    if not include.path or "\0" in include.path:
-        return None
-    return next((place / include.path for place in places if _is_file(place / include.path)), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
+def is_shipped(name: str) -> bool:
+    """Is this the name of a shipped model or reading?"""
+    if name.endswith(".cat") or "\0" in name:
         return False
+    folder = os.path.realpath(axioms_dir())
+    path = os.path.realpath(os.path.join(folder, f"{name}.cat"))
+    return path.startswith(folder + os.sep) and os.path.isfile(path)
+
+
+def named_by(test: str, name: str) -> str:
+    """What `load_model` takes for a model that a test names: a shipped one, or a file beside the test.
+
+    `test`: the path of the test. Raises InputError for anything else, whether there is such a file or not.
+    """
+    if is_shipped(name):
+        return name
+    beside = os.path.dirname(test)
+    if name.endswith(".cat") and test != STANDARD_INPUT and os.path.basename(name) == name and "\0" not in name:
+        path = os.path.join(beside, name)
+        if os.path.dirname(os.path.realpath(path)) == os.path.realpath(beside or ".") and os.path.isfile(path):
+            return path
+    near = nearest(name, shipped_models())
+    hint = (
+        f"did you mean {near}?"
+        if near
+        else f"shipped models: {', '.join(shipped_models())}; or a .cat file beside the test"
+    )
+    raise InputError(f"no model `{name}`: an Expect line names shipped models or files beside the test", hint=hint)

@@ -125,3 +125,7 @@ class Model:
             raise KeyError(name)
         kept = tuple(check for check in self.checks if check.name != name)
         return replace(self, name=f"{self.name} without {name}", checks=kept)
+
+
+NODES = ("Name", "Empty", "Binary", "Unary", "Definition", "Check", "Notice", "Model")
+"""The classes that a model is made of."""

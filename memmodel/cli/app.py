@@ -23,6 +23,7 @@ from memmodel.cli.options import (
     File,
     Files,
     FindingWord,
+    Includes,
     JsonOut,
     MemoryText,
     ModelName,
@@ -131,6 +132,7 @@ def check(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
     readings: Annotated[
         bool, Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
     ] = False,
@@ -155,7 +157,7 @@ def check(
         found = batch.collect(files, missing=True)
         return run_readings(found, settings, tuple(ask or ()), json_out=json_out)
     models = tuple(model or (DEFAULT_MODEL,))
-    hear(models, strict_names=strict_names)
+    hear(models, include, strict_names=strict_names)
     batch.preload(models)
     codes: list[Exit] = []
     found = batch.collect(files, missing=True)
@@ -181,6 +183,7 @@ def outcomes(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """List all final states, and which of them satisfy the condition."""
     from memmodel import api
@@ -188,7 +191,7 @@ def outcomes(
     from memmodel.report.record import states
     from memmodel.report.text import outcomes_lines
 
-    hear((model,))
+    hear((model,), include)
     found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
@@ -216,6 +219,7 @@ def suite(
     no_expect: Annotated[bool, Option("--no-expect", help="Run even if no test says what is expected of it.")] = False,
     jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     json_out: JsonOut = None,
+    include: Includes = None,
     junit: Annotated[str | None, Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -235,8 +239,8 @@ def suite(
     from memmodel.limits import shared
 
     cost = shared(parse_budget(budget, timeout, memory), jobs)
-    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()))
-    hear(model or ())
+    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()), tuple(include or ()))
+    hear(model or (), include)
     work = batch.plan(paths or (), model or (), expected)
     batch.preload(settings.under)
     return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect)
@@ -255,6 +259,7 @@ def draw(
     finding: Annotated[
         FindingWord | None, Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
+    include: Includes = None,
 ) -> Exit:
     """Draw the execution that settles the test's question."""
     from memmodel import api
@@ -264,7 +269,7 @@ def draw(
     from memmodel.report.text import verdict
 
     form = format_of(output)
-    hear((model,))
+    hear((model,), include)
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     text = picture(report, form, finding.value if finding is not None else None)
     if output != "-":
@@ -302,14 +307,17 @@ def names(
     model: Annotated[
         str | None, Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
     ] = None,
+    include: Includes = None,
 ) -> Exit:
     """List the sets and relations that a cat file may use.
 
     With --model also what that model defines and checks, and for the default model the decisions behind it.
     """
     from memmodel.cli.listing import base_names, model_names
+    from memmodel.cli.models import hear
     from memmodel.cli.tables import show
 
+    hear((model,) if model is not None else (), include)
     show([*base_names(), *(model_names(model) if model is not None else ())])
     return Exit.AS_EXPECTED
 

@@ -7,7 +7,6 @@ relative to the file that they stand in.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -89,8 +88,13 @@ def _find(folder: Path) -> Path | None:
 def _table(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
-        whole = tomllib.loads(text) if "tool.memmodel" in text else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        if "tool.memmodel" not in text:
+            return {}
+        import tomllib
+
+        whole = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:  # what is no TOML, and what is no UTF-8, is a ValueError
         raise InputError(f"{path}: cannot be read: {error}") from error
-    table = whole.get("tool", {}).get("memmodel", {})
+    tools = whole.get("tool", {})
+    table = tools.get("memmodel", {}) if isinstance(tools, dict) else {}
     return table if isinstance(table, dict) else {}

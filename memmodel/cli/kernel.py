@@ -10,7 +10,7 @@ from typing import Annotated
 
 from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import JsonOut, ModelName
+from memmodel.cli.options import Includes, JsonOut, ModelName
 from memmodel.errors import InputError
 from memmodel.output import write_text
 
@@ -24,6 +24,7 @@ def kernel(
     entry: Annotated[str | None, Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
     model: ModelName = "ptx-9.3",
     json_out: JsonOut = None,
+    include: Includes = None,
     init_launch: Annotated[bool, Option("--init-launch", help="Print a launch description to fill in.")] = False,
     launch_schema: Annotated[
         bool, Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
@@ -34,6 +35,7 @@ def kernel(
     The launch is run once; its order under the model speaks for every schedule where the conditions of docs/kernels.md
     hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided.
     """
+    from memmodel import cat
     from memmodel.kernel.check import check_kernel, entry_of
     from memmodel.kernel.launch import schema, template
     from memmodel.kernel.report import lines, record
@@ -47,6 +49,7 @@ def kernel(
         return Exit.AS_EXPECTED
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
+    cat.allow_includes(include or ())
     verdict = check_kernel(file, launch, entry=entry, model=model)
     if json_out != "-":
         say("\n".join(lines(verdict)))

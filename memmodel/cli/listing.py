@@ -17,7 +17,6 @@ from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.report.junit import case
 from memmodel.report.record import Record, failure
 
 _CODES = {
@@ -71,8 +70,7 @@ def run_suite(
             for entry in group:
                 entries.append(entry)
                 results.record(entry_record(entry))
-                if junit_out:
-                    results.case(*case(entry))
+                results.case(entry)
                 if verbose or entry.outcome not in _QUIET:
                     tick.hide()
                     say(entry_line(entry, style), out)

@@ -82,6 +82,14 @@ CheckedModels = Annotated[
         "--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file; may be repeated. Default: ptx-9.3."
     ),
 ]
+Includes = Annotated[
+    list[str] | None,
+    Option(
+        "--allow-include",
+        metavar="DIR",
+        help="Models may include files below this folder as well as below their own; may be repeated.",
+    ),
+]
 EngineName = Annotated[Engine, Option("--engine", help="Which engine answers.")]
 StrictNames = Annotated[
     bool, Option("--strict-names", help="Refuse a model with a name that no PTX test has; else it is empty.")

@@ -20,6 +20,7 @@ from memmodel.cli.options import (
     Engine,
     EngineName,
     File,
+    Includes,
     JsonOut,
     MemoryText,
     Timeout,
@@ -48,6 +49,7 @@ def fix(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """Find the smallest repairs of a test, as diffs.
 
@@ -61,7 +63,9 @@ def fix(
     name, text = _text(file)
     options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
-        found = search_repairs(name, text, _models(model, readings), options, most=most, seconds=search, progress=count)
+        found = search_repairs(
+            name, text, _models(model, readings, include), options, most=most, seconds=search, progress=count
+        )
     if json_out:
         repairs = [
             {"cost": one.cost, "changes": [edit.what for edit in one.changes], "diff": one.diff()}
@@ -97,6 +101,7 @@ def weaken(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """Drop and narrow synchronization that is not needed.
 
@@ -109,7 +114,7 @@ def weaken(
     name, text = _text(file)
     options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
-        found = search_weaker(name, text, _models(model, readings), options, count)
+        found = search_weaker(name, text, _models(model, readings, include), options, count)
     if json_out:
         changes = [edit.what for edit in found.changes]
         record = {"file": name, "saves": found.saves, "changes": changes, "diff": found.diff(), "reason": found.reason}
@@ -144,9 +149,10 @@ def _text(file: str) -> tuple[str, str]:
     return source.name, print_litmus(convert(test, Layout.BLOCKS))
 
 
-def _models(names: list[str] | None, readings: bool) -> tuple[Model, ...]:
-    from memmodel import api
+def _models(names: list[str] | None, readings: bool, include: list[str] | None) -> tuple[Model, ...]:
+    from memmodel import api, cat
 
+    cat.allow_includes(include or ())
     chosen = list(names or (api.DEFAULT_MODEL,))
     if readings:
         chosen += [name for name in api.reading_models() if name not in chosen]

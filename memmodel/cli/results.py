@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from time import perf_counter
+from time import gmtime, perf_counter, strftime
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from memmodel.cli.exits import give
 from memmodel.output import Collection
+
+if TYPE_CHECKING:
+    from memmodel.batch import Entry
 
 
 class Results:
@@ -21,7 +24,7 @@ class Results:
     def __init__(self, json_out: str | None = None, junit_out: str | None = None) -> None:
         self._json = None if json_out is None else Collection(json_out, "[\n ", ",\n ", "\n]\n", give)
         self._kinds: list[str] = []
-        self._began = datetime.now(UTC).isoformat(timespec="seconds")
+        self._began = strftime("%Y-%m-%dT%H:%M:%S+00:00", gmtime())
         self._started = perf_counter()
         self._junit = None
         if junit_out is not None:
@@ -43,9 +46,12 @@ class Results:
         if self._json is not None:
             self._json.add(json.dumps(record, indent=1).replace("\n", "\n "))
 
-    def case(self, kind: str, text: str) -> None:
+    def case(self, entry: Entry) -> None:
         """One more test of the JUnit file."""
         if self._junit is not None:
+            from memmodel.report.junit import case
+
+            kind, text = case(entry)
             self._kinds.append(kind)
             self._junit.add(text)
 
