@@ -18,6 +18,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import nearest
 from memmodel.isa.lower import lower_test
+from memmodel.limits import together
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
@@ -106,10 +107,11 @@ def readings_all(
 
 def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[str], None] | None) -> ReadingsReport:
     answers: dict[str, Answer] = {}
-    for name in reading_models():
-        answers[name] = judge(steps, load(name), options, findings=False)
-        if progress is not None:
-            progress(name)
+    with together(options.budget):
+        for name in reading_models():
+            answers[name] = judge(steps, load(name), options, findings=False)
+            if progress is not None:
+                progress(name)
     return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
 
 

@@ -20,10 +20,10 @@ from types import TracebackType
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent
 
-GRACE = 1.0
+GRACE = 0.5
 """Seconds past the budget before the work is stopped from outside; the engines' own limits come first."""
 
-AGAIN = 2.0
+AGAIN = 1.0
 """Seconds that the engine has to give what it has found before it is stopped for good."""
 
 _EVERY = 0.02
@@ -64,6 +64,7 @@ class Limits:
     """
 
     def __init__(self, budget: Budget, interrupt: Callable[[], None] | None = None) -> None:
+        self.effort = budget.effort
         self._seconds = budget.seconds
         self._memory = budget.memory or default_memory()
         self._interrupt = interrupt or _interrupt_z3
@@ -136,10 +137,80 @@ class Limits:
 _CURRENT = threading.local()
 
 
+# ---- several answers under one budget --------------------------------------------------------------------------------
+
+
+class _Together:
+    """What a number of answers have used so far."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._memory = budget.memory or default_memory()
+        self._deadline = monotonic() + budget.seconds
+        self._before = memory_in_use()
+        self._counts: list[Callable[[], int]] = []
+        self._effort = 0
+
+    def count(self, spent: Callable[[], int]) -> None:
+        """From now on, this is part of the effort."""
+        self._counts.append(spent)
+
+    def left(self) -> Budget:
+        """What the next answer may use. Raises BudgetSpent if there is nothing left."""
+        self._effort += sum(spent() for spent in self._counts)
+        self._counts.clear()
+        effort, seconds = self._budget.effort - self._effort, self._deadline - monotonic()
+        memory = self._memory - max(0, memory_in_use() - self._before)
+        if effort <= 0:
+            raise BudgetSpent(f"the budget of {self._budget.effort:,} solver steps ran out")
+        if seconds <= 0:
+            raise BudgetSpent(f"the budget of {self._budget.seconds:g} seconds ran out")
+        if memory <= 0:
+            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+        return Budget(effort, seconds, memory)
+
+
+@contextmanager
+def together(budget: Budget) -> Iterator[None]:
+    """All answers inside the block share one budget."""
+    outer = _CURRENT.__dict__.get("together")
+    _CURRENT.together = _Together(budget)
+    try:
+        yield
+    finally:
+        _CURRENT.together = outer
+
+
+def available(budget: Budget) -> Budget:
+    """The budget of one answer: what is left of the one shared, if any. Raises BudgetSpent if nothing is."""
+    shared: _Together | None = _CURRENT.__dict__.get("together")
+    if shared is None:
+        return budget
+    left = shared.left()
+    return Budget(
+        min(left.effort, budget.effort),
+        min(left.seconds, budget.seconds),
+        min(left.memory or _MOST, budget.memory or default_memory()),
+    )
+
+
+def counted(spent: Callable[[], int]) -> None:
+    """Let a worker's effort count where several answers share a budget."""
+    shared: _Together | None = _CURRENT.__dict__.get("together")
+    if shared is not None:
+        shared.count(spent)
+
+
 def outside() -> AbstractContextManager[None]:
     """`Limits.outside` of the limits that this thread works under, if any."""
     limits: Limits | None = _CURRENT.__dict__.get("limits")
     return nullcontext() if limits is None else limits.outside()
+
+
+def effort(most: int) -> int:
+    """So many steps, or fewer if the limits that this thread works under say so."""
+    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    return most if limits is None else min(most, limits.effort)
 
 
 def _interrupt_z3() -> None:

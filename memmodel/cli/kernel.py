@@ -10,7 +10,7 @@ from typing import Annotated
 
 from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import Includes, JsonOut, ModelName
+from memmodel.cli.options import BudgetText, Includes, JsonOut, MemoryText, ModelName, Timeout, parse_budget
 from memmodel.errors import InputError
 from memmodel.output import write_text
 
@@ -23,6 +23,9 @@ def kernel(
     ] = None,
     entry: Annotated[str | None, Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
     model: ModelName = "ptx-9.3",
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     json_out: JsonOut = None,
     include: Includes = None,
     init_launch: Annotated[bool, Option("--init-launch", help="Print a launch description to fill in.")] = False,
@@ -50,7 +53,7 @@ def kernel(
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
     cat.allow_includes(include or ())
-    verdict = check_kernel(file, launch, entry=entry, model=model)
+    verdict = check_kernel(file, launch, entry=entry, model=model, budget=parse_budget(budget, timeout, memory))
     if json_out != "-":
         say("\n".join(lines(verdict)))
     if json_out:
