@@ -6,6 +6,8 @@ once; a process ends without the interpreter's own farewell, which would complai
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -32,10 +34,19 @@ class Stopped(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
+class _Closed(io.StringIO):
+    """In place of a standard output that was closed before the program began."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "is closed")
+
+
 def perform(argv: Sequence[str] | None) -> int:
     """Run one command; its exit code."""
     from memmodel.cli.app import app
 
+    if sys.stdout is None:
+        sys.stdout = _Closed()
     with _signals():
         return guarded_code(lambda: _command(app, argv))
 
@@ -46,6 +57,10 @@ def _command(app: click.Command, argv: Sequence[str] | None) -> int:
         return int(code or 0)
     except click.exceptions.Exit as left:
         return left.exit_code
+    except SystemExit:
+        if "_MEMMODEL_COMPLETE" in os.environ:
+            raise
+        return Exit.PIPE_CLOSED  # so click answers a reader that has gone
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.UsageError as error:
