@@ -11,6 +11,7 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -25,6 +26,9 @@ GRACE = 0.5
 
 AGAIN = 1.0
 """Seconds that the engine has to give what it has found before it is stopped for good."""
+
+STEPS_A_SECOND = 1_000_000
+"""What a second of work outside the solver counts for, such as writing formulas; the first second is free."""
 
 _EVERY = 0.02
 _MOST = 4 << 30
@@ -68,6 +72,7 @@ class Limits:
         self._seconds = budget.seconds
         self._memory = budget.memory or default_memory()
         self._interrupt = interrupt or _interrupt_z3
+        self._most_work = 1 + budget.effort / STEPS_A_SECOND
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -79,6 +84,8 @@ class Limits:
         _CURRENT.limits = self
         self._started = monotonic()
         self._before = memory_in_use()
+        self._solver = 0.0
+        self._worked = self._cpu()
         self._watcher = threading.Thread(target=self._watch, name="memmodel-limits", daemon=True)
         self._watcher.start()
         return self
@@ -102,10 +109,21 @@ class Limits:
             if monotonic() > deadline:
                 self._stop(f"the budget of {self._seconds:g} seconds ran out")
                 deadline = monotonic() + AGAIN
+            elif not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
+                self._stop(f"the budget of {self.effort:,} solver steps ran out")
+                if self._over.wait(AGAIN):
+                    return
             elif memory_in_use() - self._before > self._memory:
                 self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
                 if self._over.wait(AGAIN):
                     return
+
+    def _cpu(self) -> float:
+        """Seconds that the thread that works has computed so far."""
+        try:
+            return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
+        except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
+            return 0.0
 
     def _stop(self, reason: str) -> None:
         # Python takes a class here, not an instance: the reason is part of the class.
@@ -122,12 +140,14 @@ class Limits:
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Around a call into a library that Python's exceptions must not reach: it is interrupted instead."""
+        before = self._cpu()
         with self._lock:
             self._outside = True
         try:
             yield
         finally:
             with self._lock:
+                self._solver += self._cpu() - before
                 self._outside = False
                 spent, self._spent = self._spent, None
             if spent is not None:

@@ -186,6 +186,11 @@ class AddressSpace:
         base = self._bases.get((name, owner))
         return None if base is None else base + offset
 
+    def size(self, name: str) -> int:
+        """Bytes of a variable; columns, in tensor memory."""
+        root = self.root(name)
+        return root.length if root.space is Space.TENSOR else element_bytes(root) * root.length
+
     def instance(self, name: str, owner: CtaId | None) -> Instance | None:
         """The instance of a variable that is no alias, in that CTA."""
         return self._instance.get((name, owner))
