@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from time import monotonic, sleep
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent
@@ -84,6 +84,7 @@ class Limits:
         _CURRENT.limits = self
         self._started = monotonic()
         self._before = memory_in_use()
+        self._frame: FrameType | None = sys._getframe(1)
         self._solver = 0.0
         self._worked = self._cpu()
         self._watcher = threading.Thread(target=self._watch, name="memmodel-limits", daemon=True)
@@ -96,6 +97,17 @@ class Limits:
             self._finish()
         except BudgetSpent:  # it came too late: the work was done
             self._finish()
+        self._frame = None
+
+    @property
+    def over(self) -> bool:
+        """Has the work ended?"""
+        return self._over.is_set()
+
+    def reserve(self, size: int) -> None:
+        """Raises BudgetSpent if so many bytes more are more than the memory allowed."""
+        if memory_in_use() - self._before + size > self._memory:
+            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
 
     def _finish(self) -> None:
         self._over.set()
@@ -105,7 +117,7 @@ class Limits:
 
     def _watch(self) -> None:
         deadline = self._started + self._seconds + GRACE
-        while not self._over.wait(_EVERY):
+        while not self._over.wait(_EVERY) and not self._left():
             if monotonic() > deadline:
                 self._stop(f"the budget of {self._seconds:g} seconds ran out")
                 deadline = monotonic() + AGAIN
@@ -125,11 +137,18 @@ class Limits:
         except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
             return 0.0
 
+    def _left(self) -> bool:
+        """Has the function that set these limits returned? So it is when an exception came just as the block ended."""
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is None
+
     def _stop(self, reason: str) -> None:
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:
-            if self._over.is_set():
+            if self._over.is_set() or self._left():
                 return
             if self._outside:
                 self._spent = spent
@@ -146,8 +165,12 @@ class Limits:
         try:
             yield
         finally:
+            passed = self._cpu() - before
+            together: _Together | None = _CURRENT.__dict__.get("together")
+            if together is not None:
+                together.solver += passed
             with self._lock:
-                self._solver += self._cpu() - before
+                self._solver += passed
                 self._outside = False
                 spent, self._spent = self._spent, None
             if spent is not None:
@@ -170,6 +193,8 @@ class _Together:
         self._before = memory_in_use()
         self._counts: list[Callable[[], int]] = []
         self._effort = 0
+        self.solver = 0.0
+        self._worked = time.thread_time()
 
     def count(self, spent: Callable[[], int]) -> None:
         """From now on, this is part of the effort."""
@@ -181,7 +206,8 @@ class _Together:
         self._counts.clear()
         effort, seconds = self._budget.effort - self._effort, self._deadline - monotonic()
         memory = self._memory - max(0, memory_in_use() - self._before)
-        if effort <= 0:
+        worked = time.thread_time() - self._worked - self.solver
+        if effort <= 0 or worked > 1 + self._budget.effort / STEPS_A_SECOND:
             raise BudgetSpent(f"the budget of {self._budget.effort:,} solver steps ran out")
         if seconds <= 0:
             raise BudgetSpent(f"the budget of {self._budget.seconds:g} seconds ran out")
@@ -221,16 +247,29 @@ def counted(spent: Callable[[], int]) -> None:
         shared.count(spent)
 
 
+def _limits() -> Limits | None:
+    """The limits that this thread works under."""
+    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    return None if limits is None or limits.over else limits
+
+
 def outside() -> AbstractContextManager[None]:
     """`Limits.outside` of the limits that this thread works under, if any."""
-    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    limits = _limits()
     return nullcontext() if limits is None else limits.outside()
 
 
 def effort(most: int) -> int:
     """So many steps, or fewer if the limits that this thread works under say so."""
-    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    limits = _limits()
     return most if limits is None else min(most, limits.effort)
+
+
+def reserve(size: int) -> None:
+    """Before so many bytes are taken at once. Raises BudgetSpent if they are more than is left."""
+    limits = _limits()
+    if limits is not None:
+        limits.reserve(size)
 
 
 def _interrupt_z3() -> None:

@@ -72,7 +72,11 @@ def _beside(path: Path, key: str, value: object) -> object:
     if key == "suite" and isinstance(value, list):
         return [os.path.relpath(path.parent / str(item)) for item in value]
     if key == "model" and str(value).endswith(".cat"):
-        return os.path.relpath(path.parent / str(value))
+        place = path.parent / str(value)
+        if not place.resolve().is_relative_to(path.parent.resolve()):
+            hint = "a project names a shipped model or a file of its own; --model names any other"
+            raise InputError(f"{path}: [tool.memmodel] model lies outside the project", hint=hint)
+        return os.path.relpath(place)
     if key in ("budget", "memory"):
         return str(value)
     return value

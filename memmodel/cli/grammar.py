@@ -123,8 +123,9 @@ def _parameter(one: inspect.Parameter, hint: object) -> click.Parameter:
         given["type"] = plain
     if several:
         return click.Option([*flags, one.name], multiple=True, required=required, **given)
-    shown = default is not None
-    return click.Option([*flags, one.name], default=default, required=required, show_default=shown, **given)
+    if default is not None:
+        given |= {"default": default, "show_default": True}
+    return click.Option([*flags, one.name], required=required, **given)
 
 
 def _plain(kind: object) -> tuple[bool, Any]:

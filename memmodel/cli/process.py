@@ -20,6 +20,7 @@ from types import FrameType
 import click
 
 from memmodel.cli.exits import Exit, complain, guarded_code
+from memmodel.errors import BudgetSpent
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 IMPATIENT = 1.0
@@ -47,8 +48,15 @@ def perform(argv: Sequence[str] | None) -> int:
 
     if sys.stdout is None:
         sys.stdout = _Closed()
+    sys.unraisablehook = _unraisable
     with _signals():
         return guarded_code(lambda: _command(app, argv))
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """A budget may run out while Python clears away an object, where nobody hears of it; it is said again then."""
+    if what.exc_type is None or not issubclass(what.exc_type, BudgetSpent):
+        sys.__unraisablehook__(what)
 
 
 def _command(app: click.Command, argv: Sequence[str] | None) -> int:
