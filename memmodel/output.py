@@ -128,7 +128,7 @@ def _same_mode(number: int, target: str) -> None:
         os.fchmod(number, mode)
 
 
-class Collection:
+class RecordFile:
     """A file of many records between a head and a tail, proper after each of them.
 
     `tail`: what makes the file proper; after each record it is written, and the next record overwrites it. `head`: may

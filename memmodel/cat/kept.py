@@ -162,7 +162,7 @@ def _reader(data: bytes) -> object:
     nodes = (*(getattr(syntax, name) for name in syntax.NODES), Loaded, Kind, Source, Span, PosixPath, WindowsPath)
     known: dict[tuple[str, str], type] = {(one.__module__, one.__qualname__): one for one in nodes}
 
-    class Reader(pickle.Unpickler):
+    class ModelReader(pickle.Unpickler):
         def find_class(self, module: str, name: str) -> type:
             """A file can ask for nothing but the parts of a model."""
             found = known.get((module, name))
@@ -170,7 +170,7 @@ def _reader(data: bytes) -> object:
                 raise pickle.UnpicklingError(name)
             return found
 
-    return Reader(io.BytesIO(data)).load()
+    return ModelReader(io.BytesIO(data)).load()
 
 
 def _to_disk(entry: _Entry | None, loaded: Loaded) -> None:

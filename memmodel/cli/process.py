@@ -1,6 +1,6 @@
 """The process around a command: signals, what was typed wrongly, the end.
 
-In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Stopped`, also while the solver works, and
+In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Interrupted`, also while the solver works, and
 once; a process ends without the interpreter's own farewell, which would complain of closed streams and late signals.
 """
 
@@ -27,7 +27,7 @@ IMPATIENT = 1.0
 """Seconds after which a second signal ends the process on the spot."""
 
 
-class Stopped(KeyboardInterrupt):
+class Interrupted(KeyboardInterrupt):
     """A signal asked the process to end."""
 
     def __init__(self, number: int) -> None:
@@ -84,7 +84,7 @@ def _command(app: click.Command, argv: Sequence[str] | None) -> int:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Let the signals raise `Stopped` inside the block. Only a main thread can."""
+    """Let the signals raise `Interrupted` inside the block. Only a main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,7 +93,7 @@ def _signals() -> Iterator[None]:
     def handle(number: int, _frame: FrameType | None) -> None:
         if not first:
             first.append(monotonic())
-            raise Stopped(number)
+            raise Interrupted(number)
         if monotonic() - first[0] > IMPATIENT:
             os._exit(128 + number)
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memmodel.cli.exits import give
-from memmodel.output import Collection
+from memmodel.output import RecordFile
 
 if TYPE_CHECKING:
     from memmodel.batch import Entry
@@ -22,7 +22,7 @@ class Results:
     """`with Results(json, junit) as results:` opens the files and keeps in them what was added, however it ends."""
 
     def __init__(self, json_out: str | None = None, junit_out: str | None = None) -> None:
-        self._json = None if json_out is None else Collection(json_out, "[\n ", ",\n ", "\n]\n", give)
+        self._json = None if json_out is None else RecordFile(json_out, "[\n ", ",\n ", "\n]\n", give)
         self._kinds: list[str] = []
         self._began = strftime("%Y-%m-%dT%H:%M:%S+00:00", gmtime())
         self._started = perf_counter()
@@ -31,7 +31,7 @@ class Results:
             from memmodel.report.junit import TAIL
 
             try:
-                self._junit = Collection(junit_out, self._head(), "\n", TAIL, give)
+                self._junit = RecordFile(junit_out, self._head(), "\n", TAIL, give)
             except BaseException:
                 self.__exit__(None, None, None)
                 raise
@@ -65,7 +65,7 @@ class Results:
             else:
                 one.close(self._head() if one is self._junit else None)
 
-    def _open(self) -> Sequence[Collection]:
+    def _open(self) -> Sequence[RecordFile]:
         return [one for one in (self._json, self._junit) if one is not None]
 
     def complaints(self) -> list[str]:
