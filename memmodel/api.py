@@ -12,13 +12,13 @@ from dataclasses import replace
 from time import perf_counter
 
 from memmodel import cat, engine, litmus
-from memmodel.answer import Answer, Budget, Outcomes
+from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import nearest
+from memmodel.errors import BudgetSpent, nearest
 from memmodel.isa.lower import lower_test
-from memmodel.limits import together
+from memmodel.limits import available, together
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
@@ -109,7 +109,11 @@ def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[st
     answers: dict[str, Answer] = {}
     with together(options.budget):
         for name in reading_models():
-            answers[name] = judge(steps, load(name), options, findings=False)
+            try:
+                available(options.budget)  # before a model is loaded for nothing
+                answers[name] = judge(steps, load(name), options, findings=False)
+            except BudgetSpent as spent:
+                answers[name] = Answer(Observation.UNDECIDED, options.engine, reason=str(spent))
             if progress is not None:
                 progress(name)
     return ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
