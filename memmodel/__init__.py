@@ -8,7 +8,7 @@ The names below are the library; they load on first use, so that importing memmo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all the rest of this file
 
 if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes

@@ -1,6 +1,6 @@
 """`python -m memmodel` is the program `memmodel`."""
 
-from memmodel.cli import main
+from memmodel.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

@@ -12,12 +12,13 @@ from dataclasses import replace
 from time import perf_counter
 
 from memmodel import cat, engine, litmus
-from memmodel.answer import Answer, Budget, Outcomes
+from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import nearest
+from memmodel.errors import BudgetSpent, nearest
 from memmodel.isa.lower import lower_test
+from memmodel.limits import available, together
 from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
@@ -108,10 +109,15 @@ def readings_all(
 
 def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[str], None] | None) -> ReadingsReport:
     answers: dict[str, Answer] = {}
-    for name in reading_models():
-        answers[name] = judge(steps, load(name), options, findings=False)
-        if progress is not None:
-            progress(name)
+    with together(options.budget):
+        for name in reading_models():
+            try:
+                available(options.budget)  # before a model is loaded for nothing
+                answers[name] = judge(steps, load(name), options, findings=False)
+            except BudgetSpent as spent:
+                answers[name] = Answer(Observation.UNDECIDED, options.engine, reason=str(spent))
+            if progress is not None:
+                progress(name)
     report = ReadingsReport.of(steps.test, DEFAULT_MODEL, answers)
     return replace(
         report, warnings=(*steps.test.warnings, *legality_warnings(steps), *_unknown_models(steps.test.expectations))
@@ -188,13 +194,10 @@ def expecting(report: Report, expectations: Sequence[Expectation], word: str | N
 
 def _unknown_models(expectations: Sequence[Expectation]) -> Iterator[str]:
     """Warnings about expectations of models that there are not: most likely a slip of the pen."""
-    if all(expectation.model == DEFAULT_MODEL for expectation in expectations):
-        return
-    known = {*cat.shipped_models(), *reading_models()}
     for expectation in expectations:
         name = expectation.model
-        if name not in known and not os.path.exists(name):
-            near = nearest(name, known)
+        if not cat.is_shipped(name) and not name.endswith(".cat"):
+            near = nearest(name, {*cat.shipped_models(), *reading_models()})
             hint = f"; did you mean {near}?" if near else ""
             yield f"{expectation.span}: warning: no model `{name}` is known{hint}"
 

@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
-from multiprocessing import active_children
+from functools import partial
 from pathlib import Path
 
-from memmodel import api
+from memmodel import api, cat
 from memmodel.answer import Budget
-from memmodel.base.resources import suite_dir
-from memmodel.cache.place import cache_dir
-from memmodel.cache.store import Store
+from memmodel.base.classes import dataclass, field
+from memmodel.base.oneline import shown
+from memmodel.base.resources import cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
 from memmodel.lint.published import known_difference
-from memmodel.oneline import shown
 from memmodel.report.expect import FAILS, HOLDS, word_for
 from memmodel.report.report import Report, Status
 from memmodel.source import STANDARD_INPUT, Source, Span
+from memmodel.workers import Workers
 
 
 class Outcome(Enum):
@@ -62,8 +58,8 @@ class Settings:
     """How every test of the suite is run.
 
     `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
-    as well; where a file says nothing of one, what it expects of the default model is expected. `kept`: what was judged
-    before is looked up, and what is judged now is kept.
+    as well; where a file says nothing of one, what it expects of the default model is expected. `include`: folders that
+    models may include from. `kept`: what was judged before is looked up, and what is judged now is kept.
     """
 
     engine: str = "auto"
@@ -71,6 +67,7 @@ class Settings:
     bound: int = 3
     against: str | None = None
     under: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
     kept: bool = False
 
 
@@ -162,7 +159,7 @@ def read_csv(source: Source) -> dict[str, str]:
         start += len(line) + 1
         cells = [cell.strip() for cell in line.rsplit(",", 1)]
         if number == 0 and cells != ["path", "holds"]:
-            raise InputError("a file of expectations begins with the line `path,holds`", span)
+            raise InputError("a file of expectations begins with the line `path,holds`", span, show_line=False)
         if number == 0 or not line.strip():
             continue
         if len(cells) != 2 or cells[1] not in ("0", "1"):
@@ -176,6 +173,7 @@ def read_csv(source: Source) -> dict[str, str]:
 
 def preload(models: Iterable[str]) -> None:
     """Load models before any test runs, so that a bad one is one error. Raises InputError."""
+    forget()  # one run, one state of each model
     for name in models:
         api.load(name)
 
@@ -183,13 +181,27 @@ def preload(models: Iterable[str]) -> None:
 # ---- running them --------------------------------------------------------------------------------------------
 
 
+class Running:
+    """A worklist under way: its entries file by file, in the order of the plan; rows without a file come first."""
+
+    def __init__(self, work: Worklist, settings: Settings, jobs: int = 1) -> None:
+        self._missing = work.missing
+        begin = partial(cat.settle, settings.include, kept=settings.kept)
+        self._workers = Workers(work.jobs, jobs, partial(run_job, settings=settings), _died, begin)
+
+    def groups(self) -> Iterator[list[Entry]]:
+        """The entries of each file, as they come."""
+        yield from ([entry] for entry in self._missing)
+        yield from self._workers.results()
+
+    def done(self) -> Iterator[list[Entry]]:
+        """After `groups` was broken off: what was ready but had to wait for its turn."""
+        return self._workers.done()
+
+
 def run(work: Worklist, settings: Settings, jobs: int = 1) -> Iterator[list[Entry]]:
-    """Entries file by file, in the order of the plan; rows without a file come first."""
-    yield from ([entry] for entry in work.missing)
-    if jobs <= 1 or len(work.jobs) <= 1:
-        yield from (run_job(job, settings) for job in work.jobs)
-    else:
-        yield from _parallel(work.jobs, settings, min(jobs, len(work.jobs)))
+    """The entries of each file of a worklist."""
+    return Running(work, settings, jobs).groups()
 
 
 def run_job(job: Job, settings: Settings) -> list[Entry]:
@@ -212,6 +224,9 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
     expected = job.expected if posed.number == 0 else None
 
     def judged(name: str, word: str | None) -> list[Entry]:
+        if not job.models and name not in settings.under:
+            word = word or word_for(expectations, settings.against or name)
+            name = cat.named_by(job.path, name)
         report = verdicts.report(posed, name, options, expected=word, against=settings.against)
         known = known_difference(posed.steps) if job.expected and report.status is Status.DIFFERS else None
         outcome = _OUTCOMES[report.status] if known is None else Outcome.KNOWN
@@ -232,10 +247,21 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
 _OUTCOMES = {status: Outcome(status.value) for status in Status}
 
 
-@cache
+_VERDICTS: dict[Path | None, Verdicts] = {}
+"""What this process knows of models and verdicts, by where they are kept."""
+
+
 def _verdicts(folder: Path | None) -> Verdicts:
-    """What this process knows of models and verdicts."""
-    return Verdicts(Store(folder) if folder is not None else None)
+    if folder not in _VERDICTS:
+        _VERDICTS[folder] = Verdicts.at(folder)
+    return _VERDICTS[folder]
+
+
+def forget() -> None:
+    """Look at models and at what is kept anew from now on."""
+    for known in _VERDICTS.values():
+        known.close()
+    _VERDICTS.clear()
 
 
 def trouble(settings: Settings) -> str:
@@ -250,46 +276,20 @@ def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> l
         return [Entry(path, model, Outcome.UNDECIDED, message=error.render(), span=error.span)]
     except InputError as error:
         return [Entry(path, model, Outcome.BAD, message=error.render(), span=error.span)]
+    except (MemoryError, RecursionError) as error:
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        return [Entry(path, model, Outcome.UNDECIDED, message=f"undecided: {path}: {what}")]
     except Exception as error:  # a bug of ours in one test must not hide the results of the others
         message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
         return [Entry(path, model, Outcome.INTERNAL, message=message)]
 
 
-def _parallel(jobs: Sequence[Job], settings: Settings, workers: int) -> Iterator[list[Entry]]:
-    with ProcessPoolExecutor(workers, initializer=_quiet_interrupt) as pool:
-        futures = [pool.submit(run_job, job, settings) for job in jobs]
-        try:
-            for job, future in zip(jobs, futures, strict=True):
-                yield _result(job, future, settings)
-        except BaseException:  # control-C, or the reader of our output is gone: do not wait for tests under way
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                child.terminate()
-            raise
-
-
-def _result(job: Job, future: Future[list[Entry]], settings: Settings) -> list[Entry]:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return _alone(job, settings)
-
-
-def _alone(job: Job, settings: Settings) -> list[Entry]:
-    """Run one job in a process of its own, after some job killed the shared ones."""
-    with ProcessPoolExecutor(1, initializer=_quiet_interrupt) as pool:
-        try:
-            return pool.submit(run_job, job, settings).result()
-        except BrokenProcessPool:
-            message = f"internal error in {job.path}: its process died (out of memory?); please report it"
-            return [Entry(job.path, None, Outcome.INTERNAL, message=message)]
-
-
-def _quiet_interrupt() -> None:
-    """Control-C is the parent's to handle."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _died(job: Job, killed: bool) -> list[Entry]:
+    if killed:
+        message = f"undecided: {job.path}: the process that judged it was killed (did memory run out?)"
+        return [Entry(job.path, None, Outcome.UNDECIDED, message=message)]
+    message = f"internal error in {job.path}: its process died; please report it"
+    return [Entry(job.path, None, Outcome.INTERNAL, message=message)]
 
 
 # ---- the sum -------------------------------------------------------------------------------------------------

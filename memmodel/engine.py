@@ -5,13 +5,13 @@ In: LoweredTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is u
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError, TooLarge
-from memmodel.limits import Limits
+from memmodel.limits import Limits, available
 from memmodel.program.lowered import LoweredTest
 
 ENGINES = ("auto", "z3", "enumerate")
@@ -40,6 +40,7 @@ def answer(lowered: LoweredTest, model: Model, options: Options, *, findings: bo
     """What happens to the condition of a test under a model; with `findings`, also what the model's flags report."""
     chosen = choose(lowered, options)
     try:
+        options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
             return _answered(lowered, model, options, chosen, findings)
     except (TooLarge, BudgetSpent) as error:
@@ -69,6 +70,7 @@ def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     """All final states of a test under a model."""
     chosen = choose(lowered, options)
     try:
+        options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
             if chosen == "enumerate":
                 from memmodel.enumeration.answers import enumerate_outcomes

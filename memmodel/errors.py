@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -72,6 +71,8 @@ def _excerpt(span: Span) -> list[str]:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name most like `word`, or None when nothing is close."""
+    import difflib
+
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:

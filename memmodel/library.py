@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from memmodel import api, batch, cat, litmus
 from memmodel.answer import Budget
+from memmodel.base.codes import Exit, worst
+from memmodel.base.oneline import shown
 from memmodel.batch import Entry, Outcome, Settings
 from memmodel.cat.decisions import decisions
-from memmodel.codes import Exit, worst
 from memmodel.litmus.syntax import Layout, LitmusTest
-from memmodel.oneline import shown
 
 if TYPE_CHECKING:
     from memmodel.records.answers import ErrorKind
@@ -90,6 +90,7 @@ def suite(
     expected: str | os.PathLike[str] | None = None,
     against: str | None = None,
     under: Sequence[str] = (),
+    include: Sequence[str] = (),
     no_expect: bool = False,
     jobs: int = 1,
     engine: str = "auto",
@@ -101,11 +102,13 @@ def suite(
 
     `paths`: files and directories; None: the shipped suite. `models`: names and paths of cat files; None: those that
     each test's Expect line names. `expected`: a CSV of expectations. `against`: the model whose Expect words count.
-    `under`: models under which every test runs as well. `progress` is called with each entry. Raises InputError for a
+    `under`: models under which every test runs as well. `include`: folders that models may include from besides their
+    own. `progress` is called with each entry. Raises InputError for a
     path or a model that cannot be used; a test that cannot is an entry.
     """
     started = perf_counter()
-    settings = Settings(engine, budget, bound, against, tuple(under))
+    settings = Settings(engine, budget, bound, against, tuple(under), tuple(include))
+    cat.allow_includes(include)
     work = batch.plan(_several(paths), _several(models), None if expected is None else os.fspath(expected))
     batch.preload(settings.under)
     entries: list[Entry] = []

@@ -11,20 +11,24 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from time import monotonic, sleep
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent
 
-GRACE = 1.0
+GRACE = 0.5
 """Seconds past the budget before the work is stopped from outside; the engines' own limits come first."""
 
-AGAIN = 2.0
+AGAIN = 1.0
 """Seconds that the engine has to give what it has found before it is stopped for good."""
+
+STEPS_A_SECOND = 1_000_000
+"""What a second of work outside the solver counts for, such as writing formulas; the first second is free."""
 
 _EVERY = 0.02
 _MOST = 4 << 30
@@ -64,9 +68,11 @@ class Limits:
     """
 
     def __init__(self, budget: Budget, interrupt: Callable[[], None] | None = None) -> None:
+        self.effort = budget.effort
         self._seconds = budget.seconds
         self._memory = budget.memory or default_memory()
         self._interrupt = interrupt or _interrupt_z3
+        self._most_work = 1 + budget.effort / STEPS_A_SECOND
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -78,6 +84,9 @@ class Limits:
         _CURRENT.limits = self
         self._started = monotonic()
         self._before = memory_in_use()
+        self._frame: FrameType | None = sys._getframe(1)
+        self._solver = 0.0
+        self._worked = self._cpu()
         self._watcher = threading.Thread(target=self._watch, name="memmodel-limits", daemon=True)
         self._watcher.start()
         return self
@@ -88,6 +97,17 @@ class Limits:
             self._finish()
         except BudgetSpent:  # it came too late: the work was done
             self._finish()
+        self._frame = None
+
+    @property
+    def over(self) -> bool:
+        """Has the work ended?"""
+        return self._over.is_set()
+
+    def reserve(self, size: int) -> None:
+        """Raises BudgetSpent if so many bytes more are more than the memory allowed."""
+        if memory_in_use() - self._before + size > self._memory:
+            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
 
     def _finish(self) -> None:
         self._over.set()
@@ -97,20 +117,38 @@ class Limits:
 
     def _watch(self) -> None:
         deadline = self._started + self._seconds + GRACE
-        while not self._over.wait(_EVERY):
+        while not self._over.wait(_EVERY) and not self._left():
             if monotonic() > deadline:
                 self._stop(f"the budget of {self._seconds:g} seconds ran out")
                 deadline = monotonic() + AGAIN
+            elif not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
+                self._stop(f"the budget of {self.effort:,} solver steps ran out")
+                if self._over.wait(AGAIN):
+                    return
             elif memory_in_use() - self._before > self._memory:
                 self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
                 if self._over.wait(AGAIN):
                     return
 
+    def _cpu(self) -> float:
+        """Seconds that the thread that works has computed so far."""
+        try:
+            return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
+        except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
+            return 0.0
+
+    def _left(self) -> bool:
+        """Has the function that set these limits returned? So it is when an exception came just as the block ended."""
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is None
+
     def _stop(self, reason: str) -> None:
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:
-            if self._over.is_set():
+            if self._over.is_set() or self._left():
                 return
             if self._outside:
                 self._spent = spent
@@ -121,12 +159,18 @@ class Limits:
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Around a call into a library that Python's exceptions must not reach: it is interrupted instead."""
+        before = self._cpu()
         with self._lock:
             self._outside = True
         try:
             yield
         finally:
+            passed = self._cpu() - before
+            together: _Together | None = _CURRENT.__dict__.get("together")
+            if together is not None:
+                together.solver += passed
             with self._lock:
+                self._solver += passed
                 self._outside = False
                 spent, self._spent = self._spent, None
             if spent is not None:
@@ -136,10 +180,96 @@ class Limits:
 _CURRENT = threading.local()
 
 
+# ---- several answers under one budget --------------------------------------------------------------------------------
+
+
+class _Together:
+    """What a number of answers have used so far."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._memory = budget.memory or default_memory()
+        self._deadline = monotonic() + budget.seconds
+        self._before = memory_in_use()
+        self._counts: list[Callable[[], int]] = []
+        self._effort = 0
+        self.solver = 0.0
+        self._worked = time.thread_time()
+
+    def count(self, spent: Callable[[], int]) -> None:
+        """From now on, this is part of the effort."""
+        self._counts.append(spent)
+
+    def left(self) -> Budget:
+        """What the next answer may use. Raises BudgetSpent if there is nothing left."""
+        self._effort += sum(spent() for spent in self._counts)
+        self._counts.clear()
+        effort, seconds = self._budget.effort - self._effort, self._deadline - monotonic()
+        memory = self._memory - max(0, memory_in_use() - self._before)
+        worked = time.thread_time() - self._worked - self.solver
+        if effort <= 0 or worked > 1 + self._budget.effort / STEPS_A_SECOND:
+            raise BudgetSpent(f"the budget of {self._budget.effort:,} solver steps ran out")
+        if seconds <= 0:
+            raise BudgetSpent(f"the budget of {self._budget.seconds:g} seconds ran out")
+        if memory <= 0:
+            raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+        return Budget(effort, seconds, memory)
+
+
+@contextmanager
+def together(budget: Budget) -> Iterator[None]:
+    """All answers inside the block share one budget."""
+    outer = _CURRENT.__dict__.get("together")
+    _CURRENT.together = _Together(budget)
+    try:
+        yield
+    finally:
+        _CURRENT.together = outer
+
+
+def available(budget: Budget) -> Budget:
+    """The budget of one answer: what is left of the one shared, if any. Raises BudgetSpent if nothing is."""
+    shared: _Together | None = _CURRENT.__dict__.get("together")
+    if shared is None:
+        return budget
+    left = shared.left()
+    return Budget(
+        min(left.effort, budget.effort),
+        min(left.seconds, budget.seconds),
+        min(left.memory or _MOST, budget.memory or default_memory()),
+    )
+
+
+def counted(spent: Callable[[], int]) -> None:
+    """Let a worker's effort count where several answers share a budget."""
+    shared: _Together | None = _CURRENT.__dict__.get("together")
+    if shared is not None:
+        shared.count(spent)
+
+
+def _limits() -> Limits | None:
+    """The limits that this thread works under."""
+    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    return None if limits is None or limits.over else limits
+
+
 def outside() -> AbstractContextManager[None]:
     """`Limits.outside` of the limits that this thread works under, if any."""
-    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    limits = _limits()
     return nullcontext() if limits is None else limits.outside()
+
+
+def effort(most: int) -> int:
+    """So many steps, or fewer if the limits that this thread works under say so."""
+    limits = _limits()
+    return most if limits is None else min(most, limits.effort)
+
+
+def reserve(size: int) -> None:
+    """Before so many bytes are taken at once. Raises BudgetSpent if they are more than is left."""
+    limits = _limits()
+    if limits is not None:
+        limits.reserve(size)
 
 
 def _interrupt_z3() -> None:

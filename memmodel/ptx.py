@@ -5,8 +5,9 @@ Nothing here decides what is allowed; it only names. Source: PTX ISA chapter 8 (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
+
+from memmodel.base.classes import dataclass
 
 
 class Scope(IntEnum):

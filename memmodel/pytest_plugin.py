@@ -98,8 +98,18 @@ class LitmusRun:
             raise pytest.UsageError(error.render()) from error
 
     def models(self, name: str) -> list[str]:
-        """The models that are judged where a file expects something of a model."""
+        """The models that are judged where something is expected of a shipped model."""
         return self.standing.get(name) or [name]
+
+    def models_of(self, path: str, name: str) -> list[str]:
+        """As `models`, for a name in the Expect line of a test: a file beside it has one too. Raises InputError."""
+        from memmodel.base.resources import is_shipped
+
+        if name in self.standing or is_shipped(name):
+            return self.models(name)
+        from memmodel.cat import named_by
+
+        return [named_by(path, name)]
 
     def options(self, engine: str) -> Options:
         """How tests are judged. Raises InputError."""
@@ -152,10 +162,10 @@ class LitmusRun:
 
     def _is_expected(self, name: str) -> None:
         """Raises InputError for a name that no Expect line can mean: nothing would be judged in its place."""
-        from memmodel.base.resources import axioms_dir, is_file
+        from memmodel.base.resources import axioms_dir, is_shipped
         from memmodel.errors import InputError, nearest
 
-        if is_file(axioms_dir() / f"{name}.cat") or os.path.exists(name):
+        if is_shipped(name) or (name.endswith(".cat") and os.path.basename(name) == name):
             return
         near = nearest(name, [path.stem for path in axioms_dir().glob("*.cat")])
         raise InputError(f"no model `{name}` is known", hint=f"did you mean {near}?" if near else None)
@@ -239,9 +249,14 @@ class LitmusFile(pytest.File):
         for posed in asked:
             number = f"#{posed.number + 1}" if len(asked) > 1 else ""
             for name, word in posed.words.items():
-                for model in run.models(name):
+                try:
+                    models = run.models_of(run.name_of(self.path), name)
+                except InputError as error:
+                    yield VerdictItem.of(self, f"{name}{number}", run, problem=error.render())
+                    continue
+                for model in models:
                     for engine in run.engines:
-                        stands = name if model == name else f"{name}={Path(model).stem}"
+                        stands = f"{name}={Path(model).stem}" if name in run.standing and model != name else name
                         by = f"-{engine}" if len(run.engines) > 1 else ""
                         yield VerdictItem.of(self, f"{stands}{number}{by}", run, posed, name, model, word, engine)
         if not any(posed.rows for posed in asked):

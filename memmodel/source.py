@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
-from dataclasses import dataclass, field
-from pathlib import Path
 
+from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 
 STANDARD_INPUT = "-"
@@ -18,6 +18,25 @@ MAX_BYTES = 1_000_000
 """A litmus test or a model is a page of text; anything near a megabyte is a mistake."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0d-\x1f]")
+
+
+def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """What a file has, up to one byte more than `most`.
+
+    Raises InputError if it is missing, a directory, or a pipe or device, from which nothing may ever come.
+    """
+    name = os.fspath(path)
+    try:
+        kind = os.stat(path).st_mode
+        if stat.S_ISDIR(kind):
+            hint = "`memmodel check` and `memmodel suite` take directories"
+            raise InputError(f"{name}: is a directory, not a file", hint=hint)
+        if not stat.S_ISREG(kind):
+            raise InputError(f"{name}: is a pipe or a device, not a file", hint="- reads standard input")
+        with open(path, "rb") as handle:
+            return handle.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +55,7 @@ class Source:
         name = os.fspath(path)
         if name == STANDARD_INPUT:
             return Source.decode("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
-        try:
-            if Path(path).is_dir():
-                raise InputError(
-                    f"{name}: is a directory, not a file", hint="`memmodel check` and `memmodel suite` take directories"
-                )
-            with open(path, "rb") as handle:
-                data = handle.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
-        return Source.decode(name, data)
+        return Source.decode(name, read_bytes(path, MAX_BYTES))
 
     @staticmethod
     def decode(name: str, data: bytes) -> Source:

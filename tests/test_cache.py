@@ -295,7 +295,7 @@ def test_what_cannot_be_written_down_is_refused():
 def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path / "kept"))
     monkeypatch.chdir(ROOT)
-    batch._verdicts.cache_clear()
+    batch.forget()
 
     def run(*words: str) -> tuple[int, str]:
         with pytest.raises(SystemExit) as left:
@@ -316,7 +316,7 @@ def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
     assert "0 entries" in run("cache")[1]
     monkeypatch.setenv("MEMMODEL_CACHE", "off")
     assert run("cache")[0] == 2
-    batch._verdicts.cache_clear()
+    batch.forget()
 
 
 def test_settings_of_a_program_keep_nothing(tmp_path, monkeypatch, judged):

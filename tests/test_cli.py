@@ -15,7 +15,7 @@ import memmodel
 from memmodel.answer import Answer, Budget, FinalValues, Observation, Outcomes
 from memmodel.cache.verdicts import Verdicts
 from memmodel.cli import main
-from memmodel.cli.exits import Exit, worst
+from memmodel.cli.exits import Exit, say, worst
 from memmodel.cli.options import parse_budget
 from memmodel.cli.terminal import style_for
 from memmodel.engine import Options
@@ -214,7 +214,8 @@ def test_colour_only_where_a_person_reads(monkeypatch, capsys):
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert style_for(Terminal())("x", "good") == "\x1b[32mx\x1b[0m"
+    say(style_for(Terminal())("x", "good") + " \x1b[31m")
+    assert capsys.readouterr().out == "\x1b[32mx\x1b[0m \\x1b[31m\n"  # what is not our own style is written out
     monkeypatch.setenv("NO_COLOR", "1")
     assert style_for(Terminal())("x", "good") == "x"
     monkeypatch.delenv("NO_COLOR")

@@ -38,9 +38,6 @@ OBJECTS = {
     "mbarrier.try_wait.parity.relaxed.cluster.b64 %p, [bar], 1;": (
         f"Mbarrier(test relaxed cluster) {OWN} register=p parity=1"
     ),
-    "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [%rd1+8], %r1, 1000;": (
-        "Mbarrier(test acquire cta) Object(add.u64(%rd1, 8) shared_cta) register=p parity=%r1"
-    ),
 }
 
 
@@ -106,6 +103,7 @@ COPIED = {
         f"+ Scatter({WRITTEN} Chunk(&src global 32 mask=255) 0 {IN_GROUP})",
     ],
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [tile], [src], 32, 4, %r0, [bar];": [
+        "UndefinedIf(ignoreBytesRight is from 0 to 15 gt.u32(%r0, 15))",
         BULK,
         f"+ Gather({SOURCE} Chunk(&src global 32 skip_left=4 skip_right=%r0))",
         f"+ Scatter({WRITTEN} Chunk(&tile shared_cta 32) 0)",
@@ -330,6 +328,10 @@ WORKED_OUT: dict[str, list[str]] = {
     "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], %r0;": [
         "UndefinedIf(a transaction count is from 0 to 1048575 gt.u32(%r0, 1048575))",
         f"OnObject(Mbarrier(expect_tx relaxed cta) {OWN} bytes=%r0)",
+    ],
+    "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [%rd1+8], %r1, 1000;": [
+        "UndefinedIf(a phase parity is from 0 to 1 gt.u32(%r1, 1))",
+        "OnObject(Mbarrier(test acquire cta) Object(add.u64(%rd1, 8) shared_cta) register=p parity=%r1)",
     ],
     "mbarrier.init.b64 [bar], %r0;": [
         "UndefinedIf(the count of mbarrier.init is from 1 to 1048575 gt.u32(sub.u32(%r0, 1), 1048574))",

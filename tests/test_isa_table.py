@@ -89,3 +89,12 @@ def test_the_page_is_current() -> None:
 )
 def test_minimum_target(line: str, target: int) -> None:
     assert minimum_target(blocks(line)) == target
+
+
+def test_every_head_is_found_by_its_first_word():
+    """Files of the table are loaded by the first word of a mnemonic."""
+    from memmodel.isa.table import _FILES, _rows
+
+    for _, file, words in _FILES:
+        assert sorted({head.partition(".")[0] for row in _rows(file) for head in row.heads}) == sorted(words.split())
+    assert all(HEADS[head] is HEADS.get(head) for head in HEADS) and "ld.nothing" not in HEADS

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from kernel_samples import NEIGHBOUR, copy, entry, judged, launch, module
-from typer.testing import CliRunner
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from kernel_samples import NEIGHBOUR, judged
-from typer.testing import CliRunner
 
 import memmodel
 from memmodel import api
 from memmodel.answer import HANG
+from memmodel.base.codes import Exit
+from memmodel.base.oneline import WIDTH, shown
 from memmodel.cli.app import app
-from memmodel.codes import Exit
 from memmodel.emit import emit
 from memmodel.engine import Options
-from memmodel.oneline import WIDTH, shown
 from memmodel.repair.fix import fix
 from memmodel.repair.weaken import weaken
 from memmodel.report.readings import ReadingsReport

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import networkx
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from memmodel.answer import Answer, Observation
 from memmodel.api import check

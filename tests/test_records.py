@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from kernel_samples import NEIGHBOUR, launch, module
 from pydantic import ValidationError
-from typer.testing import CliRunner
 
 from memmodel import api
 from memmodel.answer import HANG, Answer, Observation
 from memmodel.api import check
 from memmodel.cat.syntax import Model
 from memmodel.cli.app import app
-from memmodel.cli.schema import NAMES, json_schema
+from memmodel.cli.commands.schema import NAMES, json_schema
 from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
 from memmodel.records.answers import OutcomesRecord

@@ -6,9 +6,9 @@ both engines carry them along unread. What an execution adds (locations, values,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from memmodel.base.classes import dataclass
 from memmodel.ptx import Proxy, Scope, Sem
 
 

@@ -6,8 +6,7 @@ that it may access. An event without a place has one point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Domain, Label, Signal
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.ptx import Place, Space

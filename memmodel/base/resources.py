@@ -1,11 +1,14 @@
-"""Where the shipped models and the shipped litmus tests lie.
+"""Where the shipped models and the shipped litmus tests lie, and where the program keeps what it can make again.
 
-In: nothing. Out: directories. In a checkout they lie beside the package (`axioms/`, `litmus/`); in an installed wheel
-inside it (`memmodel/axioms`, `memmodel/suite_files`), where `pyproject.toml` puts them.
+In: nothing. Out: directories. In a checkout the shipped files lie beside the package (`axioms/`, `litmus/`); in an
+installed wheel inside it (`memmodel/axioms`, `memmodel/suite_files`), where `pyproject.toml` puts them.
+MEMMODEL_CACHE names the folder of what is kept; where it is `off` or empty, nothing is kept.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -27,6 +30,28 @@ def _beside_or_inside(beside: str, inside: str) -> Path:
     if (_PACKAGE.parent / "pyproject.toml").is_file():
         return _PACKAGE.parent / beside
     return _PACKAGE / inside
+
+
+def is_shipped(name: str) -> bool:
+    """Is this the name of a shipped model or reading?"""
+    if name.endswith(".cat") or "\0" in name:
+        return False
+    folder = os.path.realpath(axioms_dir())
+    path = os.path.realpath(os.path.join(folder, f"{name}.cat"))
+    return path.startswith(folder + os.sep) and os.path.isfile(path)
+
+
+def cache_dir() -> Path | None:
+    """The folder that MEMMODEL_CACHE names, else the person's cache folder for programs; None: nothing is kept."""
+    told = os.environ.get("MEMMODEL_CACHE")
+    if told is not None:
+        return Path(told) if told not in ("", "off") else None
+    if sys.platform == "linux":  # as platformdirs says, whose import takes longer than a model does
+        base = os.environ.get("XDG_CACHE_HOME", "").strip()
+        return Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "memmodel"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("memmodel", appauthor=False)
 
 
 def is_file(path: Path) -> bool:

@@ -7,8 +7,8 @@ engines supply the last kind (`DECIDED`), and a test asks both for every name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     TCGEN,
     Access,

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import memmodel
 from memmodel.base.resources import axioms_dir, look
-from memmodel.cache.store import Store
 from memmodel.errors import InputError
 from memmodel.source import Source
 
 if TYPE_CHECKING:
-    from memmodel.cat.load import LoadedModel
+    from memmodel.cache.store import Store
+    from memmodel.cat.kept import LoadedModel
     from memmodel.cat.syntax import Model
 
 _HOME = Path(memmodel.__file__).parent
@@ -114,8 +114,10 @@ class ModelKeys:
         return self._known[name]
 
     def _key(self, name: str) -> str:
+        from memmodel.cat.load import allowed_includes
+
         shipped = axioms_dir() / f"{name}.cat"
-        return digest("model", program(), name, os.getcwd(), shipped, int(shipped.is_file()))
+        return digest("model", program(), name, os.getcwd(), shipped, int(shipped.is_file()), *allowed_includes())
 
     def _remembered(self, name: str) -> KnownModel | None:
         text = self._store.get(self._key(name)) if self._store is not None else None

@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from memmodel.base.resources import cache_dir
 from memmodel.cache import keys
-from memmodel.cache.place import cache_dir
-from memmodel.cache.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memmodel.answer import Outcomes
+    from memmodel.cache.store import Store
     from memmodel.cat.syntax import Model
     from memmodel.engine import Options
     from memmodel.litmus.syntax import Expectation
@@ -92,8 +94,16 @@ class Verdicts:
     @staticmethod
     def kept(wanted: bool = True) -> Verdicts:
         """With the user's store, if that is wanted and there is one."""
-        folder = cache_dir() if wanted else None
-        return Verdicts(Store(folder) if folder is not None else None)
+        return Verdicts.at(cache_dir() if wanted else None)
+
+    @staticmethod
+    def at(folder: Path | None) -> Verdicts:
+        """With the store in a folder; None: without one."""
+        if folder is None:
+            return Verdicts()
+        from memmodel.cache.store import Store
+
+        return Verdicts(Store(folder))
 
     @property
     def trouble(self) -> str:

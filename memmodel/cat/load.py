@@ -1,35 +1,48 @@
-"""Find a model's files and load them into one Model.
+"""Find a model: by a shipped name, by a path, or as text.
 
-In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, what an `include` finds
-(beside the including file, then in the caller's directories, then among the shipped models, then in axioms/library,
-which has what other models include), and that the prelude comes before every model. A file that is included again adds
-nothing; one that includes itself is an error.
+In: a shipped name, a path, or a Source. Out: Model. Settled here: where shipped models lie, and which models a test may
+name. `loader` reads what was not read before (`kept`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from memmodel.base.resources import axioms_dir, is_file, look
-from memmodel.cat.interpret.world import LIBRARY, World
-from memmodel.cat.resolve import Resolver
+from memmodel.base.resources import axioms_dir, is_file, is_shipped
+from memmodel.cat.files import Files
+from memmodel.cat.kept import LoadedModel, keep_models
+from memmodel.cat.kept import kept as kept_model
 from memmodel.cat.syntax import Model
-from memmodel.cat.text import tree
-from memmodel.cat.text.parser import parse
 from memmodel.errors import InputError, nearest
-from memmodel.source import Source
+from memmodel.source import STANDARD_INPUT, Source
 
-PRELUDE = "prelude.cat"
-MAX_INCLUDES = 20
-"""Files that include one another, one inside the next."""
+_ALLOWED: list[Path] = []
+
+
+def allow_includes(folders: Sequence[str | os.PathLike[str]]) -> None:
+    """From now on, models may include what lies below these folders. Raises InputError for what is no folder."""
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise InputError(f"{os.fspath(folder)}: no such directory", hint="--allow-include names a directory")
+    _ALLOWED[:] = [Path(folder) for folder in folders]
+
+
+def settle(include: Sequence[str | os.PathLike[str]], *, kept: bool) -> None:
+    """As `allow_includes`; and are models looked up on disk from now on, and kept there? Raises InputError."""
+    allow_includes(include)
+    keep_models(kept)
+
+
+def allowed_includes() -> tuple[Path, ...]:
+    """The folders that `allow_includes` was called with, absolute."""
+    return tuple(folder.resolve() for folder in _ALLOWED)
 
 
 def shipped_models() -> list[str]:
     """Names that `load_model` takes, in order. Files in folders below are parts and variants, loaded by their path."""
-    return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != PRELUDE)
+    return sorted(path.stem for path in axioms_dir().glob("*.cat") if path.name != "prelude.cat")
 
 
 def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = False) -> Model:
@@ -44,15 +57,17 @@ def load_model(name_or_path: str | os.PathLike[str], *, strict_names: bool = Fal
 
 
 def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
-    """What `load_model` returns, with the files that it was read from."""
+    """What `load_model` returns, with the files that it was read from. Raises InputError."""
     name = os.fspath(name_or_path)
     if not name or "\0" in name:
         raise InputError("a model needs a name", hint=f"shipped models: {', '.join(shipped_models())}")
     shipped = axioms_dir() / f"{name}.cat"
     if not name.endswith(".cat") and is_file(shipped):
-        return _kept(name, shipped, lambda: _shipped(name, shipped))
+        return kept_model(name, shipped, (), lambda: _shipped(name, shipped))
     if is_file(Path(name)):
-        return _kept(name, Path(name), lambda: _Loader(()).load(Source.read(name)))
+        return kept_model(name, Path(name), _ALLOWED, lambda: _own(name))
+    if os.path.exists(name):
+        Source.read(name)  # says what it is
     near = nearest(name, shipped_models())
     meant = f"did you mean {near}? " if near else ""
     hint = f"{meant}shipped models: {', '.join(shipped_models())}; or a path to a .cat file"
@@ -61,7 +76,9 @@ def loaded(name_or_path: str | os.PathLike[str]) -> LoadedModel:
 
 def parse_model(source: Source, search: Sequence[str | os.PathLike[str]] = (), *, strict_names: bool = False) -> Model:
     """The model that a text describes; `search`: more directories for its includes. Raises InputError."""
-    model = _Loader(tuple(Path(directory) for directory in search)).load(source).model
+    from memmodel.cat.loader import Loader
+
+    model = Loader(tuple(Path(directory) for directory in search), _ALLOWED).load(source).model
     if strict_names:
         strictly(model)
     return model
@@ -73,144 +90,44 @@ def strictly(model: Model) -> None:
         raise InputError(notice.message, notice.span, notice.hint)
 
 
-# ---- models that were loaded before ----------------------------------------------------------------------------------
+def load_from(files: Files, path: Path, name: str) -> Model:
+    """The model of a file, read with all that it includes from `files`, under a name. Raises InputError."""
+    from memmodel.base.classes import replace
+    from memmodel.cat.loader import Loader
 
-
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A model, the files that it was read from with their text, and what each include was found to mean."""
-
-    model: Model
-    files: tuple[tuple[Path, str], ...]
-    includes: tuple[tuple[str, tuple[Path, ...], Path], ...]
-
-    def holds(self) -> bool:
-        """Would loading it again give the same?"""
-        try:
-            return all(look(include, places) == found for include, places, found in self.includes) and all(
-                Source.read(path).text == text for path, text in self.files
-            )
-        except InputError:
-            return False
-
-
-_LOADED: dict[tuple[str, Path], LoadedModel] = {}
-"""By the name that was asked for and the file that it stood for."""
-
-
-def _kept(name: str, path: Path, load: Callable[[], LoadedModel]) -> LoadedModel:
-    """The model loaded before, if no file of it has changed since."""
-    key = (name, path.resolve())
-    known = _LOADED.get(key)
-    if known is None or not known.holds():
-        known = _LOADED[key] = load()
-    return known
+    return replace(Loader((), _ALLOWED, files).load(files.read(path), path).model, name=name)
 
 
 def _shipped(name: str, path: Path) -> LoadedModel:
-    loaded = _Loader((path.parent,)).load(Files().shipped(path))  # its includes lie beside it, wherever we run
-    return replace(loaded, model=replace(loaded.model, name=name))
+    from memmodel.base.classes import replace
+    from memmodel.cat.loader import Loader
+
+    found = Loader((path.parent,)).load(Files().shipped(path))  # its includes lie beside it, wherever we run
+    return replace(found, model=replace(found.model, name=name))
 
 
-class Files:
-    """Where a model's files are read from: the disk. `home`: the folder of the shipped models."""
+def _own(name: str) -> LoadedModel:
+    from memmodel.cat.loader import Loader
 
-    def __init__(self) -> None:
-        self.home = axioms_dir()
-
-    def has(self, path: Path) -> bool:
-        """Is there such a file?"""
-        return is_file(path)
-
-    def read(self, path: Path) -> Source:
-        """The text of a file; a shipped one has a short name, the same wherever memmodel is installed."""
-        shipped = path.parent in (self.home, self.home / LIBRARY)
-        return self.shipped(path) if shipped else Source.read(path)
-
-    def shipped(self, path: Path) -> Source:
-        """The text of a shipped file."""
-        return Source(f"axioms/{path.relative_to(self.home).as_posix()}", Source.read(path).text)
+    return Loader((), _ALLOWED).load(Source.read(name))
 
 
-def load_from(files: Files, path: Path, name: str) -> Model:
-    """The model of a file, read with all that it includes from `files`, under a name. Raises InputError."""
-    model = _Loader((), files).load(Source(str(path), files.read(path).text)).model
-    return replace(model, name=name)
+def named_by(test: str, name: str) -> str:
+    """What `load_model` takes for a model that a test names: a shipped one, or a file beside the test.
 
-
-# ---- loading ---------------------------------------------------------------------------------------------------------
-
-
-class _Loader:
-    """Loads one model: the files already read, and those being read, each inside the one before."""
-
-    def __init__(self, search: tuple[Path, ...], files: Files | None = None) -> None:
-        self.search = search
-        self.disk = files or Files()
-        self.sources: list[Source] = []
-        self.seen: set[Path] = set()
-        self.open: list[tuple[Path | None, Source]] = []
-        self.files: list[tuple[Path, str]] = []
-        self.includes: list[tuple[str, tuple[Path, ...], Path]] = []
-        self.resolver = Resolver(self.include)
-
-    def load(self, source: Source) -> LoadedModel:
-        prelude = self.disk.home / PRELUDE
-        self.take(prelude, self.disk.read(prelude))
-        path = Path(source.name)
-        name = path.stem if source.name.endswith(".cat") else source.name
-        text = self.take(path if self.disk.has(path) else None, source, name)
-        model = self.resolver.model(name, text.title or name, tuple(self.sources))
-        return LoadedModel(model, tuple(self.files), tuple(self.includes))
-
-    def take(self, path: Path | None, source: Source, model: str | None = None) -> tree.Text:
-        """Read one file into the resolver. `model`: the name of the model, if this is its own file."""
-        self.sources.append(source)
-        self.open.append((path, source))
-        if path is not None:
-            self.seen.add(path.resolve())
-            self.files.append((path, source.text))
-        text = parse(source)
-        if model is not None:
-            self.resolver.settle_in(World(f"{text.heading} {model}"))
-        self.resolver.run(text)
-        self.open.pop()
-        return text
-
-    def include(self, include: tree.Include) -> None:
-        path = self.find(include)
-        inside = [file.resolve() for file, _ in self.open if file is not None]
-        if path.resolve() in inside:
-            around = " -> ".join([source.name for _, source in self.open[inside.index(path.resolve()) - len(inside) :]])
-            raise InputError(f'"{include.path}" includes itself', include.span, f"{around} -> {include.path}")
-        if len(self.open) > MAX_INCLUDES:
-            raise InputError(f"more than {MAX_INCLUDES} files include one another", include.span)
-        if path.resolve() in self.seen:
-            return
-        try:
-            source = self.disk.read(path)
-        except InputError as error:
-            if error.span is not None:
-                raise
-            raise InputError(f"cannot include: {error.message}", include.span, error.hint) from error
-        self.take(path, source)
-
-    def find(self, include: tree.Include) -> Path:
-        """The file that an include names; InputError at the include if there is none."""
-        beside = self.open[-1][0]
-        places = (
-            *([beside.parent] if beside is not None else []),
-            *self.search,
-            self.disk.home,
-            self.disk.home / LIBRARY,
-        )
-        found = look(include.path, places, self.disk.has)
-        if found is not None:
-            self.includes.append((include.path, places, found))
-            return found
-        known = {path.name for place in places for path in place.glob("*.cat")} - {PRELUDE}
-        near = nearest(include.path, sorted(known))
-        hint = "it is looked for beside this file, then among the shipped models"
-        if near:
-            hint = f'did you mean "{near}"?'
-        raise InputError(f'no file "{include.path}"', include.span, hint)
+    `test`: the path of the test. Raises InputError for anything else, whether there is such a file or not.
+    """
+    if is_shipped(name):
+        return name
+    beside = os.path.dirname(test)
+    if name.endswith(".cat") and test != STANDARD_INPUT and os.path.basename(name) == name and "\0" not in name:
+        path = os.path.join(beside, name)
+        if os.path.dirname(os.path.realpath(path)) == os.path.realpath(beside or ".") and os.path.isfile(path):
+            return path
+    near = nearest(name, shipped_models())
+    hint = (
+        f"did you mean {near}?"
+        if near
+        else f"shipped models: {', '.join(shipped_models())}; or a .cat file beside the test"
+    )
+    raise InputError(f"no model `{name}`: an Expect line names shipped models or files beside the test", hint=hint)

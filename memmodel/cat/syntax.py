@@ -6,10 +6,9 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.base.kinds import Kind
-from memmodel.oneline import count, shown
+from memmodel.base.oneline import count, shown
 from memmodel.source import Source, Span
 
 
@@ -131,3 +130,7 @@ class Model:
             raise KeyError(name)
         kept = tuple(check for check in self.checks if check.name != name)
         return replace(self, name=f"{self.name} without {name}", checks=kept)
+
+
+NODES = ("Name", "Empty", "Binary", "Unary", "Definition", "Check", "Notice", "Model")
+"""The classes that a model is made of."""

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
-import typer
+import click
 
-from memmodel.cli.cache import cache, not_kept
-from memmodel.cli.diff import diff
-from memmodel.cli.exits import Exit, complain, guarded, say, worst
-from memmodel.cli.kernel import kernel
+from memmodel.cli.exits import Exit, complain, give, guarded, not_kept, say
+from memmodel.cli.grammar import Argument, Commands, Option
 from memmodel.cli.options import (
     Ask,
     Bound,
@@ -26,6 +23,7 @@ from memmodel.cli.options import (
     File,
     Files,
     FindingWord,
+    Includes,
     JsonOut,
     MemoryText,
     ModelName,
@@ -35,52 +33,97 @@ from memmodel.cli.options import (
     Timeout,
     parse_budget,
 )
-from memmodel.cli.ptx import ptx
-from memmodel.cli.repair import fix, weaken
-from memmodel.cli.schema import schema
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
+from memmodel.output import STANDARD_OUTPUT, write_text
 
-app = typer.Typer(
-    name="memmodel",
-    help="What does the PTX memory model let these threads observe?",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+COMMANDS = {
+    "check": "memmodel.cli.app:check",
+    "outcomes": "memmodel.cli.app:outcomes",
+    "suite": "memmodel.cli.app:suite",
+    "draw": "memmodel.cli.app:draw",
+    "fmt": "memmodel.cli.app:fmt",
+    "names": "memmodel.cli.app:names",
+    "models": "memmodel.cli.app:models",
+    "ptx": "memmodel.cli.commands.ptx:ptx",
+    "kernel": "memmodel.cli.commands.kernel:kernel",
+    "fix": "memmodel.cli.commands.repair:fix",
+    "weaken": "memmodel.cli.commands.repair:weaken",
+    "schema": "memmodel.cli.commands.schema:schema",
+    "diff": "memmodel.cli.commands.diff:diff",
+    "cache": "memmodel.cli.commands.cache:cache",
+}
+"""The commands in the order in which help lists them, and where each stands."""
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """The program: run one command and exit with its code."""
-    app(args=list(argv) if argv is not None else None, prog_name="memmodel")
-
-
-def _version(wanted: bool) -> None:
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
         import memmodel
 
-        typer.echo(f"memmodel {memmodel.__version__}")
-        raise typer.Exit
+        say(f"memmodel {memmodel.__version__}")
+        context.exit()
 
 
-@app.callback()
-def _options(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    from memmodel.cli.config import defaults
+def _completion(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    if shell is None:
+        return
+    from memmodel.cli.completion import install, script, shell_of
 
     try:
-        context.default_map = dict(defaults())
+        chosen = shell_of(shell)
+        say(script(app, chosen) if parameter.name == "show_completion" else install(app, chosen))
     except InputError as error:
         complain(error.render())
-        raise typer.Exit(Exit.BAD_INPUT) from error
+        context.exit(Exit.BAD_INPUT)
+    context.exit()
 
 
-@app.command()
+def _completion_option(name: str, help: str) -> click.Option:
+    return click.Option(
+        [name],
+        metavar="[SHELL]",
+        is_flag=False,
+        flag_value="auto",
+        expose_value=False,
+        is_eager=True,
+        callback=_completion,
+        help=help,
+    )
+
+
+def _options() -> None:
+    """What every command begins with: defaults from the project."""
+    from memmodel.cli.config import defaults
+
+    context = click.get_current_context()
+    try:
+        context.default_map = {name: dict(values) for name, values in defaults().items()}
+    except InputError as error:
+        complain(error.render())
+        context.exit(Exit.BAD_INPUT)
+
+
+app = Commands(
+    "memmodel",
+    "What does the PTX memory model let these threads observe?",
+    COMMANDS,
+    callback=_options,
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_version,
+            help="Print the version and exit.",
+        ),
+        _completion_option("--install-completion", "Install completion for a shell; default: the one in $SHELL."),
+        _completion_option("--show-completion", "Print the completion script of a shell."),
+    ],
+)
+
+
 @guarded
 def check(
     files: Files,
@@ -94,8 +137,9 @@ def check(
     memory: MemoryText = None,
     json_out: JsonOut = None,
     no_cache: NoCache = False,
+    include: Includes = None,
     readings: Annotated[
-        bool, typer.Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
+        bool, Option("--readings", help="Ask every reading of the documents: forbidden, allowed, depends.")
     ] = False,
 ) -> Exit:
     """Say what happens to each test's condition, and why.
@@ -106,8 +150,10 @@ def check(
     """
     from memmodel import batch
     from memmodel.api import DEFAULT_MODEL
-    from memmodel.cli.listing import code, run_readings
+    from memmodel.cli.listing import code, finished, run_readings
     from memmodel.cli.models import hear
+    from memmodel.cli.results import Results
+    from memmodel.library import entry_record
     from memmodel.report.text import explain
 
     settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound, kept=not no_cache)
@@ -115,27 +161,25 @@ def check(
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
         found = batch.collect(files, missing=True)
-        return run_readings(found, settings, tuple(ask or ()), json_out=json_out, write=_write)
+        return run_readings(found, settings, tuple(ask or ()), json_out=json_out)
     models = tuple(model or (DEFAULT_MODEL,))
-    hear(models, strict_names=strict_names)
+    hear(models, include, strict_names=strict_names, kept=not no_cache)
     batch.preload(models)
-    entries = []
-    for path in batch.collect(files, missing=True):
-        for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
-            entries.append(entry)
-            if entry.report is None:
-                complain(entry.message)
-            elif json_out != "-":
-                say(explain(entry.report, style_for(sys.stdout)))
-    if json_out:
-        from memmodel.library import entry_record
-
-        _write(json_out, _json([entry_record(entry) for entry in entries]))
+    codes: list[Exit] = []
+    found = batch.collect(files, missing=True)
+    with Results(json_out) as results:
+        for path in found:
+            for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
+                codes.append(code(entry))
+                results.record(entry_record(entry))
+                if entry.report is None:
+                    complain(entry.message)
+                elif json_out != "-":
+                    say(explain(entry.report, style_for(sys.stdout)))
     not_kept(batch.trouble(settings))
-    return worst(code(entry) for entry in entries)
+    return finished(results, codes)
 
 
-@app.command()
 @guarded
 def outcomes(
     file: File,
@@ -146,13 +190,14 @@ def outcomes(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """List all final states, and which of them satisfy the condition."""
     from memmodel import api
     from memmodel.cli.models import hear
     from memmodel.report.text import outcomes_lines
 
-    hear((model,))
+    hear((model,), include)
     found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
@@ -163,36 +208,34 @@ def outcomes(
     return Exit.AS_EXPECTED if found.complete else Exit.UNDECIDED
 
 
-@app.command()
 @guarded
 def suite(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATH...]", help="Files and directories; none: the shipped suite.")
+        list[str] | None, Argument(metavar="[PATH...]", help="Files and directories; none: the shipped suite.")
     ] = None,
     model: ModelNames = None,
     expected: Annotated[
-        str | None, typer.Option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
+        str | None, Option("--expected", metavar="CSV", help="Columns path,holds (1 or 0); only its rows run.")
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="NAME", help="Expect what the files say of this model.")
+        str | None, Option("--against", metavar="NAME", help="Expect what the files say of this model.")
     ] = None,
     under: Annotated[
         list[str] | None,
-        typer.Option("--under", metavar="NAME|PATH", help="Run every test under this model or reading as well."),
+        Option("--under", metavar="NAME|PATH", help="Run every test under this model or reading as well."),
     ] = None,
-    no_expect: Annotated[
-        bool, typer.Option("--no-expect", help="Run even if no test says what is expected of it.")
-    ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    no_expect: Annotated[bool, Option("--no-expect", help="Run even if no test says what is expected of it.")] = False,
+    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     json_out: JsonOut = None,
-    junit: Annotated[str | None, typer.Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
+    include: Includes = None,
+    junit: Annotated[str | None, Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
     timeout: Timeout = None,
     memory: MemoryText = None,
     no_cache: NoCache = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line for every test.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="A line for every test.")] = False,
 ) -> Exit:
     """Run many tests and list those that are not as expected.
 
@@ -205,22 +248,18 @@ def suite(
     from memmodel.limits import shared
 
     cost = shared(parse_budget(budget, timeout, memory), jobs)
-    settings = batch.Settings(engine.value, cost, bound, against, tuple(under or ()), kept=not no_cache)
-    hear(model or ())
+    extra, below = tuple(under or ()), tuple(include or ())
+    settings = batch.Settings(engine.value, cost, bound, against, extra, below, kept=not no_cache)
+    hear(model or (), include, kept=not no_cache)
     work = batch.plan(paths or (), model or (), expected)
     batch.preload(settings.under)
-    return run_suite(
-        work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect, write=_write
-    )
+    return run_suite(work, settings, jobs, json_out=json_out, junit_out=junit, verbose=verbose, no_expect=no_expect)
 
 
-@app.command()
 @guarded
 def draw(
     file: File,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT", help="A .svg, .dot or .graphml file; - is SVG.")
-    ],
+    output: Annotated[str, Option("--output", "-o", metavar="OUT", help="A .svg, .dot or .graphml file; - is SVG.")],
     model: ModelName = "ptx-9.3",
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -228,8 +267,9 @@ def draw(
     timeout: Timeout = None,
     memory: MemoryText = None,
     finding: Annotated[
-        FindingWord | None, typer.Option("--finding", help="Draw an execution with such a finding instead.")
+        FindingWord | None, Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
+    include: Includes = None,
 ) -> Exit:
     """Draw the execution that settles the test's question."""
     from memmodel import api
@@ -239,7 +279,7 @@ def draw(
     from memmodel.report.text import verdict
 
     form = format_of(output)
-    hear((model,))
+    hear((model,), include)
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     text = picture(report, form, finding.value if finding is not None else None)
     if output != "-":
@@ -248,12 +288,11 @@ def draw(
     return Exit.AS_EXPECTED
 
 
-@app.command()
 @guarded
 def fmt(
     file: File,
-    layout: Annotated[Layout | None, typer.Option("--layout", help="Default: the file's own.")] = None,
-    in_place: Annotated[bool, typer.Option("--in-place", "-i", help="Rewrite the file.")] = False,
+    layout: Annotated[Layout | None, Option("--layout", help="Default: the file's own.")] = None,
+    in_place: Annotated[bool, Option("--in-place", "-i", help="Rewrite the file.")] = False,
 ) -> Exit:
     """Print a test in its canonical form, or in the other layout.
 
@@ -271,25 +310,26 @@ def fmt(
     return Exit.AS_EXPECTED
 
 
-@app.command()
 @guarded
 def names(
     model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
+        str | None, Option("--model", "-m", metavar="NAME|PATH", help="List this model's own names as well.")
     ] = None,
+    include: Includes = None,
 ) -> Exit:
     """List the sets and relations that a cat file may use.
 
     With --model also what that model defines and checks, and for the default model the decisions behind it.
     """
     from memmodel.cli.listing import base_names, model_names
+    from memmodel.cli.models import hear
     from memmodel.cli.tables import show
 
+    hear((model,) if model is not None else (), include)
     show([*base_names(), *(model_names(model) if model is not None else ())])
     return Exit.AS_EXPECTED
 
 
-@app.command()
 @guarded
 def models() -> Exit:
     """List the shipped models, and the readings of the default.
@@ -303,22 +343,12 @@ def models() -> Exit:
     return Exit.AS_EXPECTED
 
 
-app.command()(ptx)
-app.command()(kernel)
-app.command()(fix)
-app.command()(weaken)
-app.command()(schema)
-app.command()(diff)
-app.command()(cache)
-
-
 def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True) + "\n"
 
 
 def _write(path: str, text: str) -> None:
-    if path == "-":
-        say(text.rstrip("\n"))
-        return
-    with open(path, "w", encoding="utf-8", newline="\n") as handle:
-        handle.write(text)
+    if path == STANDARD_OUTPUT:
+        give(text)
+    else:
+        write_text(path, text)

@@ -7,7 +7,6 @@ relative to the file that they stand in.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -73,7 +72,11 @@ def _beside(path: Path, key: str, value: object) -> object:
     if key == "suite" and isinstance(value, list):
         return [os.path.relpath(path.parent / str(item)) for item in value]
     if key == "model" and str(value).endswith(".cat"):
-        return os.path.relpath(path.parent / str(value))
+        place = path.parent / str(value)
+        if not place.resolve().is_relative_to(path.parent.resolve()):
+            hint = "a project names a shipped model or a file of its own; --model names any other"
+            raise InputError(f"{path}: [tool.memmodel] model lies outside the project", hint=hint)
+        return os.path.relpath(place)
     if key in ("budget", "memory"):
         return str(value)
     return value
@@ -89,8 +92,13 @@ def _find(folder: Path) -> Path | None:
 def _table(path: Path) -> dict[str, object]:
     try:
         text = path.read_text(encoding="utf-8")
-        whole = tomllib.loads(text) if "tool.memmodel" in text else {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        if "tool.memmodel" not in text:
+            return {}
+        import tomllib
+
+        whole = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:  # what is no TOML, and what is no UTF-8, is a ValueError
         raise InputError(f"{path}: cannot be read: {error}") from error
-    table = whole.get("tool", {}).get("memmodel", {})
+    tools = whole.get("tool", {})
+    table = tools.get("memmodel", {}) if isinstance(tools, dict) else {}
     return table if isinstance(table, dict) else {}

@@ -5,14 +5,16 @@ In: a command's body. Out: an exit code, with a message on stderr where there is
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TextIO
 
-from memmodel.codes import Exit as Exit
-from memmodel.codes import worst as worst
+from memmodel.base.codes import Exit as Exit
+from memmodel.base.codes import worst as worst
 from memmodel.errors import InputError, TooLarge
 
 P = ParamSpec("P")
@@ -23,49 +25,110 @@ def guarded(command: Callable[P, Exit]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def body(*args: P.args, **kwargs: P.kwargs) -> None:
-        import typer
+        import click
 
-        raise typer.Exit(int(_code(command, *args, **kwargs)))
+        raise click.exceptions.Exit(int(guarded_code(lambda: command(*args, **kwargs))))
 
     return body
 
 
-def _code(command: Callable[P, Exit], *args: P.args, **kwargs: P.kwargs) -> Exit:
+def guarded_code(work: Callable[[], int]) -> int:
+    """The exit code of some work, whatever it raises; what it printed has been written by then."""
     try:
-        code = command(*args, **kwargs)
-        sys.stdout.flush()
+        code = work()
+        _flush()
         return code
-    except InputError as error:
+    except BaseException as error:
+        if isinstance(error, (SystemExit, GeneratorExit)):
+            raise
+        try:
+            _flush()
+        except OSError as closed:
+            error = closed
+        return _code_of(error)
+
+
+def _code_of(error: BaseException) -> int:
+    if isinstance(error, InputError):
         complain(error.render())
         return Exit.UNDECIDED if isinstance(error, TooLarge) else Exit.BAD_INPUT
-    except KeyboardInterrupt:
+    if isinstance(error, KeyboardInterrupt):
         complain("interrupted")
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left; Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.PIPE_CLOSED
-    except OSError as error:
-        complain(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        return int(getattr(error, "exit_code", Exit.INTERRUPTED))
+    if isinstance(error, OSError):
+        if not error.filename:  # our own output; Python would complain once more when it closes stdout
+            _silence()
+        if isinstance(error, BrokenPipeError):  # whoever read it has left
+            return Exit.PIPE_CLOSED
+        complain(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
         return Exit.BAD_INPUT
-    except Exception as error:  # a bug of ours
-        what = f"{type(error).__name__}: {error}"
-        complain(f"internal error: {what}; please report it (MEMMODEL_TRACEBACK=1 shows where)")
-        if os.environ.get("MEMMODEL_TRACEBACK") == "1":
-            import traceback
+    if isinstance(error, (MemoryError, RecursionError)):
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        complain(f"undecided: {what}")
+        return Exit.UNDECIDED
+    complain(f"internal error: {type(error).__name__}: {error}; please report it (MEMMODEL_TRACEBACK=1 shows where)")
+    if os.environ.get("MEMMODEL_TRACEBACK") == "1":
+        import traceback
 
-            traceback.print_exc()
-        return Exit.INTERNAL
+        traceback.print_exception(error)
+    return Exit.INTERNAL
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _silence() -> None:
+    """Send what is still to be written to stdout nowhere."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(message: str) -> None:
-    """A message on stderr."""
-    say(message, sys.stderr)
-    sys.stderr.flush()
+    """A message on stderr, if anyone can hear it."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            say(message, sys.stderr)
+            sys.stderr.flush()
+
+
+def not_kept(trouble: str) -> None:
+    """Say on stderr why verdicts are not kept, if there is a reason."""
+    if trouble:
+        complain(f"note: verdicts are not kept: {trouble}")
+
+
+STYLED = "\x1e" + os.urandom(8).hex()
+"""Stands before `1;31m` where a style begins, and before `0m` where it ends. Nobody else can write it: text from files
+cannot pass for a style.
+"""
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """A line on a stream (None: stdout), whatever its characters: a file's name need not be encodable."""
-    stream = stream or sys.stdout
+    """A line on a stream (None: stdout), with every character that commands a terminal written out."""
+    from memmodel.output import escaped
+
+    first, *styled = text.split(STYLED)
+    shown = escaped(first)
+    for part in styled:
+        code, _, rest = part.partition("m")
+        shown += f"\x1b[{code}m{escaped(rest)}"
+    _put(shown + "\n", stream or sys.stdout)
+
+
+def give(text: str) -> None:
+    """Data on stdout, as it is; on a terminal as `say` would."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        from memmodel.output import escaped
+
+        text = escaped(text)
+    _put(text, sys.stdout)
+
+
+def _put(text: str, stream: TextIO | None) -> None:
+    """Whatever the characters: a file's name need not be encodable."""
+    if stream is None:
+        raise OSError(errno.EBADF, "is closed")
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    stream.write(text.encode(encoding, "replace").decode(encoding))

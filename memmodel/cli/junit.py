@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
     from memmodel.batch import Entry
@@ -16,18 +15,32 @@ if TYPE_CHECKING:
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+TAIL = "\n</testsuite>\n"
+_ROOM = 200
+"""Characters of the head's counts, whatever they are: it is written again when they are known."""
+
+
 def junit(entries: Sequence[Entry], seconds: float = 0.0, started: str = "") -> str:
     """The entries as one test suite: differences are failures; bad input, undecided and internal errors are errors.
 
     `seconds`: how long it took; `started`: when, in ISO 8601.
     """
-    kinds = [_kind(entry) for entry in entries]
-    counts = f'tests="{len(entries)}" failures="{kinds.count("failure")}" errors="{kinds.count("error")}"'
+    cases = [case(entry) for entry in entries]
+    return head([kind for kind, _ in cases], seconds, started) + "\n".join(text for _, text in cases) + TAIL
+
+
+def head(kinds: Sequence[str], seconds: float, started: str = "") -> str:
+    """What stands before the cases; as long for any number of them."""
+    counts = f'tests="{len(kinds)}" failures="{kinds.count("failure")}" errors="{kinds.count("error")}"'
     counts += f' skipped="{kinds.count("skipped")}"'
     counts += f' time="{seconds:.3f}"' + (f" timestamp={_attribute(started)}" if started else "")
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<testsuite name="memmodel" {counts}>']
-    lines += (_case(entry, kind) for entry, kind in zip(entries, kinds, strict=True))
-    return "\n".join([*lines, "</testsuite>", ""])
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="memmodel" {counts:<{_ROOM}}>\n'
+
+
+def case(entry: Entry) -> tuple[str, str]:
+    """What became of an entry (`passed`, `failure`, `error` or `skipped`), and its element."""
+    kind = _kind(entry)
+    return kind, _case(entry, kind)
 
 
 def _kind(entry: Entry) -> str:
@@ -63,8 +76,9 @@ def _case(entry: Entry, kind: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    line = _text(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
+    return f'"{line}"'
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return _NOT_XML.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

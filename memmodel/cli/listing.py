@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from time import perf_counter
 
 from memmodel import api
-from memmodel.batch import Entry, Outcome, Settings, Worklist, run, trouble
+from memmodel.batch import Entry, Outcome, Running, Settings, Worklist, trouble
 from memmodel.cat.decisions import decisions
-from memmodel.cli.cache import not_kept
-from memmodel.cli.exits import Exit, complain, say, worst
+from memmodel.cli.exits import Exit, complain, not_kept, say, worst
+from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.library import CODES, SuiteResult, models
+from memmodel.library import CODES, SuiteResult, entry_record, models
+from memmodel.report.record import failure
 from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
@@ -38,43 +38,50 @@ def run_suite(
     junit_out: str | None,
     verbose: bool,
     no_expect: bool = False,
-    write: Callable[[str, str], None],
 ) -> Exit:
-    """Run a plan; print a line for every surprise and the summary last; write the files asked for.
+    """Run a plan; print a line for every surprise and the summary last; keep the files asked for as it goes.
 
-    On a terminal the lines are one table, when all have run or whoever waits has had enough.
+    On a terminal the lines are one table, when all have run or whoever waits has had enough. A signal ends the run;
+    what is done by then is in the files and in the summary.
     """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
-    style = style_for(out)
-    started, began = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    style, ruled = style_for(out), is_ruled(out)
+    started = perf_counter()
     entries: list[Entry] = []
-    ruled = is_ruled(out)
-    try:
-        with ticker(len(plan.jobs)) as tick:
-            for group in run(plan, settings, jobs):
-                entries += group
-                for entry in group:
-                    if not ruled and (verbose or entry.outcome not in _QUIET):
-                        tick.hide()
-                        say(entry_line(entry, style), out)
-                tick.done(group[0].path)
-    finally:
-        listed = [entry for entry in entries if verbose or entry.outcome not in _QUIET]
-        if ruled and listed:
-            show([entry_table(listed)], out)
+    stopped: KeyboardInterrupt | None = None
+    with Results(json_out, junit_out) as results, ticker(len(plan.jobs)) as tick:
+
+        def take(group: Sequence[Entry]) -> None:
+            for entry in group:
+                entries.append(entry)
+                results.record(entry_record(entry))
+                results.case(entry)
+                if not ruled and (verbose or entry.outcome not in _QUIET):
+                    tick.hide()
+                    say(entry_line(entry, style), out)
+            tick.done(group[0].path)
+
+        running = Running(plan, settings, jobs)
+        try:
+            for group in running.groups():
+                take(group)
+        except KeyboardInterrupt as signal:
+            stopped = signal
+            for group in running.done():
+                take(group)
+    listed = [entry for entry in entries if verbose or entry.outcome not in _QUIET]
+    if ruled and listed:
+        show([entry_table(listed)], out)
     result = SuiteResult(tuple(entries), plan.unlisted, perf_counter() - started, no_expect)
+    found = finished(results, [result.exit_code])
+    if stopped is not None:
+        done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
+        say(f"stopped after {done} of {planned}: {result.summary}", out)
+        raise stopped
     _known(settings.against, result)
-    if json_out:
-        import json
-
-        write(json_out, json.dumps(result.to_json(), indent=1) + "\n")
-    if junit_out:
-        from memmodel.cli.junit import junit
-
-        write(junit_out, junit(entries, result.seconds, began))
     say(result.summary, out)
     not_kept(trouble(settings))
-    return result.exit_code
+    return found
 
 
 def _known(against: str | None, result: SuiteResult) -> None:
@@ -101,12 +108,10 @@ def run_readings(
     ask: tuple[str, ...] = (),
     *,
     json_out: str | None,
-    write: Callable[[str, str], None],
 ) -> Exit:
     """Ask every reading about each file; print what its condition depends on, and write the JSON asked for."""
-    records: list[dict[str, object]] = []
     codes: list[Exit] = []
-    with ticker(len(files) * len(api.reading_models())) as tick:
+    with Results(json_out) as results, ticker(len(files) * len(api.reading_models())) as tick:
         for path in files:
             try:
                 asked = api.readings_all(
@@ -118,25 +123,27 @@ def run_readings(
                     progress=tick.done,
                 )
             except InputError as error:
-                from memmodel.report.record import failure
-
                 limit = isinstance(error, TooLarge)
                 tick.hide()
                 complain(error.render())
-                records.append(failure(path, None, "limit" if limit else "input", error.render(), error.span))
+                results.record(failure(path, None, "limit" if limit else "input", error.render(), error.span))
                 codes.append(Exit.UNDECIDED if limit else Exit.BAD_INPUT)
                 continue
             for found in asked:
-                records.append(found.to_json())
+                results.record(found.to_json())
                 codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
                 if json_out != "-":
                     tick.hide()
                     say(found.explain(style_for(sys.stdout)))
-    if json_out:
-        import json
+    return finished(results, codes)
 
-        write(json_out, json.dumps(records, indent=1) + "\n")
-    return worst(codes)
+
+def finished(results: Results, codes: Sequence[Exit]) -> Exit:
+    """The code of a run, once it is said what its files lack."""
+    missing = results.complaints()
+    for line in missing:
+        complain(line)
+    return worst([*codes, *(Exit.BAD_INPUT for _ in missing)])
 
 
 _ROLES = {

@@ -5,7 +5,7 @@ In: names of models. Out: warnings on stderr, or InputError where names are take
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memmodel import cat
 from memmodel.cat.load import strictly
@@ -13,8 +13,14 @@ from memmodel.cli.exits import complain
 from memmodel.errors import render
 
 
-def hear(names: Iterable[str], *, strict_names: bool = False) -> None:
-    """Tell what was taken otherwise than a model may mean it. Raises InputError for a model that cannot be used."""
+def hear(
+    names: Iterable[str], include: Sequence[str] | None = None, *, strict_names: bool = False, kept: bool = True
+) -> None:
+    """Tell what was taken otherwise than a model may mean it. Raises InputError for a model that cannot be used.
+
+    `include`: folders that models may include from, besides their own. `kept`: models are looked up on disk.
+    """
+    cat.settle(include or (), kept=kept)
     for name in names:
         model = cat.load_model(name)
         if strict_names:

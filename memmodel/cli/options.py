@@ -9,9 +9,8 @@ import re
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
 from memmodel.answer import Budget
+from memmodel.cli.grammar import Argument, Option
 from memmodel.errors import InputError
 
 LEAST_MEMORY = 50_000_000
@@ -69,12 +68,12 @@ def model_names(incomplete: str) -> list[str]:
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="PATH...", help="Litmus tests, directories of them, - for standard input."),
+    Argument(metavar="PATH...", help="Litmus tests, directories of them, - for standard input."),
 ]
-File = Annotated[str, typer.Argument(metavar="FILE", help="A litmus test; - is standard input.", show_default=False)]
+File = Annotated[str, Argument(metavar="FILE", help="A litmus test; - is standard input.")]
 Ask = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--ask",
         metavar="QUESTION",
         help="Ask this instead of the file's own questions, as in `exists race`; may be repeated.",
@@ -82,52 +81,56 @@ Ask = Annotated[
 ]
 ModelName = Annotated[
     str,
-    typer.Option(
-        "--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.", autocompletion=model_names
-    ),
+    Option("--model", "-m", metavar="NAME|PATH", help="A shipped model or a cat file.", complete=model_names),
 ]
 ModelNames = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--model",
         "-m",
         metavar="NAME|PATH",
         help="A shipped model or a cat file; may be repeated.",
-        autocompletion=model_names,
+        complete=model_names,
     ),
 ]
 CheckedModels = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--model",
         "-m",
         metavar="NAME|PATH",
         help="A shipped model or a cat file; may be repeated. Default: ptx-9.3.",
-        autocompletion=model_names,
+        complete=model_names,
     ),
 ]
-EngineName = Annotated[Engine, typer.Option("--engine", help="Which engine answers.")]
+Includes = Annotated[
+    list[str] | None,
+    Option(
+        "--allow-include",
+        metavar="DIR",
+        help="Models may include files below this folder as well as below their own; may be repeated.",
+    ),
+]
+EngineName = Annotated[Engine, Option("--engine", help="Which engine answers.")]
 StrictNames = Annotated[
-    bool, typer.Option("--strict-names", help="Refuse a model with a name that no PTX test has; else it is empty.")
+    bool, Option("--strict-names", help="Refuse a model with a name that no PTX test has; else it is empty.")
 ]
 BudgetText = Annotated[
     str | None,
-    typer.Option("--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."),
+    Option("--budget", metavar="STEPS", help="Solver steps for each test, such as 200k or 5M; default 100M."),
 ]
 Timeout = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, max=1e6, help="Seconds for each answer; default 120."),
+    Option("--timeout", metavar="SECONDS", min=0.1, max=1e6, help="Seconds for each answer; default 120."),
 ]
 MemoryText = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--memory",
         metavar="BYTES",
         help="For each answer, such as 2G; default: half of the machine's, at most 4G.",
     ),
 ]
-Bound = Annotated[int, typer.Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
-JsonOut = Annotated[str | None, typer.Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Judge everything anew, and keep nothing; see `memmodel cache`.")
-]
+Bound = Annotated[int, Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
+JsonOut = Annotated[str | None, Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]
+NoCache = Annotated[bool, Option("--no-cache", help="Judge everything anew, and keep nothing; see `memmodel cache`.")]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
+from memmodel.base.classes import dataclass
 from memmodel.cli.exits import say
+from memmodel.output import escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +78,5 @@ def _ruled(tables: Sequence[TextTable], stream: TextIO) -> None:
 
 
 def _printable(text: str) -> str:
-    """Characters that a terminal can take: a file's name may have bytes that no encoding has."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """Characters that a terminal can take: a file's name may have bytes that no encoding has, and commands."""
+    return escaped(text.encode("utf-8", "replace").decode("utf-8"))

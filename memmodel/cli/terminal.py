@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from memmodel.cli.exits import STYLED
 from memmodel.report.execution import Style, plain
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def style_for(stream: TextIO) -> Style:
 
 
 def _ansi(text: str, role: str) -> str:
-    return f"\x1b[{_CODES[role]}m{text}\x1b[0m"
+    return f"{STYLED}{_CODES[role]}m{text}{STYLED}0m"
 
 
 class Ticker:

@@ -1,7 +1,8 @@
 """A model as it was at a revision of a git repository, with what it included then.
 
 In: a file of the working tree, the name of a revision. Out: Model. Settled here: files come from the commit's own list
-and from nowhere else, so that no include leads out of the repository; a link is not followed. Shipped models are read
+and from nowhere else, so that no include leads out of the repository; what an include may name is as for any model; a
+link is not followed. Shipped models are read
 from the commit if the repository has them, else as they are installed.
 """
 
@@ -12,7 +13,8 @@ import subprocess
 from pathlib import Path
 
 from memmodel.base.resources import axioms_dir, is_file
-from memmodel.cat.load import Files, load_from
+from memmodel.cat.files import Files
+from memmodel.cat.load import load_from
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.source import MAX_BYTES, Source
@@ -59,6 +61,10 @@ class Revision(Files):
         if self._blob(path) is not None:
             return True
         return self._is_installed(path) and is_file(path)
+
+    def real(self, path: Path) -> Path:
+        """Where a file of the commit lies: links of today lead nowhere in it."""
+        return Path(os.path.normpath(path))
 
     def read(self, path: Path) -> Source:
         """Its text then."""

@@ -7,17 +7,15 @@ process dies, costs its own result and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from multiprocessing import active_children
+from functools import cache, partial
 
-from memmodel import api
+from memmodel import api, cat
+from memmodel.base.classes import dataclass
 from memmodel.cache.verdicts import Verdicts
 from memmodel.compare.judge import Contrast, Sides, contrasts
 from memmodel.errors import InputError, TooLarge
+from memmodel.workers import Workers
 
 
 class FileFault(Enum):
@@ -39,34 +37,21 @@ class FileResult:
     message: str = ""
 
 
-def run(paths: Sequence[str], sides: Sides, *, kept: bool, jobs: int = 1) -> Iterator[FileResult]:
-    """The files one by one, in order."""
-    if jobs <= 1 or len(paths) <= 1:
-        yield from (_file(path, sides, kept) for path in paths)
-        return
-    with ProcessPoolExecutor(min(jobs, len(paths)), initializer=_quiet) as pool:
-        futures = [pool.submit(_file, path, sides, kept) for path in paths]
-        try:
-            for path, future in zip(paths, futures, strict=True):
-                try:
-                    yield future.result()
-                except BrokenProcessPool:
-                    yield _alone(path, sides, kept)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                child.terminate()
-            raise
+def run(
+    paths: Sequence[str], sides: Sides, *, kept: bool, jobs: int = 1, include: Sequence[str] = ()
+) -> Iterator[FileResult]:
+    """The files one by one, in order. `include`: folders that models may include from."""
+    _verdicts.cache_clear()  # one run, one state of each model
+    begin = partial(cat.settle, tuple(include), kept=kept)
+    return Workers(paths, jobs, partial(_file, sides=sides, kept=kept), _died, begin).results()
 
 
-def _alone(path: str, sides: Sides, kept: bool) -> FileResult:
-    """One file in a process of its own, after some file killed the shared ones."""
-    with ProcessPoolExecutor(1, initializer=_quiet) as pool:
-        try:
-            return pool.submit(_file, path, sides, kept).result()
-        except BrokenProcessPool:
-            message = f"internal error in {path}: its process died (out of memory?); please report it"
-            return FileResult(path, fault=FileFault.INTERNAL, message=message)
+def _died(path: str, killed: bool) -> FileResult:
+    if killed:
+        message = f"undecided: {path}: the process that judged it was killed (did memory run out?)"
+        return FileResult(path, fault=FileFault.UNDECIDED, message=message)
+    message = f"internal error in {path}: its process died; please report it"
+    return FileResult(path, fault=FileFault.INTERNAL, message=message)
 
 
 def _file(path: str, sides: Sides, kept: bool) -> FileResult:
@@ -78,6 +63,9 @@ def _file(path: str, sides: Sides, kept: bool) -> FileResult:
         return FileResult(path, fault=FileFault.UNDECIDED, message=error.render())
     except InputError as error:
         return FileResult(path, fault=FileFault.BAD, message=error.render())
+    except (MemoryError, RecursionError) as error:
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        return FileResult(path, fault=FileFault.UNDECIDED, message=f"undecided: {path}: {what}")
     except Exception as error:  # a bug of ours in one test must not hide the results of the others
         message = f"internal error in {path}: {type(error).__name__}: {error}; please report it"
         return FileResult(path, fault=FileFault.INTERNAL, message=message)
@@ -86,10 +74,3 @@ def _file(path: str, sides: Sides, kept: bool) -> FileResult:
 @cache
 def _verdicts(kept: bool) -> Verdicts:
     return Verdicts.kept(kept)
-
-
-def _quiet() -> None:
-    """Control-C is the parent's to handle."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

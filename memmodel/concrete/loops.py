@@ -7,8 +7,7 @@ assigned again, so going round once more changes nothing that anyone sees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program
 from memmodel.program.ops import AtBarrier, Combine, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Read, Write

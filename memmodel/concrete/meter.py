@@ -6,6 +6,7 @@ from time import monotonic
 
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent
+from memmodel.limits import counted
 
 CANDIDATE = 1000
 """Effort units of evaluating a model on one candidate execution, or of keeping one trace of a thread."""
@@ -25,6 +26,7 @@ class Meter:
         self._deadline = monotonic() + budget.seconds
         self._look = 0
         self.spent = 0
+        counted(lambda: self.spent)
 
     def spend(self, effort: int) -> None:
         self.spent += effort

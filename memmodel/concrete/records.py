@@ -7,9 +7,9 @@ what memory holds between its accesses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Access, Action, Half, Label
 from memmodel.base.points import BarrierId, Range
 from memmodel.memory.bytes import Cell, Footprint

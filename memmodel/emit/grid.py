@@ -6,8 +6,7 @@ the test puts into one warp are its lanes 0, 1, …; CTA n of a cluster has rank
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.errors import InputError
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Reg, Thread

@@ -7,8 +7,9 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from memmodel.base.classes import dataclass, replace
+from memmodel.base.oneline import count, shown
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
 from memmodel.emit.body import FULL, Line, ThreadBody
 from memmodel.emit.grid import Grid, Seat, arrange
@@ -21,7 +22,6 @@ from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, Reg, RegValue, Term, root_of, terms_of
-from memmodel.oneline import count, shown
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
 from memmodel.ptx import Space

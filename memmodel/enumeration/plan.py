@@ -8,9 +8,9 @@ Equal subexpressions share one slot. Nothing here approximates: every stage comp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import CHOICE, dependencies
 from memmodel.cat.monotonicity import MORE, effect_of_more, least_suffices

@@ -6,8 +6,7 @@ round that goes round again leaves nothing behind (docs/executions.md, "Loops").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program
 from memmodel.program.ops import Assign, Emit, Jump, OnObject, Op, Read, UndefinedIf, Unmodelled, WaitForGroups, Write

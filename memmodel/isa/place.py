@@ -18,6 +18,8 @@ from memmodel.ptx import DataType, Space, Window
 CTAS = 16
 """A CTA mask has 16 bits."""
 
+READ_ONLY = (Space.CONST, Space.PARAM)
+U64 = DataType("u", 64)
 U32 = DataType("u", 32)
 U16 = DataType("u", 16)
 _OFFSET_MASK = (1 << WINDOW_BITS) - 1
@@ -129,6 +131,24 @@ def in_range(call: Call, operand: Operand, least: int, most: int, what: str) -> 
         below = Apply("sub", (below, Const(least)), U32)
     beyond = Apply("gt", (below, Const(most - least)), U32)
     return (UndefinedIf(f"{what} is from {least} to {most}", beyond),)
+
+
+def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
+    """The steps that find a write through a register into memory that is only read: constants and parameters.
+
+    A name was checked when it was read, and the window of a state space that is named has none of them.
+    """
+    if call.word("space") is not None or not isinstance(operand, Mem) or not isinstance(operand.base, Reg):
+        return ()
+    address = call.location(operand)
+    steps: list[Op] = []
+    for variable in call.context.test.variables:
+        space = call.context.space
+        base = space.address(variable.name, 0, call.place)
+        if call.root(variable).space in READ_ONLY and base is not None:
+            inside = Apply("lt", (Apply("sub", (address, Const(base)), U64), Const(space.size(variable.name))), U64)
+            steps.append(UndefinedIf(f"{variable.name} is in memory that is only read", inside))
+    return tuple(steps)
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:

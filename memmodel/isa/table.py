@@ -1,41 +1,101 @@
 """The instruction table: every row, and the row that each head belongs to.
 
-In: the rows of each family. Out: `TABLE` and `HEADS`. A further family is a further file, added here.
+In: the rows of each family. Out: `FAMILIES`, `TABLE` and `HEADS`. A further family is a further file, added here.
+Settled here: a file is loaded when an instruction is looked up whose first word it has.
 """
 
 from __future__ import annotations
 
-from memmodel.isa.matrix import fragments, tcgen_mma, tcgen_move, tcgen_sync, wgmma
-from memmodel.isa.movement import access, bulk, cluster, cpasync, fill, hints, multimem, stasync, tensor, tensormap
-from memmodel.isa.row import Row
-from memmodel.isa.scalar import compute, control
-from memmodel.isa.synchronization import atomic, barrier, fence, fence_async, grids, groups, launch, mbarrier
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...] = (
-    ("Loads and stores", (*access.ROWS, *fill.ROWS)),
-    ("Atomics", atomic.ROWS),
-    ("Memory of several devices", multimem.ROWS),
-    ("Fences", fence.ROWS),
-    ("Fences of the asynchronous half", fence_async.ROWS),
-    ("Barriers", barrier.ROWS),
-    ("mbarrier objects", mbarrier.ROWS),
-    ("Copies without bulk", cpasync.ROWS),
-    ("Bulk copies", bulk.ROWS),
-    ("Tensor copies and tensor maps", (*tensor.ROWS, *tensormap.ROWS)),
-    ("Groups of asynchronous operations", groups.ROWS),
-    ("Asynchronous stores and reductions", stasync.ROWS),
-    ("Matrices of a warp", fragments.ROWS),
-    ("wgmma", wgmma.ROWS),
-    ("tcgen05", (*tcgen_mma.ROWS, *tcgen_move.ROWS, *tcgen_sync.ROWS)),
-    ("Cluster launch control", launch.ROWS),
-    ("Grids that depend on one another", grids.ROWS),
-    ("Addresses in a cluster, and election", cluster.ROWS),
-    ("Hints to the caches", hints.ROWS),
-    ("Arithmetic and moves", compute.ROWS),
-    ("Control flow", control.ROWS),
+if TYPE_CHECKING:
+    from memmodel.isa.row import Row
+
+    FAMILIES: tuple[tuple[str, tuple[Row, ...]], ...]
+    TABLE: tuple[Row, ...]
+
+_FILES: tuple[tuple[str, str, str], ...] = (
+    ("Loads and stores", "movement.access", "cold ld st suld sust tld"),
+    ("Loads and stores", "movement.fill", "st"),
+    ("Atomics", "synchronization.atomic", "atom red"),
+    ("Memory of several devices", "movement.multimem", "multimem"),
+    ("Fences", "synchronization.fence", "fence membar"),
+    ("Fences of the asynchronous half", "synchronization.fence_async", "fence membar"),
+    ("Barriers", "synchronization.barrier", "bar barrier"),
+    ("mbarrier objects", "synchronization.mbarrier", "mbarrier"),
+    ("Copies without bulk", "movement.cpasync", "cp"),
+    ("Bulk copies", "movement.bulk", "cp"),
+    ("Tensor copies and tensor maps", "movement.tensor", "cp"),
+    ("Tensor copies and tensor maps", "movement.tensormap", "tensormap"),
+    ("Groups of asynchronous operations", "synchronization.groups", "cp"),
+    ("Asynchronous stores and reductions", "movement.stasync", "red st"),
+    ("Matrices of a warp", "matrix.fragments", "ldmatrix stmatrix"),
+    ("wgmma", "matrix.wgmma", "wgmma"),
+    ("tcgen05", "matrix.tcgen_mma", "tcgen05"),
+    ("tcgen05", "matrix.tcgen_move", "tcgen05"),
+    ("tcgen05", "matrix.tcgen_sync", "tcgen05"),
+    ("Cluster launch control", "synchronization.launch", "clusterlaunchcontrol"),
+    ("Grids that depend on one another", "synchronization.grids", "griddepcontrol"),
+    ("Addresses in a cluster, and election", "movement.cluster", "elect getctarank mapa"),
+    ("Hints to the caches", "movement.hints", "applypriority createpolicy prefetch prefetchu"),
+    (
+        "Arithmetic and moves",
+        "scalar.compute",
+        "abs add and cvt cvta div mad max min mov mul neg not or rem selp setp shl shr sub xor",
+    ),
+    ("Control flow", "scalar.control", "beq bge bgt ble blt bne bra exit goto nanosleep ret setmaxnreg"),
 )
-"""Headings of docs/instructions.md and what stands under each."""
+"""Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
-TABLE: tuple[Row, ...] = tuple(row for _, rows in FAMILIES for row in rows)
 
-HEADS: dict[str, Row] = {head: row for row in TABLE for head in row.heads}
+@cache
+def _rows(file: str) -> tuple[Row, ...]:
+    rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS
+    return rows
+
+
+@lru_cache(maxsize=256)
+def _group(word: str) -> dict[str, Row]:
+    """The heads that begin with a word."""
+    rows = (row for _, file, words in _FILES if word in words.split() for row in _rows(file))
+    return {head: row for row in rows for head in row.heads if head.partition(".")[0] == word}
+
+
+@cache
+def _all() -> dict[str, Row]:
+    return {head: row for _, file, _ in _FILES for row in _rows(file) for head in row.heads}
+
+
+class _Heads(Mapping[str, "Row"]):
+    """Head -> its row, in the order of the table."""
+
+    def __getitem__(self, head: str) -> Row:
+        return _group(head.partition(".")[0])[head]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_all())
+
+    def __len__(self) -> int:
+        return len(_all())
+
+
+HEADS: Mapping[str, Row] = _Heads()
+
+
+def _families() -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """Headings of docs/instructions.md and what stands under each."""
+    found: dict[str, tuple[Row, ...]] = {}
+    for heading, file, _ in _FILES:
+        found[heading] = (*found.get(heading, ()), *_rows(file))
+    return tuple(found.items())
+
+
+def __getattr__(name: str) -> object:
+    if name == "FAMILIES":
+        return _families()
+    if name == "TABLE":
+        return tuple(row for _, rows in _families() for row in rows)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 
+from memmodel.answer import Budget
 from memmodel.cat.load import load_model
-from memmodel.errors import InputError, nearest
+from memmodel.errors import BudgetSpent, InputError, nearest
 from memmodel.kernel.judge.verdict import KernelVerdict, judge
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.text.reader import read_module
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.limits import Limits
 
 DEFAULT_MODEL = "ptx-9.3"
 
@@ -23,11 +25,20 @@ def check_kernel(
     *,
     entry: str | None = None,
     model: str | os.PathLike[str] = DEFAULT_MODEL,
+    budget: Budget = Budget(),
 ) -> KernelVerdict:
-    """Judge one launch of a kernel."""
-    module = read_module(file)
+    """Judge one launch of a kernel. Past the budget it is undecided; a step is one instruction of one warp."""
     given = launch if isinstance(launch, Launch) else read_launch(launch)
-    return judge(module, entry_of(module, entry or given.kernel), given, load_model(model))
+    loaded = load_model(model)
+    name = entry or given.kernel or ""
+    try:
+        with Limits(budget):
+            module = read_module(file)
+            chosen = entry_of(module, entry or given.kernel)
+            name = chosen.name
+            return judge(module, chosen, given, loaded)
+    except BudgetSpent as spent:
+        return KernelVerdict(name, given, loaded.name, open=[str(spent)])
 
 
 def entry_of(module: PtxModule, name: str | None) -> PtxFunction:

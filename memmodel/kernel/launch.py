@@ -13,9 +13,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from memmodel.errors import InputError
 from memmodel.kernel.text.syntax import PtxFunction
+from memmodel.source import read_bytes
 
 MAX_THREADS = 1024
 MAX_BYTES = 1 << 40
+MAX_TEXT = 16_000_000
 KINDS = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "u32": 4, "i32": 4, "s32": 4, "b32": 4, "u64": 8, "i64": 8, "s64": 8,
          "b64": 8, "fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}  # fmt: skip
 
@@ -129,10 +131,10 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
     """A launch description from a file. Raises InputError."""
     name = os.fspath(path)
     try:
-        with open(path, encoding="utf-8") as handle:
-            data: Any = json.load(handle)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        text = read_bytes(path, MAX_TEXT)
+        if len(text) > MAX_TEXT:
+            raise InputError(f"{name}: larger than {MAX_TEXT:,} bytes")
+        data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}") from error
     return parse_launch(data, name)

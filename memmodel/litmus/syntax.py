@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import copysign, inf
 
-from memmodel.oneline import count, shown
+from memmodel.base.classes import dataclass, field, replace
+from memmodel.base.oneline import count, shown
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
 

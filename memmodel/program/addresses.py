@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.errors import InputError, TooLarge
 from memmodel.litmus.syntax import LitmusTest, LocValue, TensorView, Variable, root_of
 from memmodel.memory.bytes import COLUMN_BYTES, BadAddress, BadFootprint, CtaId, Extent, Instance
@@ -185,6 +185,11 @@ class AddressSpace:
                 return None
         base = self._bases.get((name, owner))
         return None if base is None else base + offset
+
+    def size(self, name: str) -> int:
+        """Bytes of a variable; columns, in tensor memory."""
+        root = self.root(name)
+        return root.length if root.space is Space.TENSOR else element_bytes(root) * root.length
 
     def instance(self, name: str, owner: CtaId | None) -> Instance | None:
         """The instance of a variable that is not an alias, in that CTA."""

@@ -7,9 +7,9 @@ its own way (with concrete integers, or with formulas), so that the meaning of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.program.expressions import Expr
 from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt

@@ -5,8 +5,7 @@ In: nothing. Out: `Region` and its kinds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.program.expressions import Expr
 from memmodel.ptx import Window
 

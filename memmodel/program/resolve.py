@@ -119,10 +119,12 @@ def _chunk(region: Chunk, numbers: Sequence[int], space: AddressSpace, place: Pl
     left, right, mask, kept = (
         None if one is None else next(rest) for one in (region.skip_left, region.skip_right, region.mask, region.kept)
     )
-    if size <= 0 or size % region.multiple:
+    if size < 0 or size % region.multiple:
         return BadFootprint(BadAddress.MISALIGNED, address + size)
     if address % region.align:
         return BadFootprint(BadAddress.MISALIGNED, address)
+    if size == 0:  # a multiple as well: nothing is accessed, wherever it is
+        return Footprint((), region.scalar)
     if mask is not None:
         return _masked(address, size, mask, region, space, place)
     if kept is not None:

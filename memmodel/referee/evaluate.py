@@ -8,8 +8,8 @@ mask, a relation a list of rows; closures are iterated to the fixpoint; `let rec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of

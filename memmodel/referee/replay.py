@@ -7,9 +7,9 @@ does not fit is an InternalError, since an engine that hands it over contradicts
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from memmodel.answer import Budget, Witness
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly

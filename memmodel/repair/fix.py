@@ -14,15 +14,17 @@ their cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 from memmodel.answer import Observation
+from memmodel.base.classes import dataclass
+from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
+from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
-from memmodel.oneline import count, shown
+from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import Judge, Standing, judging, looking_for
 from memmodel.repair.vocabulary import replacements, strengthenings
@@ -80,6 +82,20 @@ def fix(
     from memmodel.source import Source
 
     asked = api.questions(api.lowered(Source(name, text)))
+    with together(options.budget):
+        return _fixed(name, text, asked, models, options, most, seconds, progress)
+
+
+def _fixed(
+    name: str,
+    text: str,
+    asked: tuple[LoweredTest, ...],
+    models: tuple[Model, ...],
+    options: Options,
+    most: int,
+    seconds: float,
+    progress: Callable[[int], None] | None,
+) -> Fixed:
     judge = judging(name, models, options)
     before = judge(text)
     if before is None or not before.complete:
@@ -97,9 +113,10 @@ def fix(
             found = search.repairs(strengthenings(asked[0]), replacements(asked[0]), most)
             if found:
                 break
-    except BudgetSpent:
+    except BudgetSpent as spent:
         found = search.best
-        reason = f"the search stopped after {seconds:g} seconds; there may be cheaper repairs"
+        reason = str(spent) or f"the search stopped after {seconds:g} seconds"
+        reason += "; there may be cheaper repairs"
     if not found:
         reason = (
             reason or "no such change within these bounds: it needs more than fences, semantics, scopes and numbers"

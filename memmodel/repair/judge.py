@@ -6,14 +6,15 @@ In: text, model, options. Out: `Standing`, which can be compared. A test that ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from memmodel import api
 from memmodel.answer import HANG, Observation
+from memmodel.base.classes import dataclass, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
+from memmodel.limits import available
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
@@ -72,10 +73,11 @@ def looking_for(wrong: frozenset[str], name: str, models: tuple[Model, ...], opt
 
 
 def judging(name: str, models: tuple[Model, ...], options: Options, *, findings: bool = True) -> Judge:
-    """A judge that remembers what it has judged."""
+    """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up."""
     known: dict[str, Standing | None] = {}
 
     def judge(text: str) -> Standing | None:
+        available(options.budget)
         if text not in known:
             asked = parse(name, text)
             known[text] = None if asked is None else standing(asked, models, options, findings=findings)

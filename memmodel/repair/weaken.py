@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from memmodel import engine
+from memmodel.base.classes import dataclass
+from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
+from memmodel.errors import BudgetSpent
 from memmodel.isa.lower import read_instruction
+from memmodel.limits import available, together
 from memmodel.litmus.constants import instructions
-from memmodel.oneline import count, shown
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, apply, diff, whole
@@ -65,10 +67,25 @@ def weaken(
     from memmodel.source import Source
 
     asked = api.questions(api.lowered(Source(name, text)))
+    try:
+        with together(options.budget):
+            return _weaker(name, text, asked, models, options, progress)
+    except BudgetSpent as spent:
+        return Weaker(name, text, text, (), 1, f"not decided: {spent}")
+
+
+def _weaker(
+    name: str,
+    text: str,
+    asked: tuple[LoweredTest, ...],
+    models: tuple[Model, ...],
+    options: Options,
+    progress: Callable[[int], None] | None,
+) -> Weaker:
     judge = judging(name, models, options)
     before = judge(text)
-    states = _states(asked, models, options)
-    if before is None or not before.complete or states is None:
+    states = _states(asked, models, options) if before is not None and before.complete else None
+    if before is None or states is None:
         return Weaker(name, text, text, (), 1, "what the test allows as it stands is not decided")
     allowed: list[frozenset[object]] = states
     tried = 0
@@ -80,10 +97,14 @@ def weaken(
             progress(tried)
         return _no_worse(name, apply(text, edits), before, allowed, judge, models, options)
 
+    def so_far() -> int:
+        available(options.budget)
+        return tried
+
     sites = _sites(asked[0])
     singles = [[edit for edit in site if acceptable((edit,))] for site in sites]
     singles = [site for site in singles if site]
-    chosen, best = _cheapest(singles, acceptable, lambda: tried)
+    chosen, best = _cheapest(singles, acceptable, so_far)
     return Weaker(name, text, apply(text, chosen), chosen, tried, best=best)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from memmodel.answer import ShownEvent, Witness
+from memmodel.base.classes import dataclass
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
 from memmodel.answer import Answer, Observation
+from memmodel.base.classes import dataclass
+from memmodel.base.oneline import shown
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest
-from memmodel.oneline import shown
 from memmodel.report.execution import Style, plain
 
 WIDTH = 110

@@ -6,16 +6,16 @@ In: LoweredTest, Model, Answer, the expected word. Out: Report, which explains i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
+from memmodel.base.classes import dataclass
+from memmodel.base.oneline import shown
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, render
 from memmodel.litmus.syntax import Quantifier
-from memmodel.oneline import shown
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import meets
 

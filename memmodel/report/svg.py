@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
+from memmodel.base.classes import dataclass
 from memmodel.report.layout import CHAR, INDENT, MARGIN, NodeBox, Picture, ThreadFrame
 from memmodel.report.route import Cubic, Route, sample
 

@@ -15,7 +15,7 @@ import z3
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.limits import outside
+from memmodel.limits import counted, outside
 
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
@@ -36,6 +36,7 @@ class Solver:
         self.reason = ""
         self.core: tuple[int, ...] = ()
         self.effort = 0
+        counted(lambda: self.effort)
         self._started = started
         self._done: set[int] = set()
         self._sent = 0

@@ -21,7 +21,6 @@ from memmodel.errors import InternalError
 from memmodel.source import Source
 
 NAMES = "names"
-LIBRARY = "library"
 
 _ARCHITECTURES = (
     ("ptx", r"ptx"),

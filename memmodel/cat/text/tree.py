@@ -5,8 +5,7 @@ In: nothing. Out: the nodes between `cat.parser` and `cat.resolve`. Unlike `cat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.source import Span
 
 # ---- expressions -----------------------------------------------------------------------------------------------------

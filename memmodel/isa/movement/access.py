@@ -10,6 +10,7 @@ from memmodel.base.labels import Access, Side
 from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
+from memmodel.isa.place import writable
 from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
 from memmodel.litmus.syntax import Imm, Reg
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -45,7 +46,8 @@ def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
     check_policy(call, 2)
     values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
-    return (Write(values, call.elements(call.operands[0], len(values)), _label(call, Side.WRITE)),)
+    made = Write(values, call.elements(call.operands[0], len(values)), _label(call, Side.WRITE))
+    return (*writable(call, call.operands[0]), made)
 
 
 def _strength_rules(strong: str) -> tuple[Rule, ...]:

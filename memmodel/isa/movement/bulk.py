@@ -25,7 +25,7 @@ from memmodel.isa.copying import (
     size_of,
     tracks,
 )
-from memmodel.isa.place import count_operand, mask, mbarrier
+from memmodel.isa.place import count_operand, in_range, mask, mbarrier
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
 from memmodel.isa.synchronization.atomic import NO_FLOATS
 from memmodel.litmus.syntax import Mem, Operand, Sym
@@ -50,11 +50,9 @@ def copy(call: Call) -> tuple[Op, ...]:
     given = take(call, names)
     (target, window, named), (source, from_window, _) = both_ends(call, given)
     size = size_of(call, given["size"])
-    ignored = [
-        count_operand(call, given[name], 0, 15, name)
-        for name in ("ignoreBytesLeft", "ignoreBytesRight")
-        if name in given
-    ]
+    skips = [name for name in ("ignoreBytesLeft", "ignoreBytesRight") if name in given]
+    ignored = [count_operand(call, given[name], 0, 15, name) for name in skips]
+    valid = tuple(step for name in skips for step in in_range(call, given[name], 0, 15, name))
     left, right = ignored or (None, None)
     kept = count_operand(call, given["byteMask"], 0, (1 << 16) - 1, "a byte mask") if "byteMask" in given else None
     reads = Chunk(source, from_window, size, scalar=scalar(call), skip_left=left, skip_right=right)
@@ -70,7 +68,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     made: list[tuple[Region, Object, Expr | None]] = []
     for there, bar, when in receivers(call, target, barrier, ctas, None):
         made.append((chunk(call, there, Window.SHARED_CLUSTER if ctas else window, size), bar, when))
-    return (*steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
+    return (*valid, *steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
 
 
 def _name(operand: Operand) -> Sym | None:

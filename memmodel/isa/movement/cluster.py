@@ -9,8 +9,8 @@ from __future__ import annotations
 from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, mapped, rank_of
 from memmodel.isa.row import Row, Slot, type_slot
-from memmodel.litmus.syntax import Pair
-from memmodel.program.expressions import AddressOf, Const
+from memmodel.litmus.syntax import Operand, Pair, Sym
+from memmodel.program.expressions import AddressOf, Const, Expr
 from memmodel.program.ops import Assign, Op
 from memmodel.ptx import DataType
 
@@ -21,12 +21,24 @@ _MOVE = "Data Movement and Conversion Instructions: "
 
 def mapa(call: Call) -> tuple[Op, ...]:
     """mapa: the same address in another CTA of the cluster."""
-    rank, address = call.constant(call.operands[2]), call.value(call.operands[1])
+    rank, address = call.constant(call.operands[2]), _mappable(call, call.operands[1])
+    if isinstance(address, AddressOf) and address.cta not in (None, rank):
+        wanted = call.integer(call.operands[2]) if rank is None else Const(rank)
+        return (Assign(call.register(call.operands[0]), mapped(call, address, wanted)),)
     if rank is None:
         return (Assign(call.register(call.operands[0]), mapped(call, address, call.integer(call.operands[2]))),)
     if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is None:
         call.fail(f"no thread of the test is in CTA {rank} of this cluster", call.operands[2])
     return (Assign(call.register(call.operands[0]), in_cta(call, address, rank)),)
+
+
+def _mappable(call: Call, operand: Operand) -> Expr:
+    """An address to be mapped: of a name, it need not be declared in the executing CTA, only the offset counts."""
+    if isinstance(operand, Sym) and operand.cta is None:
+        root = call.root(call.variable(operand))
+        if root.cta not in (None, call.place.cta) and call.context.space.cta_of_rank(root.cta, call.place):
+            return AddressOf(operand.name, operand.offset, root.cta)
+    return call.value(operand)
 
 
 def getctarank(call: Call) -> tuple[Op, ...]:

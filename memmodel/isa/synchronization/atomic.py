@@ -10,6 +10,7 @@ from memmodel.base.labels import Family, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
+from memmodel.isa.place import writable
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
 from memmodel.litmus.syntax import Operand
 from memmodel.program.expressions import Apply, Expr, Get
@@ -77,7 +78,8 @@ def _modify(call: Call, where: Operand, sources: tuple[Operand, ...], family: Fa
         when, value = Apply("eq", (old, given), call.type), call.reduced(call.value(sources[1]))
     else:
         value = given if op == "exch" else Apply(op, (old, given), call.type)
-    return (Read(("$0",), region, read, call.given_type), Write((value,), region, write, when, rmw=True))
+    made = Read(("$0",), region, read, call.given_type), Write((value,), region, write, when, rmw=True)
+    return (*writable(call, where), *made)
 
 
 def _type_rules(ops: tuple[str, ...]) -> tuple[Rule, ...]:

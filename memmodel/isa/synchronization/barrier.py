@@ -113,8 +113,10 @@ def warp(call: Call) -> tuple[Op, ...]:
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
         full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
-    if lane is not None:
-        outside = Apply("eq", (Apply("and", (mask, Const(1 << lane)), _U32), Const(0)), _U32)
+    if lane is not None or not isinstance(given, Const):
+        # Which lane a thread is that stands for a whole warp is open; it is none of an empty mask.
+        own = mask if lane is None else Apply("and", (mask, Const(1 << lane)), _U32)
+        outside = Apply("eq", (own, Const(0)), _U32)
         steps.append(
             UndefinedIf("a thread executes bar.warp.sync with a mask that does not have its own lane", outside)
         )

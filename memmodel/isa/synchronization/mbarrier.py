@@ -154,7 +154,8 @@ def test(call: Call) -> tuple[Op, ...]:
             )
         return (OnObject(made, region, register=done, state=call.value(phase)), *result)
     parity = count_operand(call, phase, 0, 1, "a phase parity")
-    return (OnObject(made, region, register=done, parity=parity), *result)
+    valid = in_range(call, phase, 0, 1, "a phase parity")
+    return (*valid, OnObject(made, region, register=done, parity=parity), *result)
 
 
 def pending_count(call: Call) -> tuple[Op, ...]:

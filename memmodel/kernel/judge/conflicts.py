@@ -7,8 +7,8 @@ finds anything in them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Label, Side
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.roles import Roles

@@ -5,9 +5,9 @@ In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Label
 from memmodel.base.points import BarrierId
 from memmodel.errors import InputError

@@ -6,8 +6,7 @@ mean for races is the model's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     Access,
     Action,

@@ -6,10 +6,11 @@ In: Module, entry, Launch, Model. Out: `KernelVerdict`. `clean`: every condition
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Access, Action, Barrier, Half, Label, Mbarrier, Side, Signal
+from memmodel.base.oneline import shown
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Rows
@@ -22,7 +23,6 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.oneline import shown
 
 KernelWord = Literal["clean", "findings", "undecided"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field
 
+from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.ptx import Space
 
@@ -84,6 +85,7 @@ class DeviceMemory:
                     raise InputError(f"the buffers {other} and {name} of the launch overlap")
             spans.append((one.address, one.address + one.bytes, name))
             content = None
+            reserve((16 if one.init == "iota" else 3) * one.bytes)
             if one.init == "zero":
                 content = bytes(one.bytes)
             elif one.init == "iota":
@@ -101,6 +103,7 @@ class DeviceMemory:
             size = one.size or 0
             self.symbols[one.name] = (one.space, at)
             content = one.content if one.content is not None else None
+            reserve(4 * size)
             zeros = bytes(size) if content is None else content + bytes(max(0, size - len(content)))
             space = Space.GLOBAL if one.space == "global" else Space.CONST
             self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros[:size]))
@@ -134,12 +137,14 @@ class DeviceMemory:
             if len(data) > size:
                 raise InputError(f"{one.name} has {size} bytes; the launch gives {len(data)}")
             start = -(-len(content) // max(one.align, 1)) * max(one.align, 1)
+            reserve(2 * (start + size))
             content += bytes(start - len(content)) + data + bytes(size - len(data))
             self.symbols[one.name] = ("param", start)
         return _block(Instance("parameters", None, Space.PARAM, len(content)), 0, max(1, len(content)), bytes(content))
 
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
+        reserve(2 * self.shared_size)
         return _block(
             Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size
         )

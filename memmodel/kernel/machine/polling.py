@@ -111,8 +111,9 @@ def _next(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tu
     guard = None if one.guard is None else values.get(one.guard.slot)
     runs = None if one.guard is None or guard is None else bool(guard) != one.negated
     if one.words[0] == "bra":
-        target = one.operands[0]
-        assert isinstance(target, JumpTarget)
+        target = one.operands[0] if one.operands else None
+        if not isinstance(target, JumpTarget):
+            return []
         found = [] if runs is False else [(target.at, known)]
         return found if runs is True or one.guard is None else [*found, (at + 1, known)]
     if runs is not False:
@@ -193,7 +194,7 @@ def _liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
             reads |= {slot for operand in one.operands[1:] for slot in _registers(operand)}
             reads |= set() if one.guard is None else {one.guard.slot}
             out: set[int] = set()
-            if one.words[0] == "bra" and isinstance(one.operands[0], JumpTarget):
+            if one.words[0] == "bra" and one.operands and isinstance(one.operands[0], JumpTarget):
                 out |= live[one.operands[0].at]
             if one.words[0] not in ENDS and (one.words[0] != "bra" or one.guard is not None):
                 out |= live[at + 1]

@@ -8,8 +8,8 @@ returns true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
@@ -21,6 +21,7 @@ from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, 
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, PtxModule, Register, Symbol
+from memmodel.limits import effort
 from memmodel.ptx import Place
 
 MAX_STEPS = 4_000_000
@@ -94,6 +95,7 @@ class Scheduler:
         self.run = LaunchTrace()
         self.code = compile_function(entry, memory)
         self._steps = 0
+        self._most = effort(MAX_STEPS)
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
@@ -205,8 +207,8 @@ class Scheduler:
                 self.run.instructions += len(lanes)
                 done += 1
                 self._steps += 1
-                if self._steps > MAX_STEPS:
-                    raise Refused(f"the run does not end within {MAX_STEPS:,} steps", code.instruction.span)
+                if self._steps > self._most:
+                    raise Refused(f"the run does not end within {self._most:,} steps", code.instruction.span)
                 if code.control:
                     if lanes and self._control(warp, group, code, lanes):
                         return True

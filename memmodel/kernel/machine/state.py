@@ -5,9 +5,9 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NoReturn
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Action, Domain, Label
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Failure, LaunchTrace, ObjectStep, Refused, TraceEvent, TraceThread, WeakAccess

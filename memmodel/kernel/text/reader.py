@@ -13,7 +13,7 @@ from memmodel.kernel.text.body import BodyReader, Locations
 from memmodel.kernel.text.lexer import Cursor, PtxToken
 from memmodel.kernel.text.syntax import ModuleVariable, PtxFunction, PtxModule
 from memmodel.kernel.text.variables import SPACES, declarations
-from memmodel.source import Source, Span
+from memmodel.source import Source, Span, read_bytes
 
 MAX_BYTES = 64_000_000
 _LINKING = (".visible", ".extern", ".weak", ".common")
@@ -24,11 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
 def read_module(path: str | os.PathLike[str]) -> PtxModule:
     """Read a PTX file."""
     name = os.fspath(path)
-    try:
-        with open(path, "rb") as handle:
-            data = handle.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    data = read_bytes(path, MAX_BYTES)
     if len(data) > MAX_BYTES:
         raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
     try:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-import typer
-
-from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.grammar import Argument
 from memmodel.errors import InputError, nearest
 
 NAMES = {
@@ -30,10 +29,10 @@ NAMES = {
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[NAME]",
             help=f"One of {', '.join(NAMES)}.",
-            autocompletion=lambda incomplete: [one for one in NAMES if one.startswith(incomplete)],
+            complete=lambda incomplete: [one for one in NAMES if one.startswith(incomplete)],
         ),
     ] = None,
 ) -> Exit:
@@ -42,7 +41,7 @@ def schema(
         for one, what in NAMES.items():
             say(f"{one:<9} {what}")
         return Exit.AS_EXPECTED
-    say(json.dumps(json_schema(name), indent=1))
+    give(json.dumps(json_schema(name), indent=1) + "\n")
     return Exit.AS_EXPECTED
 
 

@@ -8,25 +8,29 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, guarded, say
-from memmodel.cli.options import JsonOut, ModelName
+from memmodel.cli.exits import Exit, give, guarded, say
+from memmodel.cli.grammar import Argument, Option
+from memmodel.cli.options import BudgetText, Includes, JsonOut, MemoryText, ModelName, Timeout, parse_budget
 from memmodel.errors import InputError
+from memmodel.output import write_text
 
 
 @guarded
 def kernel(
-    file: Annotated[str, typer.Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
+    file: Annotated[str, Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
     launch: Annotated[
-        str | None, typer.Option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
+        str | None, Option("--launch", "-l", metavar="L.json", help="Grid, block, parameters, buffers.")
     ] = None,
-    entry: Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
+    entry: Annotated[str | None, Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
     model: ModelName = "ptx-9.3",
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     json_out: JsonOut = None,
-    init_launch: Annotated[bool, typer.Option("--init-launch", help="Print a launch description to fill in.")] = False,
+    include: Includes = None,
+    init_launch: Annotated[bool, Option("--init-launch", help="Print a launch description to fill in.")] = False,
     launch_schema: Annotated[
-        bool, typer.Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
+        bool, Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
     ] = False,
 ) -> Exit:
     """Check a compiled kernel for races and hangs.
@@ -34,6 +38,7 @@ def kernel(
     The launch is run once; its order under the model speaks for every schedule where the conditions of docs/kernels.md
     hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided.
     """
+    from memmodel import cat
     from memmodel.kernel.check import check_kernel, entry_of
     from memmodel.kernel.launch import schema, template
     from memmodel.kernel.report import lines, record
@@ -47,14 +52,14 @@ def kernel(
         return Exit.AS_EXPECTED
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
-    verdict = check_kernel(file, launch, entry=entry, model=model)
+    cat.settle(include or (), kept=True)
+    verdict = check_kernel(file, launch, entry=entry, model=model, budget=parse_budget(budget, timeout, memory))
     if json_out != "-":
         say("\n".join(lines(verdict)))
     if json_out:
         text = json.dumps(record(verdict), indent=1) + "\n"
         if json_out == "-":
-            say(text.rstrip("\n"))
+            give(text)
         else:
-            with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
-                handle.write(text)
+            write_text(json_out, text)
     return {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "undecided": Exit.UNDECIDED}[verdict.word]

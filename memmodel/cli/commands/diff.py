@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
+from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import (
     Bound,
     BudgetText,
     Engine,
     EngineName,
+    Includes,
     MemoryText,
     NoCache,
     Timeout,
@@ -41,21 +42,22 @@ class DiffFormat(StrEnum):
 def diff(
     models_and_files: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL_A MODEL_B [PATH...]", help="Two models; tests and directories of them."),
+        Argument(metavar="MODEL_A MODEL_B [PATH...]", help="Two models; tests and directories of them."),
     ],
     git: Annotated[
         str | None,
-        typer.Option("--git", metavar="REV", help="One model only: as it was at this revision, and as it is."),
+        Option("--git", metavar="REV", help="One model only: as it was at this revision, and as it is."),
     ] = None,
-    outcomes: Annotated[bool, typer.Option("--outcomes", help="Leave findings out.")] = False,
-    form: Annotated[DiffFormat, typer.Option("--format", help="What is printed.")] = DiffFormat.TEXT,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    outcomes: Annotated[bool, Option("--outcomes", help="Leave findings out.")] = False,
+    form: Annotated[DiffFormat, Option("--format", help="What is printed.")] = DiffFormat.TEXT,
+    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
     budget: BudgetText = None,
     timeout: Timeout = None,
     memory: MemoryText = None,
     no_cache: NoCache = False,
+    include: Includes = None,
 ) -> Exit:
     """List the tests on which two models differ.
 
@@ -71,14 +73,14 @@ def diff(
     from memmodel.engine import Options
     from memmodel.limits import shared
 
-    first, second, names, paths = _sides(models_and_files, git)
+    first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
     options = Options(engine.value, shared(parse_budget(budget, timeout, memory), jobs), bound)
     sides = Sides(first, second, names, options, outcomes)
     files = batch.plan(paths, ()).jobs
     style = style_for(sys.stdout)
     results: list[FileResult] = []
     with ticker(len(files)) as tick:
-        for result in run([job.path for job in files], sides, kept=not no_cache, jobs=jobs):
+        for result in run([job.path for job in files], sides, kept=not no_cache, jobs=jobs, include=include or ()):
             results.append(result)
             if result.message or (form is DiffFormat.TEXT and result.contrasts):
                 tick.hide()
@@ -91,7 +93,7 @@ def diff(
                     say(text.undecided_line(one))
             tick.done(result.path)
     if form is DiffFormat.JSON:
-        say(json.dumps(text.record(results, names), indent=1))
+        give(json.dumps(text.record(results, names), indent=1) + "\n")
     else:
         say(text.markdown(results, names) if form is DiffFormat.MARKDOWN else text.summary(results, names))
     codes = {FileFault.BAD: Exit.BAD_INPUT, FileFault.UNDECIDED: Exit.UNDECIDED, FileFault.INTERNAL: Exit.INTERNAL}
@@ -101,20 +103,22 @@ def diff(
     return worst(found)
 
 
-def _sides(words: list[str], revision: str | None) -> tuple[str | Model, str, tuple[str, str], list[str]]:
+def _sides(
+    words: Sequence[str], revision: str | None, include: Sequence[str] | None, kept: bool
+) -> tuple[str | Model, str, tuple[str, str], list[str]]:
     """Both models, their names, and the paths. Raises InputError."""
     from memmodel.cli.models import hear
 
     if revision is not None:
         from memmodel.compare.git import model_at
 
-        hear(words[:1])
+        hear(words[:1], include, kept=kept)
         first = model_at(revision, words[0])
-        return first, words[0], (first.name, first.name.removesuffix(f" at {revision}")), words[1:]
+        return first, words[0], (first.name, first.name.removesuffix(f" at {revision}")), list(words[1:])
     if len(words) < 2:
         raise InputError("two models are compared", hint="or one with its version at a revision: --git REV")
-    hear(words[:2])
-    return words[0], words[1], _names(words[0], words[1]), words[2:]
+    hear(words[:2], include, kept=kept)
+    return words[0], words[1], _names(words[0], words[1]), list(words[2:])
 
 
 def _names(first: str, second: str) -> tuple[str, str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
+from memmodel.cli.grammar import Argument, Option
 from memmodel.errors import InputError
+from memmodel.output import write_text
 
 if TYPE_CHECKING:
     from memmodel.emit import Assembler, EmittedModule, Target
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @guarded
 def ptx(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Litmus tests; - is standard input.")],
+    files: Annotated[list[str], Argument(metavar="FILE...", help="Litmus tests; - is standard input.")],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
+        str | None, Option("--output", "-o", metavar="DIR", help="Write DIR/NAME.ptx for each test.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
+        str | None, Option("--target", metavar="ARCH", help="Such as sm_90a; default: the oldest that will do.")
     ] = None,
-    assemble: Annotated[bool, typer.Option("--assemble", help="Run ptxas; its errors point at the test.")] = False,
+    assemble: Annotated[bool, Option("--assemble", help="Run ptxas; its errors point at the test.")] = False,
 ) -> Exit:
     """Print each test as a complete PTX module.
 
@@ -67,9 +67,9 @@ def _one(file: str, place: Path | None, target: Target | None, assembler: Assemb
         complain(error.render())
         return Exit.BAD_INPUT
     if place is not None:
-        place.write_text(module.text, encoding="utf-8", newline="\n")
+        write_text(str(place), module.text)
     elif assembler is None:
-        say(module.text.rstrip("\n"))
+        give(module.text)
     return Exit.AS_EXPECTED if assembler is None else _assemble(file, module, assembler)
 
 

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from memmodel.cli.exits import Exit, complain, guarded, say
+from memmodel.cli.exits import Exit, complain, give, guarded, say
+from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
     Bound,
     BudgetText,
@@ -21,17 +20,19 @@ from memmodel.cli.options import (
     Engine,
     EngineName,
     File,
+    Includes,
     JsonOut,
     MemoryText,
     Timeout,
     parse_budget,
 )
+from memmodel.output import STANDARD_OUTPUT, write_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
 
-Readings = Annotated[bool, typer.Option("--readings", help="Under every reading of the documents as well.")]
-InPlace = Annotated[bool, typer.Option("--in-place", "-i", help="Change the file.")]
+Readings = Annotated[bool, Option("--readings", help="Under every reading of the documents as well.")]
+InPlace = Annotated[bool, Option("--in-place", "-i", help="Change the file.")]
 
 
 @guarded
@@ -39,8 +40,8 @@ def fix(
     file: File,
     model: CheckedModels = None,
     readings: Readings = False,
-    most: Annotated[int, typer.Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
-    search: Annotated[float, typer.Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
+    most: Annotated[int, Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
+    search: Annotated[float, Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
     in_place: InPlace = False,
     engine: EngineName = Engine.AUTO,
     bound: Bound = 3,
@@ -48,6 +49,7 @@ def fix(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """Find the smallest repairs of a test, as diffs.
 
@@ -61,7 +63,9 @@ def fix(
     name, text = _text(file)
     options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
-        found = search_repairs(name, text, _models(model, readings), options, most=most, seconds=search, progress=count)
+        found = search_repairs(
+            name, text, _models(model, readings, include), options, most=most, seconds=search, progress=count
+        )
     if json_out:
         from memmodel.repair.record import fix_record
 
@@ -95,6 +99,7 @@ def weaken(
     timeout: Timeout = None,
     memory: MemoryText = None,
     json_out: JsonOut = None,
+    include: Includes = None,
 ) -> Exit:
     """Drop and narrow synchronization that is not needed.
 
@@ -107,7 +112,7 @@ def weaken(
     name, text = _text(file)
     options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
-        found = search_weaker(name, text, _models(model, readings), options, count)
+        found = search_weaker(name, text, _models(model, readings, include), options, count)
     if json_out:
         from memmodel.repair.record import weaken_record
 
@@ -142,9 +147,10 @@ def _text(file: str) -> tuple[str, str]:
     return source.name, print_litmus(convert(test, Layout.BLOCKS))
 
 
-def _models(names: list[str] | None, readings: bool) -> tuple[Model, ...]:
-    from memmodel import api
+def _models(names: list[str] | None, readings: bool, include: list[str] | None) -> tuple[Model, ...]:
+    from memmodel import api, cat
 
+    cat.settle(include or (), kept=True)
     chosen = list(names or (api.DEFAULT_MODEL,))
     if readings:
         chosen += [name for name in api.reading_models() if name not in chosen]
@@ -169,12 +175,11 @@ class _counter:
 
 
 def _write(path: str, record: object) -> None:
-    text = json.dumps(record, indent=1)
-    if path == "-":
-        say(text)
-        return
-    with open(path, "w", encoding="utf-8", newline="\n") as handle:
-        handle.write(text + "\n")
+    text = json.dumps(record, indent=1) + "\n"
+    if path == STANDARD_OUTPUT:
+        give(text)
+    else:
+        write_text(path, text)
 
 
 def _replace(path: str, text: str) -> None:
@@ -183,5 +188,4 @@ def _replace(path: str, text: str) -> None:
     if path == STANDARD_INPUT:
         complain("standard input cannot be changed in place")
         return
-    with open(path, "w", encoding="utf-8", newline="\n") as handle:
-        handle.write(text)
+    write_text(path, text)

@@ -1,0 +1,176 @@
+"""Models that were loaded before: in this process, and on disk for the next ones.
+
+In: how to load a model. Out: Model. Settled here: a model is taken from before only if every file that it was read from
+has the text it had then, every include finds the same file, and the program that resolved it is the same. What is on
+disk lies in the person's own cache folder, holds nothing but a model, and is ignored where it cannot be read.
+`keep_models(False)` turns that off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from memmodel.base.classes import dataclass
+from memmodel.base.resources import cache_dir, look
+from memmodel.cat.syntax import Model
+from memmodel.errors import InputError
+from memmodel.source import Source
+
+MOST = 200
+"""Models on disk; the oldest make room for new ones."""
+
+SUFFIX = ".model"
+
+_ON_DISK = [True]
+
+
+def keep_models(wanted: bool) -> None:
+    """Are models looked up on disk from now on, and kept there?"""
+    _ON_DISK[0] = wanted
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model, the files that it was read from with their text, and what each include was found to mean."""
+
+    model: Model
+    files: tuple[tuple[Path, str], ...]
+    includes: tuple[tuple[str, tuple[Path, ...], Path], ...]
+
+    def holds(self) -> bool:
+        """Would loading it again give the same?"""
+        try:
+            return all(look(include, places) == found for include, places, found in self.includes) and all(
+                Source.read(path).text == text for path, text in self.files
+            )
+        except InputError:
+            return False
+
+
+_LOADED: dict[tuple[object, ...], LoadedModel] = {}
+
+
+def kept(name: str, path: Path, allowed: Sequence[Path], load: Callable[[], LoadedModel]) -> LoadedModel:
+    """The model loaded before, if no file of it has changed since. `name`, `path`: what it was asked for by."""
+    key = (name, str(path), str(path.resolve()), *map(str, allowed))
+    known = _LOADED.get(key)
+    if known is None or not known.holds():
+        entry = _entry(key)
+        known = _from_disk(entry)
+        if known is None or not known.holds():
+            known = load()
+            _to_disk(entry, known)
+        _LOADED[key] = known
+    return known
+
+
+# ---- on disk ---------------------------------------------------------------------------------------------------------
+
+
+def forget_models() -> None:
+    """Delete what is on disk. Raises OSError."""
+    folder = cache_dir()
+    for path in folder.glob(f"*{SUFFIX}") if folder is not None else ():
+        path.unlink(missing_ok=True)
+
+
+@cache
+def _program() -> str:
+    """What resolved a model: this Python and these files of the program."""
+    package = Path(__file__).resolve().parent.parent
+    marks = [sys.version, str(package)]
+    for folder in (package, package / "base", package / "cat", package / "cat" / "text", package / "cat" / "interpret"):
+        with suppress(OSError), os.scandir(folder) as found:
+            marks += sorted(
+                f"{one.name} {one.stat().st_size} {one.stat().st_mtime_ns}" for one in found if one.name.endswith(".py")
+            )
+    return "\n".join(marks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file on disk, and all that it was made for: another model whose file has the same name is not this one."""
+
+    path: Path
+    text: str
+
+
+def _entry(key: tuple[object, ...]) -> _Entry | None:
+    folder = cache_dir() if _ON_DISK[0] else None
+    if folder is None:
+        return None
+    from zlib import crc32
+
+    text = "\0".join([_program(), os.getcwd(), *map(str, key)])
+    data = text.encode("utf-8", "surrogatepass")
+    return _Entry(folder / f"{crc32(data):08x}{crc32(data, 1):08x}{SUFFIX}", text)
+
+
+def _from_disk(entry: _Entry | None) -> LoadedModel | None:
+    if entry is None:
+        return None
+    import pickle
+
+    try:
+        with open(entry.path, "rb") as handle:
+            if hasattr(os, "getuid") and os.fstat(handle.fileno()).st_uid != os.getuid():
+                return None
+            found = _reader(handle.read())
+    except (OSError, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, LookupError, ImportError):
+        return None
+    except (MemoryError, RecursionError):
+        return None
+    match found:
+        case (entry.text, LoadedModel() as loaded):
+            return loaded
+    return None
+
+
+def _reader(data: bytes) -> object:
+    import io
+    import pickle
+    from pathlib import PosixPath, WindowsPath
+
+    from memmodel.base.kinds import Kind
+    from memmodel.cat import syntax
+    from memmodel.source import Span
+
+    nodes = (*(getattr(syntax, name) for name in syntax.NODES), LoadedModel, Kind, Source, Span, PosixPath, WindowsPath)
+    known: dict[tuple[str, str], type] = {(one.__module__, one.__qualname__): one for one in nodes}
+
+    class ModelReader(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> type:
+            """A file can ask for nothing but the parts of a model."""
+            found = known.get((module, name))
+            if found is None:
+                raise pickle.UnpicklingError(name)
+            return found
+
+    return ModelReader(io.BytesIO(data)).load()
+
+
+def _to_disk(entry: _Entry | None, loaded: LoadedModel) -> None:
+    """Keep a model; without room or right to, nothing is kept."""
+    if entry is None:
+        return
+    import pickle
+    import tempfile
+
+    with suppress(OSError, RecursionError, MemoryError, pickle.PicklingError):
+        data = pickle.dumps((entry.text, loaded), protocol=5)
+        entry.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        older = sorted(entry.path.parent.glob(f"*{SUFFIX}"), key=os.path.getmtime)
+        for path in older[: max(0, len(older) + 1 - MOST)]:
+            path.unlink(missing_ok=True)
+        number, beside = tempfile.mkstemp(suffix=".part", dir=entry.path.parent)
+        try:
+            with os.fdopen(number, "wb") as handle:
+                handle.write(data)
+            os.replace(beside, entry.path)
+        except OSError:
+            os.unlink(beside)

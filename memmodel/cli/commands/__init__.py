@@ -1,0 +1,1 @@
+"""Commands with a file of their own; the others are in `memmodel.cli.app`."""

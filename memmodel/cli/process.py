@@ -1,0 +1,118 @@
+"""The process around a command: signals, what was typed wrongly, the end.
+
+In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Interrupted`, also while the solver works,
+and once; a process ends without the interpreter's own farewell, which would complain of closed streams and late
+signals.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import FrameType
+
+import click
+
+from memmodel.cli.exits import Exit, complain, guarded_code
+from memmodel.errors import BudgetSpent
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+IMPATIENT = 1.0
+"""Seconds after which a second signal ends the process on the spot."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+class _Closed(io.StringIO):
+    """In place of a standard output that was closed before the program began."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "is closed")
+
+
+def perform(argv: Sequence[str] | None) -> int:
+    """Run one command; its exit code."""
+    from memmodel.cli.app import app
+
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    sys.unraisablehook = _unraisable
+    with _signals():
+        return guarded_code(lambda: _command(app, argv))
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """A budget may run out while Python clears away an object, where nobody hears of it; it is said again then."""
+    if what.exc_type is None or not issubclass(what.exc_type, BudgetSpent):
+        sys.__unraisablehook__(what)
+
+
+def _command(app: click.Command, argv: Sequence[str] | None) -> int:
+    try:
+        code = app.main(None if argv is None else list(argv), prog_name="memmodel", standalone_mode=False)
+        return int(code or 0)
+    except click.exceptions.Exit as left:
+        return left.exit_code
+    except SystemExit:
+        if "_MEMMODEL_COMPLETE" in os.environ:
+            raise
+        return Exit.PIPE_CLOSED  # so click answers a reader that has gone
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.UsageError as error:
+        context = error.ctx
+        if context is not None:
+            complain(context.get_usage() + f"\nTry '{context.command_path} --help' for help.\n")
+        complain(f"Error: {error.format_message()}")
+        return Exit.BAD_INPUT
+    except click.ClickException as error:
+        complain(f"error: {error.format_message()}")
+        return Exit.BAD_INPUT
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Let the signals raise `Interrupted` inside the block. Only a main thread can."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    first: list[float] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if not first:
+            first.append(monotonic())
+            raise Interrupted(number)
+        if monotonic() - first[0] > IMPATIENT:
+            os._exit(128 + number)
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, old in before.items():
+        if old is not signal.SIG_IGN:
+            signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            with suppress(TypeError, ValueError):
+                signal.signal(number, old)
+
+
+def leave(code: int) -> None:
+    """End the process."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)

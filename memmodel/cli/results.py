@@ -1,0 +1,77 @@
+"""The files that a run leaves: JSON and JUnit, opened before the first test and whole after each.
+
+In: entries as they come. Out: files; a sentence about each that could not take everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from time import gmtime, perf_counter, strftime
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from memmodel.cli.exits import give
+from memmodel.output import RecordFile
+
+if TYPE_CHECKING:
+    from memmodel.batch import Entry
+
+
+class Results:
+    """`with Results(json, junit) as results:` opens the files and keeps in them what was added, however it ends."""
+
+    def __init__(self, json_out: str | None = None, junit_out: str | None = None) -> None:
+        self._json = None if json_out is None else RecordFile(json_out, "[\n ", ",\n ", "\n]\n", give)
+        self._kinds: list[str] = []
+        self._began = strftime("%Y-%m-%dT%H:%M:%S+00:00", gmtime())
+        self._started = perf_counter()
+        self._junit = None
+        if junit_out is not None:
+            from memmodel.cli.junit import TAIL
+
+            try:
+                self._junit = RecordFile(junit_out, self._head(), "\n", TAIL, give)
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
+
+    def _head(self) -> str:
+        from memmodel.cli.junit import head
+
+        return head(self._kinds, perf_counter() - self._started, self._began)
+
+    def record(self, record: object) -> None:
+        """One more object of the JSON file."""
+        if self._json is not None:
+            self._json.add(json.dumps(record, indent=1).replace("\n", "\n "))
+
+    def case(self, entry: Entry) -> None:
+        """One more test of the JUnit file."""
+        if self._junit is not None:
+            from memmodel.cli.junit import case
+
+            kind, text = case(entry)
+            self._kinds.append(kind)
+            self._junit.add(text)
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for one in self._open():
+            if error is not None and one.count == 0:
+                one.drop()  # nothing was done: what was there before is better
+            else:
+                one.close(self._head() if one is self._junit else None)
+
+    def _open(self) -> Sequence[RecordFile]:
+        return [one for one in (self._json, self._junit) if one is not None]
+
+    def complaints(self) -> list[str]:
+        """After the end: what each file lacks."""
+        return [
+            f"error: {one.path}: {one.failed}; it has the first {one.count} results"
+            for one in self._open()
+            if one.failed
+        ]

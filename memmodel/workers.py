@@ -1,0 +1,125 @@
+"""Work on many things, on several processes.
+
+In: jobs, and a function for one of them. Out: results in the order of the jobs, as they come. Settled here: a process
+that dies costs its own job and nothing else; signals are the parent's to handle; no process outlives its parent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+_SIGKILL = 9
+
+
+class Workers(Generic[J, R]):
+    """Jobs under way. On one process they run in this one.
+
+    `work` and `begin`, which every process calls first, must be what `pickle` takes. `died`: the result of a job whose
+    process ended; true if it was killed, as the system does when memory runs out.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[J],
+        processes: int,
+        work: Callable[[J], R],
+        died: Callable[[J, bool], R],
+        begin: Callable[[], None],
+    ) -> None:
+        self._jobs, self._processes = jobs, min(processes, len(jobs))
+        self._work, self._died, self._begin = work, died, begin
+        self._given = 0
+        self._futures: list[Future[R]] = []
+
+    def results(self) -> Iterator[R]:
+        """One result for each job, as they come."""
+        if self._processes <= 1:
+            yield from map(self._work, self._jobs)
+            return
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(self._processes, initializer=_settle, initargs=(self._begin,)) as pool:
+            self._futures = [pool.submit(self._work, job) for job in self._jobs]
+            try:
+                for job, future in zip(self._jobs, self._futures, strict=True):
+                    found = self._result(job, future)
+                    self._given += 1
+                    yield found
+            except BaseException:  # a signal, or the reader of our output is gone: do not wait for jobs under way
+                _abandon(pool)
+                raise
+
+    def done(self) -> Iterator[R]:
+        """After `results` was broken off: what was ready but had to wait for its turn."""
+        for future in self._futures[self._given :]:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield future.result()
+
+    def _result(self, job: J, future: Future[R]) -> R:
+        from concurrent.futures.process import BrokenProcessPool
+
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            return self._alone(job)
+
+    def _alone(self, job: J) -> R:
+        """Run one job in a process of its own, after some job ended the shared ones."""
+        from multiprocessing import Pipe, Process
+
+        ours, its = Pipe(duplex=False)
+        child = Process(target=_send, args=(its, self._begin, self._work, job))
+        child.start()
+        its.close()
+        try:
+            found: R = ours.recv()
+            return found
+        except EOFError:
+            child.join()
+        finally:
+            child.kill()
+        return self._died(job, child.exitcode == -_SIGKILL)
+
+
+def _abandon(pool: ProcessPoolExecutor) -> None:
+    from multiprocessing import active_children
+
+    pool.shutdown(wait=False, cancel_futures=True)
+    for child in active_children():
+        child.kill()
+
+
+def _send(to: Connection, begin: Callable[[], None], work: Callable[[J], R], job: J) -> None:
+    _settle(begin)
+    to.send(work(job))
+
+
+def _settle(begin: Callable[[], None]) -> None:
+    """Signals from the terminal are the parent's to handle, and without the parent there is nothing to do."""
+    import signal
+    from multiprocessing import connection, parent_process
+    from threading import Thread
+
+    begin()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=watch, name="memmodel-parent", daemon=True).start()

@@ -1,0 +1,68 @@
+"""What a register may not hold, and an address may not be: undefined behaviour, on both engines, and its neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+
+SHARED = ".shared .align 16 .b8 dst[64];\n.shared .b64 bar = mbarrier(1);\n"
+COPY = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
+
+
+def undefined(line: str, number: int, declarations: str = "", engine: str = "enumerate") -> str:
+    text = f"PTX T\n.global .u32 x = {number};\n.global .align 16 .b8 src[64];\n{SHARED}{declarations}"
+    text += f"thread P0 @ cta 0, gpu 0 {{\n ld.global.u32 r1, [x];\n{line}\n}}\nexists undefined\n"
+    report = api.check(text, engine=engine)
+    return report.answer.observation.value
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "z3"])
+@pytest.mark.parametrize(
+    "line, good, bad",
+    [
+        (f"{COPY} [dst], [src], r1, [bar];", 16, 24),
+        (f"{COPY} [dst], [src], r1, [bar];", 0, 8),
+        ("bar.warp.sync r1;", 0xFFFFFFFF, 0),
+        ("mbarrier.test_wait.parity.shared::cta.b64 p, [bar], r1;", 1, 2),
+        ("mbarrier.try_wait.parity.shared::cta.b64 p, [bar], r1;", 0, 3),
+    ],
+)
+def test_a_number_in_a_register(line: str, good: int, bad: int, engine: str) -> None:
+    assert undefined(line, good, engine=engine) == "never"
+    assert undefined(line, bad, engine=engine) in ("sometimes", "always")
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_bytes_that_a_copy_ignores(left: bool) -> None:
+    line = f"{COPY}.ignore_oob [dst], [src], 32, {'r1, 0' if left else '0, r1'}, [bar];"
+    assert undefined(line, 15, engine="z3") == "never"
+    assert undefined(line, 16, engine="z3") == "sometimes"
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "z3"])
+@pytest.mark.parametrize("write", ["st.weak.u32 [r2], 1;", "red.relaxed.gpu.add.u32 [r2], 1;"])
+def test_constants_are_only_read(write: str, engine: str) -> None:
+    declarations = ".const .u32 c = 5;\n.global .u32 g;\n"
+    assert undefined(f"mov.u64 r2, c;\n{write}", 0, declarations, engine) == "sometimes"
+    assert undefined(f"mov.u64 r2, g;\n{write}", 0, declarations, engine) == "never"
+    assert undefined("mov.u64 r2, c;\nld.weak.u32 r3, [r2];", 0, declarations, engine) == "never"
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "z3"])
+@pytest.mark.parametrize("rank, word", [("1", "sometimes"), ("r3", "sometimes")])
+def test_mapa_takes_a_name_that_another_cta_declares(rank: str, word: str, engine: str) -> None:
+    text = f"""PTX mapa
+.shared .u32 x @cta1;
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+  mov.u32 r3, 1;
+  mapa.shared::cluster.u32 r1, x, {rank};
+  st.relaxed.cluster.shared::cluster.u32 [r1], 1;
+}}
+thread P1 @ cta 1, cluster 0, gpu 0 {{ ld.relaxed.cluster.shared::cta.u32 r0, [x]; }}
+exists (P1:r0 == 1)
+"""
+    report = api.check(text, engine=engine)
+    assert report.answer.observation.value == word and not report.answer.findings
+    elsewhere = api.check(text.replace(f"x, {rank};", "x, 0;"), engine=engine, ask="exists undefined")
+    assert elsewhere.answer.observation.value == "always" or elsewhere.answer.findings

@@ -1,0 +1,233 @@
+"""The program as a process: signals, streams that are closed or full, files that cannot be written, workers.
+
+Every test runs `python -m memmodel`, as a shell does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(sys.platform != "linux", reason="signals and /dev/full as Linux has them"),
+]
+
+GOOD = """PTX MP
+Expect=ptx-9.3:never
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
+ st.weak x, 1        | ld.acquire.gpu r0, y ;
+ st.release.gpu y, 1 | ld.weak r1, x        ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+RING = range(50)
+SLOW = f"""PTX ring
+{{ {" ".join(f"x{i} = 0;" for i in RING)} }}
+{" | ".join(f"P{i}@cta {i},gpu 0" for i in RING)} ;
+{" | ".join(f"st.weak x{i}, 1" for i in RING)} ;
+{" | ".join("fence.sc.gpu" for i in RING)} ;
+{" | ".join(f"ld.weak r0, x{(i + 1) % 50}" for i in RING)} ;
+exists ({f" /{chr(92)} ".join(f"P{i}:r0 == 0" for i in RING)})
+"""
+"""Beyond any engine for longer than a test may take."""
+
+
+def start(*argv: object, **more) -> subprocess.Popen:
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    return subprocess.Popen([sys.executable, "-m", "memmodel", *map(str, argv)], **given)
+
+
+def wait_for(file: Path, text: str) -> None:
+    """Until some file beside it, written in its place, has the text."""
+    for _ in range(1000):
+        if any(text in one.read_text() for one in file.parent.glob(f".{file.name}.*.part")):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{text} never came")
+
+
+def quiet(err: str) -> bool:
+    return "Traceback" not in err and "Exception ignored" not in err and "internal error" not in err
+
+
+@pytest.fixture
+def tests(tmp_path):
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "a.litmus").write_text(GOOD)
+    (folder / "b.litmus").write_text(GOOD.replace("PTX MP", "PTX B"))
+    (folder / "c.litmus").write_text(SLOW)
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_is_done_and_the_summary_says_so(tests, tmp_path, jobs, number):
+    out, xml = tmp_path / "out.json", tmp_path / "out.xml"
+    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "--junit", xml, "-j", jobs, "--engine", "z3")
+    wait_for(out, '"B"')
+    child.send_signal(number)
+    said, err = child.communicate()
+    assert child.returncode == 128 + number, err
+    assert "stopped after 2 of 3: 2 tests: 2 as expected" in said
+    assert err == "interrupted\n"
+    assert [one["test"] for one in json.loads(out.read_text())] == ["MP", "B"]
+    assert ElementTree.parse(xml).getroot().get("tests") == "2"
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_check_keeps_its_json_when_interrupted(tests, tmp_path):
+    out = tmp_path / "out.json"
+    child = start("check", tests, "--json", out, "--engine", "z3")
+    wait_for(out, '"B"')
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate()
+    assert (child.returncode, err) == (130, "interrupted\n")
+    assert len(json.loads(out.read_text())) == 2
+
+
+def test_workers_end_with_their_parent_however_it_ends(tests, tmp_path):
+    out = tmp_path / "out.json"
+    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "-j", 2, "--engine", "z3")
+    wait_for(out, '"B"')
+    workers = [int(one) for one in Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()]
+    assert workers
+    child.kill()
+    child.wait()
+    deadline = time.monotonic() + 10
+    while any(_alive(one) for one in workers):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_killed_worker_costs_its_test(tests, tmp_path):
+    out = tmp_path / "out.json"
+    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, "-j", 2, "--engine", "z3", "--timeout", 2)
+    killed: set[int] = set()
+    deadline = time.monotonic() + 20
+    while child.poll() is None and time.monotonic() < deadline:
+        for one in Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split():
+            if time.monotonic() > deadline - 19.3 and int(one) not in killed and len(killed) < 3:
+                killed.add(int(one))
+                os.kill(int(one), signal.SIGKILL)
+        time.sleep(0.1)
+    said, err = child.communicate()
+    assert quiet(err) and child.returncode in (0, 3)
+    assert "3 tests" in said and len(json.loads(out.read_text())) == 3
+
+
+@pytest.mark.parametrize("delay", [0, 0.01, 0.02, 0.04, 0.08, 0.12, 0.2])
+def test_control_c_at_once_leaves_no_traceback(tests, delay):
+    """From the first moment on that Python has handed over to the program."""
+    child = start("check", tests / "c.litmus", "--engine", "z3")
+    while not _listens(child.pid, signal.SIGTERM):
+        time.sleep(0.001)
+    time.sleep(delay)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate()
+    assert (child.returncode, err) == (130, "interrupted\n")
+
+
+def _listens(pid: int, number: int) -> bool:
+    """Does the process catch this signal, which Python by itself does not?"""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    ["--help", "--version", "names", "check a.litmus", "fmt a.litmus", "check a.litmus --json -", "check --help"],
+)
+def test_full_and_closed_streams(tests, argv):
+    argv = argv.split()
+    with open("/dev/full", "w") as full:
+        child = start(*argv, stdout=full, cwd=tests)
+        _, err = child.communicate()
+    assert child.returncode == 2 and quiet(err) and "No space left on device" in err
+    with open("/dev/full", "w") as full:
+        child = start(*argv, stdout=full, stderr=full, cwd=tests)
+        child.communicate()
+    assert child.returncode == 2
+    child = start(*argv, stdout=None, cwd=tests, preexec_fn=lambda: os.close(1))
+    _, err = child.communicate()
+    assert child.returncode == 2 and quiet(err) and "closed" in err
+    reader, writer = os.pipe()
+    os.close(reader)
+    child = start(*argv, stdout=writer, cwd=tests)
+    os.close(writer)
+    _, err = child.communicate()
+    assert (child.returncode, err) == (141, "")
+
+
+def _small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
+
+
+def test_a_full_disk_keeps_whole_results(tests, tmp_path):
+    (tests / "c.litmus").write_text(GOOD.replace("PTX MP", "PTX C"))
+    for number in range(8):
+        (tests / f"d{number}.litmus").write_text(GOOD.replace("PTX MP", f"PTX D{number}"))
+    out = tmp_path / "out.json"
+    child = start("suite", tests, "--model", "ptx-9.3", "--json", out, preexec_fn=_small_files)
+    said, err = child.communicate()
+    found = json.loads(out.read_text())
+    assert 0 < len(found) < 11 and child.returncode == 2
+    assert f"File too large; it has the first {len(found)} results" in err
+    assert "11 tests: 11 as expected" in said
+
+
+def test_a_failing_write_leaves_the_file_as_it_was(tests):
+    big = GOOD.replace("{ x", "(* " + "long " * 4000 + "*)\n{   x")
+    (tests / "a.litmus").write_text(big)
+    child = start("fmt", "-i", tests / "a.litmus", preexec_fn=_small_files)
+    _, err = child.communicate()
+    if child.returncode == 0:  # comments are not kept: what is written is small
+        return
+    assert child.returncode == 2 and quiet(err)
+    assert (tests / "a.litmus").read_text() == big
+    assert not list(tests.glob(".*.part"))
+
+
+def test_pipes_and_devices_are_refused(tests, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    good = tests / "a.litmus"
+    for argv in (
+        ["check", pipe],
+        ["check", "/dev/zero"],
+        ["check", good, "--model", pipe],
+        ["kernel", good, "--launch", pipe],
+        ["check", good, "--json", pipe],
+        ["suite", good, "--junit", "/dev/full"],
+        ["suite", tests, "--expected", pipe],
+    ):
+        child = start(*argv)
+        _, err = child.communicate(timeout=20)
+        assert child.returncode == 2 and quiet(err), (argv, err)
+        assert "is a pipe or a device, not a file" in err
+
+
+def test_output_is_opened_before_the_first_test(tests, tmp_path):
+    began = time.monotonic()
+    child = start("suite", tests, "--json", tmp_path / "none" / "out.json", "--engine", "z3")
+    _, err = child.communicate()
+    assert child.returncode == 2 and "No such file or directory" in err
+    assert time.monotonic() - began < 10
