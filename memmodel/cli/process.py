@@ -1,6 +1,6 @@
 """The process around a command: signals, what was typed wrongly, the end.
 
-In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Interrupted`, also while the solver works, and
+In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Interrupted`, while the solver works too, and
 once; a process ends without the interpreter's own farewell, which would complain of closed streams and late signals.
 """
 
