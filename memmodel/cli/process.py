@@ -1,7 +1,7 @@
 """The process around a command: signals, what was typed wrongly, the end.
 
 In: argv. Out: an exit code. Settled here: control-C and its like arrive as `Interrupted`, while the solver works too,
-and once; a process ends without the interpreter's own farewell, which would complain of closed streams and late signals.
+and once; a process ends without a farewell of the interpreter, which would complain of closed streams, late signals.
 """
 
 from __future__ import annotations
