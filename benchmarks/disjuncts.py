@@ -22,7 +22,7 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from memmodel import api, suite
+from memmodel import api, batch
 from memmodel.answer import Answer, Budget
 from memmodel.base.logic import FALSE
 from memmodel.base.relations import RELATIONS
@@ -167,7 +167,7 @@ class Known:
 def tests_of(model: str) -> list[str]:
     """The shipped tests that speak of a model."""
     found = []
-    for path in suite.collect([str(suite_dir())]):
+    for path in batch.collect([str(suite_dir())]):
         if any(one.model == model for one in api.lowered(path).test.expectations):
             found.append(path)
     return found

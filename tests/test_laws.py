@@ -21,7 +21,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies_programs import SCOPES, SEMANTICS, Line, Program, judged, quick
 
-from memmodel import api, engine, suite
+from memmodel import api, batch, engine
 from memmodel.answer import Budget
 from memmodel.base.resources import suite_dir
 from memmodel.cat import load_model, parse_model
@@ -202,8 +202,8 @@ def test_the_shipped_suite_notices_a_wrong_model(tmp_path) -> None:
     """Coherence order made total, as other architectures have it: tests of racing writes differ, and only a few."""
     wrong = tmp_path / "wrong.cat"
     wrong.write_text('include "ptx-9.3.cat"\nempty (W * W & loc) \\ (co | co^-1 | id) as Total\n')
-    plan = suite.plan([str(suite_dir() / "generic"), str(suite_dir() / "isa")], [str(wrong)])
-    entries = [entry for group in suite.run(plan, suite.Settings(against="ptx-9.3")) for entry in group]
-    differ = [Path(entry.path).stem for entry in entries if entry.outcome is suite.Outcome.DIFFERS]
+    plan = batch.plan([str(suite_dir() / "generic"), str(suite_dir() / "isa")], [str(wrong)])
+    entries = [entry for group in batch.run(plan, batch.Settings(against="ptx-9.3")) for entry in group]
+    differ = [Path(entry.path).stem for entry in entries if entry.outcome is batch.Outcome.DIFFERS]
     assert "H1" in differ
     assert 0 < len(differ) < len(entries) / 2
