@@ -6,6 +6,7 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -65,6 +66,22 @@ class ShownEvent:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+class Ground:
+    """The execution that a witness shows, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
+
+    For memmodel.explain. It stays in the process that found it: a witness that is sent to another one has none there.
+    """
+
+    __slots__ = ("execution", "ranks")
+
+    def __init__(self, execution: object, ranks: Mapping[int, Sequence[int]]) -> None:
+        self.execution = execution
+        self.ranks = ranks
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(None), ())
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """One consistent execution.
@@ -79,6 +96,7 @@ class Witness:
     registers: dict[tuple[str, str], int]
     memory: dict[str, str]
     waits: tuple[str, ...] = ()
+    ground: Ground | None = field(default=None, compare=False, repr=False)
 
 
 HANG = "hang"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from memmodel.answer import ShownEvent, Witness
+from memmodel.answer import Ground, ShownEvent, Witness
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import (
     Access,
@@ -155,7 +155,7 @@ def make_witness(
     order = {instance: number for number, instance in enumerate(space.instances)}
     cells = sorted(memory, key=lambda cell: (order[cell.instance], cell.first))
     ends = {spell_cell(space, cell): spell_value(space, cell, memory[cell]) for cell in cells}
-    return Witness(events, edges, final, ends, tuple(waits))
+    return Witness(events, edges, final, ends, tuple(waits), Ground(execution, evaluation.ranks))
 
 
 def _from_reads(rf: Sequence[tuple[int, int]], co: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

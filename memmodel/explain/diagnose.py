@@ -1,0 +1,164 @@
+"""What keeps an execution from being forbidden, or two accesses from being ordered: the fewest changes that would do it.
+
+In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: what counts as the end of an
+execution. With the changes made it breaks an axiom whatever order its writes and fences take, or the flag is not raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memmodel.base.labels import Fence
+from memmodel.cat.syntax import Check, Expr, Model, Name
+from memmodel.concrete.execution import Execution, pairs_of
+from memmodel.explain.alter import alter, combined, with_order
+from memmodel.explain.changes import Change, Changes
+from memmodel.explain.flow import Flow
+from memmodel.explain.unfold import Chain, Unfolding
+from memmodel.explain.values import Values
+from memmodel.ptx import Sem
+from memmodel.referee.evaluate import Ranks
+
+CHOSEN = ("co", "sync_fence")
+"""Orders that an execution chooses: what is asked of them and not there yet may be chosen so."""
+
+DEPTH = 6
+"""So many choices are made before an execution counts as one that could be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """`changes`: together they end what is wrong, and none can be left out. `chain`: then this forbids it, or orders it."""
+
+    changes: tuple[Change, ...]
+    chain: Chain
+    altered: Execution
+    axiom: str
+
+
+class Diagnosing:
+    """Tries changes on one execution."""
+
+    def __init__(
+        self, model: Model, execution: Execution, ranks: Ranks, flag: Check | None, pair: tuple[int, int] | None
+    ) -> None:
+        self.model = model
+        self.execution = execution
+        self.ranks = ranks
+        self.flag = flag
+        self.pair = pair
+        self.flow = Flow(execution)
+        self.tried = 0
+        self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
+
+    def diagnosis(self) -> Diagnosis | None:
+        """The changes without which it cannot be; None if no such change is known."""
+        changes = Changes(self.execution, self.flow, self.pair).all()
+        for tier in (1, 2, 3):
+            mine = [change for change in changes if change.tier <= tier]
+            if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
+                continue
+            kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
+            altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
+            return self._told(tuple(kept), altered)
+        return None
+
+    def ends(self, changes: Sequence[Change]) -> bool:
+        """Is what is wrong gone with these changes?"""
+        self.tried += 1
+        altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
+        values = Values(self.model, altered, self.ranks)
+        if self.flag is not None and self.pair is not None and not self._reported(values):
+            return True
+        return self.flag is None and self.impossible(altered, DEPTH) is not None
+
+    def _reported(self, values: Values) -> bool:
+        assert self.flag is not None and self.pair is not None
+        return bool({self.pair, self.pair[::-1]} & set(values.reported(self.flag)))
+
+    def impossible(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
+        """An axiom that the execution breaks however its orders are chosen; None if it may be."""
+        for extended in self._fence_orders(execution):
+            found = self._broken(extended, depth)
+            if found is None:
+                return None
+        return found
+
+    def _fence_orders(self, execution: Execution) -> Iterator[Execution]:
+        """The execution, with each order of fence.sc that it has not ordered yet."""
+        strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
+        order, include = execution.relation("sync_fence"), execution.relation("sr")
+        for a in strong:
+            for b in strong:
+                if a < b and include[a] >> b & 1 and not (order[a] >> b & 1 or order[b] >> a & 1):
+                    for pair in ((a, b), (b, a)):
+                        yield from self._fence_orders(with_order(execution, [pair], "sync_fence"))
+                    return
+        yield execution
+
+    def _broken(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
+        values = Values(self.model, execution, self.ranks)
+        check = values.violated()
+        if check is None:
+            return None
+        name = next((name for other, name in self._choices if other is check), None)
+        if name is None or depth == 0:
+            return values, check
+        order = values.relation(name)
+        assert order is not None
+        pairs = [(a, b) for a, b in pairs_of(values.rows(check.body)) if a != b]
+        if not pairs or any(order[b] >> a & 1 for a, b in pairs):
+            return values, check
+        a, b = pairs[0]
+        found = self._broken(with_order(execution, [(a, b)], name), depth - 1)
+        if found is not None and (b, a) in pairs:
+            found = self._broken(with_order(execution, [(b, a)], name), depth - 1)
+        return None if found is None else found
+
+    def _shrunk(self, changes: list[Change]) -> list[Change]:
+        """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones."""
+        kept = list(changes)
+        size = max(1, len(kept) // 2)
+        while True:
+            at = 0
+            while at < len(kept):
+                rest = kept[:at] + kept[at + size :]
+                if self.ends(rest):
+                    kept = rest
+                else:
+                    at += size
+            if size == 1:
+                return sorted(kept, key=lambda change: change.at)
+            size //= 2
+
+    def _told(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
+        """What the changes would bring about."""
+        if self.flag is not None and self.pair is not None:
+            values = Values(self.model, altered, self.ranks)
+            unfolding = Unfolding(values)
+            for a, b in (self.pair, self.pair[::-1]):
+                for name in ("causality", "tensor-before", "base-causality"):
+                    rows = values.relation(name)
+                    if rows is not None and rows[a] >> b & 1:
+                        return Diagnosis(changes, unfolding.named(name, a, b), altered, name)
+            return Diagnosis(changes, (), altered, self.flag.name)
+        found = self.impossible(altered, DEPTH)
+        assert found is not None
+        values, check = found
+        return Diagnosis(changes, Unfolding(values).broken(check), values.execution, check.name)
+
+
+def _subtracts(check: Check, name: str) -> bool:
+    """Is the axiom one of the form `empty X \\ order`?"""
+    body: Expr = check.body
+    if check.test != "empty" or check.negated or getattr(body, "op", "") != "\\":
+        return False
+    return name in _names(body.right)  # type: ignore[union-attr]
+
+
+def _names(expr: Expr) -> set[str]:
+    if isinstance(expr, Name):
+        return {expr.name} if expr.ref is None else set()
+    parts = (getattr(expr, "left", None), getattr(expr, "right", None), getattr(expr, "operand", None))
+    return {name for part in parts if part is not None for name in _names(part)}
