@@ -46,6 +46,9 @@ def alter(execution: Execution, change: Alteration) -> Execution:
     for name, first, second in change.edges:
         if name in chosen:
             chosen[name][first] |= 1 << second
+        if name == "mbarobs" and first < execution.frame.count:
+            for other in ("mbarfr", "mbarnext"):
+                chosen[other][second] &= ~(1 << first)
     return Execution(frame, (*execution.values, *[None] * more), execution.chosen_sets, chosen)
 
 
@@ -105,6 +108,8 @@ class AlteredPart(FixedPart):
         """Work out the rows and columns of the events that are not what they were."""
         for one in self.changed:
             here = self.events[one].point
+            if row.key is not None and row.key(here) is None:
+                continue  # nor was it related before: a label and a thread may change in fields, not in kind
             rows[one] = 0
             for other in range(self.count):
                 there = self.events[other].point

@@ -2,6 +2,7 @@
 
 In: an execution, its flow, the events in question. Out: `Change`s in three tiers: what a writer would add first (semantics,
 scopes, fences, waits), then fence.sc and strong accesses, then synchronization that is not there at all.
+That two accesses are weak is a reason for a race only where nothing else is.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.concrete.execution import Execution, bits, pairs_of
+from memmodel.concrete.records import ObjectRecord
 from memmodel.explain.alter import Alteration, Inserted
 from memmodel.explain.flow import Between, Flow
 from memmodel.explain.reasons import Reason
@@ -38,7 +40,7 @@ from memmodel.ptx import Proxy, Scope, Sem, Space
 class Change:
     """One change. `at`: the event that is changed or beside which something is added; `other`: what it has to reach.
 
-    `words`: what is there now, or what is added. `tier`: 1 to 3.
+    `words`: what is there now, or what is added. `tier`: 1 to 4.
     """
 
     reason: Reason
@@ -71,6 +73,7 @@ class Changes:
             *self._fields(),
             *self._waits(),
             *self._signals(),
+            *self._phases(),
             *self._fences(),
             *self._stronger(),
             *self._virtual(),
@@ -142,9 +145,9 @@ class Changes:
         change = Alteration(tuple((event, name, value) for name, value in fields.items()))
         return Change(reason, change, event, other, words, tier)
 
-    def _scope(self, link: Between) -> Scope:
-        """The least scope that takes in both ends."""
-        here, there = self.events[link.first].point.seat, self.events[link.second].point.seat
+    def _scope(self, link: Between, first: int | None = None) -> Scope:
+        """The least scope that takes in both ends, or another event in place of the first."""
+        here, there = self.events[link.first if first is None else first].point.seat, self.events[link.second].point.seat
         assert here is not None and there is not None
         return next(scope for scope in Scope if here.shares(scope, there) and there.shares(scope, here))
 
@@ -177,6 +180,9 @@ class Changes:
         for beside, after in self._places():
             for proxy in sorted(proxies, key=lambda one: one.value):
                 fence = ProxyFence(proxy)
+                if proxy is Proxy.TENSORMAP:
+                    half = Sem.RELEASE if self._before_link(beside) and not after else Sem.ACQUIRE
+                    fence = ProxyFence(proxy, half, self._widest())
                 yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, f"fence.proxy.{proxy.value}", after=after)
             if len({cell for cell, _ in names}) < len(names):
                 fence = ProxyFence(None)
@@ -192,7 +198,7 @@ class Changes:
                 if self.flow.is_async(event) and self.flow.is_memory(event):
                     fence_at = Fence(Sem.ACQ_REL, self._scope(link))
                     yield self._insert(
-                        Reason.RELAXED, self.flow.at(event), fence_at, "fence.acq_rel", after=after, cost=3
+                        Reason.RELAXED, self.flow.at(event), fence_at, "fence.acq_rel", after=after, cost=2.5
                     )
 
     def _before_link(self, event: int) -> bool:
@@ -213,12 +219,17 @@ class Changes:
             if not (isinstance(label, Access) and label.asynchronous) or (self.pair and event not in self.pair):
                 continue
             issue = self.flow.at(event)
+            signalled = any(isinstance(self.events[n].label, Signal) for n in bits(told[event]))
+            mine = self.events[event].point.thread
             parts = [n for n in range(self.count) if self.flow.issue_of.get(n) == issue and self.flow.is_memory(n)]
             own = label.family in (Family.TCGEN_LD, Family.TCGEN_ST)
             for place in self._later(event):
+                core = label.family in (Family.MMA, Family.TCGEN_CP, Family.SHIFT)
+                if not (signalled or core) and self.events[place].point.thread != mine:
+                    continue
                 wait = Inserted(place, GroupWait(label.family))
                 edges = tuple(("compl", part, self.count) for part in parts)
-                if label.family in (Family.MMA, Family.TCGEN_CP, Family.SHIFT):
+                if core:
                     seen = any(told[part] for part in parts)
                     reason = Reason.NOT_WAITED if seen else Reason.TCGEN05_COMMIT
                     signal = Inserted(issue, Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT), after=True)
@@ -238,30 +249,58 @@ class Changes:
             others = [
                 self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
             ]
-        return [n for n in dict.fromkeys((*others, *sources)) if self.events[n].point.thread is not None and n != issue]
+        places = dict.fromkeys(self._before_marks(n) for n in (*others, *sources) if self.events[n].point.thread is not None)
+        return [n for n in places if n != issue and not self.flow.leads(n, event)]
+
+    def _before_marks(self, event: int) -> int:
+        """The event, or the first of the tcgen05 fences in front of it."""
+        while True:
+            before = [n for n in range(self.count) if self.po[n] >> event & 1]
+            last = max(before, key=lambda n: self.events[n].point.order or 0, default=None)
+            if last is None or not isinstance(self.events[last].label, Mark):
+                return event
+            event = last
 
     def _signals(self) -> Iterator[Change]:
         """An arrival by the thread itself beside that of its asynchronous operation."""
         for link in self.links:
             if isinstance(self.events[link.first].label, Signal):
                 issue = self.flow.at(link.first)
-                arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link)))
+                arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link, issue)))
                 edges = (("mbarobs", self.count, link.second),)
                 yield Change(
                     Reason.NOT_TRANSITIVE, Alteration((), (arrive,), edges), link.first, link.second, "", 1, 5.0
                 )
+
+    def _phases(self) -> Iterator[Change]:
+        """A wait that saw its phase end before an arrival or signal which it was meant for."""
+        seen, same = self.execution.relation("mbarobs"), self.execution.relation("samebar")
+        done = bits(self.execution.set("MBDONE"))
+        updates = bits(self.execution.set("ARRIVEON") | self.execution.set("SIGNAL"))
+        for update in updates:
+            for wait in done:
+                if not same[update] >> wait & 1 or seen[update] >> wait & 1 or self.flow.leads(wait, update):
+                    continue
+                if self.pair is not None and not any(
+                    (a == update or self.flow.leads(a, update)) and self.flow.leads(wait, b)
+                    for a, b in (self.pair, self.pair[::-1])
+                ):
+                    continue
+                edges = (("mbarobs", update, wait),)
+                yield Change(phase_reason(self.execution, update, wait), Alteration((), (), edges), update, wait, "", 1, 2.7)
 
     # ---- more ---------------------------------------------------------------------------------------------------
 
     def _stronger(self) -> Iterator[Change]:
         """fence.sc, and strong accesses where weak ones meet."""
         widest = self._widest()
+        weak_tier = 2 if self.pair is None else 4
         memory = [n for n in range(self.count) if self.flow.is_memory(n) and not self.flow.is_async(n)]
         for number in memory:
             label = self.events[number].label
             assert isinstance(label, Access)
             if label.sem is Sem.WEAK:
-                yield self._field(Reason.WEAK, number, None, "weak", 2, sem=Sem.RELAXED, scope=widest)
+                yield self._field(Reason.WEAK, number, None, "weak", weak_tier, sem=Sem.RELAXED, scope=widest)
             elif label.scope is not None and label.scope < widest:
                 yield self._field(Reason.SCOPES, number, None, f".{label.scope.name.lower()}", 2, scope=widest)
             if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
@@ -309,3 +348,19 @@ class Changes:
     def _early(self) -> list[tuple[int, int]]:
         """Reads and the writes that they read."""
         return [(read, write) for write, read in pairs_of(self.execution.relation("rf"))]
+
+
+def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
+    """Why a wait has not seen an update of its object: it asked for the other parity, or the phase was over too early."""
+    waited = execution.frame.record_of(execution.events[wait])
+    assert isinstance(waited, ObjectRecord)
+    observed = [n for n, row in enumerate(execution.relation("mbarobs")) if row >> wait & 1]
+    if waited.parity == 1 and not observed:
+        return Reason.PARITY
+    object_ = waited.object
+    uses = [execution.frame.record_of(event) for event in execution.events]
+    bytes_ = any(
+        isinstance(use, ObjectRecord) and use.object == object_ and (use.bytes or use.action is Action.COMPLETE_TX)
+        for use in uses
+    )
+    return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT

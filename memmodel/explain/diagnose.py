@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Fence
+from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Expr, Model, Name
 from memmodel.concrete.execution import Execution, pairs_of
 from memmodel.explain.alter import alter, combined, with_order
@@ -22,6 +23,9 @@ from memmodel.referee.evaluate import Ranks
 
 CHOSEN = ("co", "sync_fence")
 """Orders that an execution chooses: what is asked of them and not there yet may be chosen so."""
+
+PAIRS = 3
+"""So many races of an execution are looked at before the execution as a whole."""
 
 DEPTH = 6
 """So many choices are made before an execution counts as one that could be."""
@@ -54,14 +58,30 @@ class Diagnosing:
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes without which it cannot be; None if no such change is known."""
+        by_pair = self._by_a_pair() if self.flag is None else None
+        if by_pair is not None:
+            return by_pair
         changes = Changes(self.execution, self.flow, self.pair).all()
-        for tier in (1, 2, 3):
+        for tier in (1, 2, 3, 4):
             mine = [change for change in changes if change.tier <= tier]
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
             kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._told(tuple(kept), altered)
+        return None
+
+    def _by_a_pair(self) -> Diagnosis | None:
+        """An outcome by way of a race or hazard of its execution: what orders the two may well forbid it."""
+        values = Values(self.model, self.execution, self.ranks)
+        flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
+        pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
+        for flag, pair in pairs[:PAIRS]:
+            found = Diagnosing(self.model, self.execution, self.ranks, flag, pair).diagnosis()
+            if found is not None and found.changes[-1].tier == 1 and self.ends(found.changes):
+                kept = self._shrunk(list(found.changes)) if len(found.changes) > 1 else list(found.changes)
+                altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
+                return self._told(tuple(kept), altered)
         return None
 
     def ends(self, changes: Sequence[Change]) -> bool:

@@ -5,7 +5,7 @@ In: a model, an execution. Out: `Values`, the referee's algebra with a memory, s
 
 from __future__ import annotations
 
-from memmodel.cat.syntax import Check, Expr, Model, Name
+from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Ranks, Value
 
@@ -26,12 +26,35 @@ class Values(Evaluator):
 
     def value(self, expr: Expr) -> Value:
         """As the referee, but only once; while a `let rec` is worked out, its parts are not kept."""
-        if id(expr) in self._known:
-            return self._known[id(expr)]
-        value = super().value(expr)
+        key = id(expr)
+        if key in self._known:
+            return self._known[key]
+        value = self._sequence(expr) if isinstance(expr, Binary) and expr.op == ";" else super().value(expr)
         if not self._working:
-            self._known[id(expr)] = value
+            self._known[key] = value
         return value
+
+    def _sequence(self, expr: Binary) -> Rows:
+        """`[S] ; R` and `R ; [S]` leave out rows and columns."""
+        left, right = expr.left, expr.right
+        if isinstance(left, Unary) and left.op == "[]":
+            mask = self._mask(self.value(left.operand))
+            return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(right)))]
+        if isinstance(right, Unary) and right.op == "[]":
+            mask = self._mask(self.value(right.operand))
+            return [row & mask for row in self._rows(self.value(left))]
+        return self._compose(self._rows(self.value(left)), self._rows(self.value(right)))
+
+    def _compose(self, left: Rows, right: Rows) -> Rows:
+        composed = []
+        for row in left:
+            reached = 0
+            while row:
+                low = row & -row
+                reached |= right[low.bit_length() - 1]
+                row ^= low
+            composed.append(reached)
+        return composed
 
     _working = 0
 
