@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes
-    from memmodel.api import check, outcomes, readings
+    from memmodel.api import check, explain, outcomes, readings
     from memmodel.errors import InputError
     from memmodel.kernel.check import check_kernel
     from memmodel.report.readings import ReadingsReport
@@ -31,6 +31,7 @@ __all__ = [
     "__version__",
     "check",
     "check_kernel",
+    "explain",
     "outcomes",
     "readings",
 ]
@@ -45,6 +46,7 @@ _HOME = {
     "Report": "memmodel.report.report",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
+    "explain": "memmodel.api",
     "outcomes": "memmodel.api",
     "readings": "memmodel.api",
 }

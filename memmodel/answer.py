@@ -67,16 +67,18 @@ class ShownEvent:
 
 
 class Ground:
-    """The execution that a witness shows, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
+    """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
 
-    For memmodel.explain. It stays in the process that found it: a witness that is sent to another one has none there.
+    For memmodel.why. It stays in the process that found it: a witness that is sent to another one has none there.
+    `known`: what was worked out on it.
     """
 
-    __slots__ = ("execution", "ranks")
+    __slots__ = ("execution", "known", "ranks")
 
     def __init__(self, execution: object, ranks: Mapping[int, Sequence[int]]) -> None:
         self.execution = execution
         self.ranks = ranks
+        self.known: dict[object, object] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(None), ())

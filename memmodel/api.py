@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Outcomes
@@ -23,6 +24,9 @@ from memmodel.report.expect import about_finding, expected_word
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
 from memmodel.source import Source
+
+if TYPE_CHECKING:
+    from memmodel.why.records import Explanation
 
 DEFAULT_MODEL = "ptx-9.3"
 
@@ -132,6 +136,52 @@ def outcomes(
     return engines.outcomes(lowered(test), load(model), Options(engine, budget, bound))
 
 
+def explain(
+    test: TestInput,
+    model: ModelInput = DEFAULT_MODEL,
+    *,
+    ask: str | None = None,
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+    readings: bool = False,
+) -> Explanation:
+    """Why the test is answered as it is: the cycle that forbids its outcome, or what stops the order that would.
+
+    As `check` otherwise. `readings`: also which decisions make a difference, under the default model.
+    """
+    return next(
+        explain_all(
+            test, model, ask=() if ask is None else (ask,), engine=engine, budget=budget, bound=bound, readings=readings
+        )
+    )
+
+
+def explain_all(
+    test: TestInput,
+    model: ModelInput = DEFAULT_MODEL,
+    *,
+    ask: Sequence[str] = (),
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+    readings: bool = False,
+) -> Iterator[Explanation]:
+    """What `explain` says of each question of the test, or of each of `ask`."""
+    from memmodel.why.explanation import explanation
+
+    options, loaded = Options(engine, budget, bound), load(model)
+    for steps in questions(lowered(test, ask)):
+        report = report_on(steps, loaded, options)
+        told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+        if readings:
+            from memmodel.why.depends import dependences
+
+            under = _under_readings(steps, options, None)
+            told = replace(told, depends=dependences(under, load))
+        yield told
+
+
 # ---- the hops --------------------------------------------------------------------------------------------------
 
 
@@ -167,7 +217,7 @@ def report_on(
     """
     word = expected or expected_word(steps.test, against or model.name)
     found = judge(steps, model, options)
-    report = Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word)
+    report = Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), word, options)
     return replace(report, warnings=(*report.warnings, *_unknown_models(steps)))
 
 

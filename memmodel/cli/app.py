@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
+from memmodel.cli.explain import explain
 from memmodel.cli.kernel import kernel
 from memmodel.cli.options import (
     Ask,
@@ -103,7 +104,7 @@ def check(
     from memmodel.api import DEFAULT_MODEL
     from memmodel.cli.listing import code, entry_record, run_readings
     from memmodel.cli.models import hear
-    from memmodel.report.text import explain
+    from memmodel.report.text import explain as told_of
 
     settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
     if readings:
@@ -121,7 +122,7 @@ def check(
             if entry.report is None:
                 complain(entry.message)
             elif json_out != "-":
-                say(explain(entry.report, style_for(sys.stdout)))
+                say(told_of(entry.report, style_for(sys.stdout)))
     if json_out:
         _write(json_out, _json([entry_record(entry) for entry in entries]))
     return worst(code(entry) for entry in entries)
@@ -295,6 +296,7 @@ def models() -> Exit:
 
 app.command()(ptx)
 app.command()(kernel)
+app.command()(explain)
 app.command()(fix)
 app.command()(weaken)
 

@@ -6,8 +6,9 @@ In: LoweredTest, Model, Answer, the expected word. Out: Report, which explains i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
 from memmodel.cat.flags import FindingKind, kind_of
@@ -15,6 +16,9 @@ from memmodel.cat.syntax import Model
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import meets
+
+if TYPE_CHECKING:
+    from memmodel.engine import Options
 
 
 class Status(Enum):
@@ -24,6 +28,20 @@ class Status(Enum):
     DIFFERS = "differs"
     UNDECIDED = "undecided"  # not expected to be
     NO_EXPECTATION = "no expectation"
+
+
+class Subject:
+    """What a report is about, for those who explain it. It stays in the process that judged it."""
+
+    __slots__ = ("lowered", "model", "options")
+
+    def __init__(self, lowered: LoweredTest, model: Model, options: Options) -> None:
+        self.lowered = lowered
+        self.model = model
+        self.options = options
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(None), ())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,10 +62,13 @@ class Report:
     warnings: tuple[str, ...] = ()
     rules: tuple[tuple[str, str], ...] = ()
     finding: str | None = None
+    subject: Subject | None = field(default=None, compare=False)
 
     @staticmethod
-    def of(lowered: LoweredTest, model: Model, answer: Answer, expected: str | None) -> Report:
-        """The report on an answer."""
+    def of(
+        lowered: LoweredTest, model: Model, answer: Answer, expected: str | None, options: Options | None = None
+    ) -> Report:
+        """The report on an answer; with the options that it was found with, it can explain more of it."""
         from memmodel.lint.no_rules import without_rules
         from memmodel.lint.warnings import legality_warnings
         from memmodel.litmus.printer import print_condition
@@ -59,7 +80,17 @@ class Report:
         warnings = (*test.warnings, *legality_warnings(lowered), *without_rules(lowered, model))
         rules = tuple((check.name, check.doc) for check in model.flags)
         return Report(
-            test.name, path, model.name, test.quantifier, question, answer, expected, warnings, rules, test.finding
+            test.name,
+            path,
+            model.name,
+            test.quantifier,
+            question,
+            answer,
+            expected,
+            warnings,
+            rules,
+            test.finding,
+            None if options is None else Subject(lowered, model, options),
         )
 
     @property

@@ -1,8 +1,8 @@
 """What a program may lack between two accesses: changes of an execution, each with the reason that it stands for.
 
-In: an execution, its flow, the events in question. Out: `Change`s in three tiers: what a writer would add first (semantics,
-scopes, fences, waits), then fence.sc and strong accesses, then synchronization that is not there at all.
-That two accesses are weak is a reason for a race only where nothing else is.
+In: an execution, its flow, the events in question. Out: `Change`s in tiers: what a writer would add first (semantics,
+scopes, fences, waits), then fence.sc and strong accesses, then synchronization that is not there at all. That two
+accesses are weak is a reason for a race only where nothing else is.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from memmodel.base.labels import (
 )
 from memmodel.concrete.execution import Execution, bits, pairs_of
 from memmodel.concrete.records import ObjectRecord
-from memmodel.explain.alter import Alteration, Inserted
-from memmodel.explain.flow import Between, Flow
-from memmodel.explain.reasons import Reason
 from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.why.alter import Alteration, Inserted
+from memmodel.why.flow import Between, Flow
+from memmodel.why.records import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ class Changes:
                 fields = tuple((n, "family", Family.ATOM) for n in halves)
                 yield Change(Reason.REDUCTION, Alteration(((event, "sem", wanted), *fields)), event, other, "reduction")
             sem = getattr(label, "sem", None)
-            if isinstance(label, Access | Mbarrier) or (isinstance(label, Barrier) and label.domain is Domain.CLUSTER):
-                if sem is not wanted and sem is not None:
-                    weak = {"scope": scope} if sem is Sem.WEAK else {}
-                    yield self._field(Reason.RELAXED, event, other, sem.value, sem=wanted, **weak)
+            cluster = isinstance(label, Barrier) and label.domain is Domain.CLUSTER
+            if (isinstance(label, Access | Mbarrier) or cluster) and sem is not wanted and sem is not None:
+                weak = {"scope": scope} if sem is Sem.WEAK else {}
+                yield self._field(Reason.RELAXED, event, other, sem.value, sem=wanted, **weak)
             yield from self._wider(event, other, scope)
 
     def _half(self, event: int, other: int) -> bool:
@@ -147,7 +147,10 @@ class Changes:
 
     def _scope(self, link: Between, first: int | None = None) -> Scope:
         """The least scope that takes in both ends, or another event in place of the first."""
-        here, there = self.events[link.first if first is None else first].point.seat, self.events[link.second].point.seat
+        here, there = (
+            self.events[link.first if first is None else first].point.seat,
+            self.events[link.second].point.seat,
+        )
         assert here is not None and there is not None
         return next(scope for scope in Scope if here.shares(scope, there) and there.shares(scope, here))
 
@@ -249,8 +252,17 @@ class Changes:
             others = [
                 self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
             ]
-        places = dict.fromkeys(self._before_marks(n) for n in (*others, *sources) if self.events[n].point.thread is not None)
-        return [n for n in places if n != issue and not self.flow.leads(n, event)]
+        places = dict.fromkeys(
+            self._before_marks(n) for n in (*others, *sources) if self.events[n].point.thread is not None
+        )
+        mine = self.events[issue].point.thread
+        return [
+            n
+            for n in places
+            if n != issue
+            and not self.po[n] >> issue & 1
+            and (self.events[n].point.thread == mine or not self.flow.leads(n, event))
+        ]
 
     def _before_marks(self, event: int) -> int:
         """The event, or the first of the tcgen05 fences in front of it."""
@@ -287,7 +299,9 @@ class Changes:
                 ):
                     continue
                 edges = (("mbarobs", update, wait),)
-                yield Change(phase_reason(self.execution, update, wait), Alteration((), (), edges), update, wait, "", 1, 2.7)
+                yield Change(
+                    phase_reason(self.execution, update, wait), Alteration((), (), edges), update, wait, "", 1, 2.7
+                )
 
     # ---- more ---------------------------------------------------------------------------------------------------
 
@@ -305,16 +319,16 @@ class Changes:
                 yield self._field(Reason.SCOPES, number, None, f".{label.scope.name.lower()}", 2, scope=widest)
             if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
                 fence = Fence(Sem.SC, widest)
-                yield self._insert(
-                    Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6
-                )
+                yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6)
         for number, event in enumerate(self.events):
             if isinstance(event.label, Fence):
                 sem = event.label.sem
                 if sem is not Sem.SC:
                     yield self._field(Reason.NO_FENCE_SC, number, None, sem.value, 2, sem=Sem.SC)
                 if event.label.scope < widest:
-                    yield self._field(Reason.SCOPES, number, None, f".{event.label.scope.name.lower()}", 2, scope=widest)
+                    yield self._field(
+                        Reason.SCOPES, number, None, f".{event.label.scope.name.lower()}", 2, scope=widest
+                    )
 
     def _widest(self) -> Scope:
         places = {event.point.place for event in self.events if event.point.place is not None}
@@ -334,7 +348,13 @@ class Changes:
             if here != a:
                 edges += [("compl", a, self.count)]
             yield Change(
-                Reason.NO_SYNCHRONIZATION, Alteration((), (arrive, wait), tuple(edges)), a, b, "", 3, 10.0 + number / 100
+                Reason.NO_SYNCHRONIZATION,
+                Alteration((), (arrive, wait), tuple(edges)),
+                a,
+                b,
+                "",
+                3,
+                10.0 + number / 100,
             )
 
     def _overtaken(self) -> list[tuple[int, int]]:
@@ -351,7 +371,7 @@ class Changes:
 
 
 def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
-    """Why a wait has not seen an update of its object: it asked for the other parity, or the phase was over too early."""
+    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early."""
     waited = execution.frame.record_of(execution.events[wait])
     assert isinstance(waited, ObjectRecord)
     observed = [n for n, row in enumerate(execution.relation("mbarobs")) if row >> wait & 1]

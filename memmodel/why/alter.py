@@ -141,9 +141,7 @@ class AlteredPart(FixedPart):
         return sum(
             1 << number
             for number, other in enumerate(self.original.events)
-            if other.point.thread == point.thread
-            and other.point.order is not None
-            and other.point.order == point.order
+            if other.point.thread == point.thread and other.point.order is not None and other.point.order == point.order
         )
 
     def _ahead(self, one: int, other: int) -> bool:

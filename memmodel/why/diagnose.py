@@ -1,7 +1,7 @@
-"""What keeps an execution from being forbidden, or two accesses from being ordered: the fewest changes that would do it.
+"""What keeps an execution from being forbidden, or two accesses from being ordered: changes that would do it.
 
-In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: what counts as the end of an
-execution. With the changes made it breaks an axiom whatever order its writes and fences take, or the flag is not raised.
+In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: what counts as the end of what
+is wrong. With the changes the execution breaks an axiom whatever order its writes and fences take, or the flag is down.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from memmodel.base.labels import Fence
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Expr, Model, Name
 from memmodel.concrete.execution import Execution, pairs_of
-from memmodel.explain.alter import alter, combined, with_order
-from memmodel.explain.changes import Change, Changes
-from memmodel.explain.flow import Flow
-from memmodel.explain.unfold import Chain, Unfolding
-from memmodel.explain.values import Values
 from memmodel.ptx import Sem
 from memmodel.referee.evaluate import Ranks
+from memmodel.why.alter import alter, combined, with_order
+from memmodel.why.changes import Change, Changes
+from memmodel.why.flow import Flow
+from memmodel.why.unfold import Chain, Unfolding, turned
+from memmodel.why.values import Values
 
 CHOSEN = ("co", "sync_fence")
 """Orders that an execution chooses: what is asked of them and not there yet may be chosen so."""
@@ -33,7 +33,7 @@ DEPTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`changes`: together they end what is wrong, and none can be left out. `chain`: then this forbids it, or orders it."""
+    """`changes`: together they end what is wrong, and none can be left out. `chain`: what then forbids or orders it."""
 
     changes: tuple[Change, ...]
     chain: Chain
@@ -45,7 +45,13 @@ class Diagnosing:
     """Tries changes on one execution."""
 
     def __init__(
-        self, model: Model, execution: Execution, ranks: Ranks, flag: Check | None, pair: tuple[int, int] | None
+        self,
+        model: Model,
+        execution: Execution,
+        ranks: Ranks,
+        flag: Check | None,
+        pair: tuple[int, int] | None,
+        known: dict[object, object] | None = None,
     ) -> None:
         self.model = model
         self.execution = execution
@@ -54,10 +60,20 @@ class Diagnosing:
         self.pair = pair
         self.flow = Flow(execution)
         self.tried = 0
+        self.known = {} if known is None else known
+        self._ended: tuple[tuple[int, ...], Values] | None = None
         self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes without which it cannot be; None if no such change is known."""
+        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair)
+        if key not in self.known:
+            self.known[key] = self._diagnosis()
+        found = self.known[key]
+        assert found is None or isinstance(found, Diagnosis)
+        return found
+
+    def _diagnosis(self) -> Diagnosis | None:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
@@ -77,7 +93,7 @@ class Diagnosing:
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
         for flag, pair in pairs[:PAIRS]:
-            found = Diagnosing(self.model, self.execution, self.ranks, flag, pair).diagnosis()
+            found = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known).diagnosis()
             if found is not None and found.changes[-1].tier == 1 and self.ends(found.changes):
                 kept = self._shrunk(list(found.changes)) if len(found.changes) > 1 else list(found.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
@@ -90,6 +106,7 @@ class Diagnosing:
         altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
         values = Values(self.model, altered, self.ranks)
         if self.flag is not None and self.pair is not None and not self._reported(values):
+            self._ended = tuple(map(id, changes)), values
             return True
         return self.flag is None and self.impossible(altered, DEPTH) is not None
 
@@ -155,13 +172,13 @@ class Diagnosing:
     def _told(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
         """What the changes would bring about."""
         if self.flag is not None and self.pair is not None:
-            values = Values(self.model, altered, self.ranks)
-            unfolding = Unfolding(values)
+            known = self._ended is not None and self._ended[0] == tuple(map(id, changes))
+            unfolding = Unfolding(self._ended[1] if known and self._ended else Values(self.model, altered, self.ranks))
             for a, b in (self.pair, self.pair[::-1]):
-                for name in ("causality", "tensor-before", "base-causality"):
-                    rows = values.relation(name)
-                    if rows is not None and rows[a] >> b & 1:
-                        return Diagnosis(changes, unfolding.named(name, a, b), altered, name)
+                chain = unfolding.excluded(self.flag, a, b)
+                if chain:
+                    backward = all(link.name.endswith("^-1") for link in chain)
+                    return Diagnosis(changes, turned(chain) if backward else chain, altered, self.flag.name)
             return Diagnosis(changes, (), altered, self.flag.name)
         found = self.impossible(altered, DEPTH)
         assert found is not None

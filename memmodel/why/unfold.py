@@ -11,12 +11,14 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
+from memmodel.base.kinds import Kind
 from memmodel.base.labels import Fence, ProxyFence
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
 from memmodel.concrete.execution import Rows, bits
 from memmodel.errors import InternalError
-from memmodel.explain.values import Values
+from memmodel.why.values import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,27 @@ class Unfolding:
             raise InternalError(f"{check.name} is not broken")
         return min(found, key=len)
 
+    def excluded(self, check: Check, a: int, b: int) -> Chain:
+        """Why a flag of the form `X \\ R` does not report a pair of X: how the two are related by R."""
+        for right in self._subtracted(check.body, a, b):
+            return self.merged(self.chain(right, a, b, self.values))
+        return ()
+
+    def _subtracted(self, expr: Expr, a: int, b: int) -> Iterator[Expr]:
+        """The subtracted parts of an expression that have the pair, through the names of the model."""
+        if isinstance(expr, Name) and expr.ref is not None and expr.kind is Kind.RELATION:
+            yield from self._subtracted(self.values.definitions[expr.ref].body, a, b)
+        elif isinstance(expr, Binary) and expr.op in ("&", "|", "\\"):
+            if expr.op == "\\" and expr.kind is Kind.RELATION:
+                if self.values.rows(expr.right)[a] >> b & 1:
+                    yield expr.right
+            elif expr.right.kind is Kind.RELATION:
+                yield from self._subtracted(expr.right, a, b)
+            yield from self._subtracted(expr.left, a, b)
+
     def _contradictions(self, check: Check) -> Iterator[Chain]:
         values, body = self.values, check.body
-        if check.negated or body.kind.value == "set":
+        if check.negated or body.kind is Kind.SET:
             return
         rows = values.rows(body)
         if check.test == "empty":
@@ -76,12 +96,12 @@ class Unfolding:
             for a in range(values.count):
                 path = _shortest(rows, a, a)
                 if path:
-                    links = (self.chain(body, x, y, values) for x, y in zip(path, path[1:], strict=False))
+                    links = (self.chain(body, x, y, values) for x, y in pairwise(path))
                     yield self.merged(tuple(link for chain in links for link in chain))
 
     def _against(self, body: Expr, a: int, b: int) -> Chain:
         """For `X \\ R`: R the other way round, where it is so."""
-        if isinstance(body, Binary) and body.op == "\\" and body.right.kind.value == "relation":
+        if isinstance(body, Binary) and body.op == "\\" and body.right.kind is Kind.RELATION:
             rows = self.values.rows(body.right)
             if rows[b] >> a & 1:
                 return self.merged(self.chain(body.right, b, a, self.values))
@@ -133,10 +153,8 @@ class Unfolding:
     def _recursive(self, ref: int, a: int, b: int) -> Chain:
         if ref not in self._stages:
             self.values.value(Name(self.values.definitions[ref].name, self.values.definitions[ref].kind, ref))
-            stages = self.values.approximants(ref)
-            self._stages[ref] = [self.values.with_values(stage) for stage in stages]
-        stages = self._stages[ref]
-        for before, after in zip(stages, stages[1:], strict=False):
+            self._stages[ref] = [self.values.with_values(stage) for stage in self.values.approximants(ref)]
+        for before, after in pairwise(self._stages[ref]):
             value = after.values[ref]
             if not isinstance(value, int) and value[a] >> b & 1:
                 return self.chain(self.values.definitions[ref].body, a, b, before)
@@ -147,12 +165,12 @@ class Unfolding:
             return ()
         if expr.op == "^-1":
             chain = self.chain(expr.operand, b, a, values)
-            return tuple(Link(one.second, one.first, f"{one.name}^-1", one.parts) for one in reversed(chain))
+            return turned(chain)
         if expr.op == "?":
             return self.chain(expr.operand, a, b, values)
         if expr.op in "+*":
             path = _shortest(values.rows(expr.operand), a, b)
-            links = (self.chain(expr.operand, x, y, values) for x, y in zip(path, path[1:], strict=False))
+            links = (self.chain(expr.operand, x, y, values) for x, y in pairwise(path))
             return tuple(link for chain in links for link in chain)
         return (Link(a, b, "not"),)
 
@@ -198,8 +216,18 @@ class Unfolding:
         return tuple(found)
 
 
+def turned(chain: Chain) -> Chain:
+    """A chain from its end to its beginning."""
+    return tuple(
+        Link(one.second, one.first, one.name.removesuffix("^-1"), one.parts, one.clause)
+        if one.name.endswith("^-1")
+        else Link(one.second, one.first, f"{one.name}^-1", one.parts, one.clause)
+        for one in reversed(chain)
+    )
+
+
 def clause_of(definition: Definition) -> str:
-    """The title of the section of the documents that a definition renders: the model's file names it in its headings."""
+    """The title of the section that a definition renders, as the headings of the model's file name it."""
     span = definition.span
     if span is None:
         return ""
