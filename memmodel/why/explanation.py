@@ -114,6 +114,8 @@ def because_findings(report: Report, style: Style) -> dict[int, list[str]]:
         return {}
     told: dict[int, list[str]] = {}
     for one in first_findings(report.answer, 1)[:STORIES]:
+        if kind_of(one.flag) is FindingKind.MIXED:
+            continue
         story = finding_story(subject.model, one, report.rule(one.flag))
         if story is not None:
             told[id(one)] = brief_story(story, style) if _says(story) else []

@@ -26,7 +26,8 @@ def contradictions(
     lowered: LoweredTest, model: Model, options: Options, axioms: tuple[str, ...]
 ) -> tuple[Contradiction, ...]:
     """One for each axiom that the `never` needs; fewer where the budget ran out."""
-    names = minimal(lowered, model, options, axioms)
+    known = {check.name for check in model.axioms}
+    names = minimal(lowered, model, options, tuple(name for name in axioms if name in known))
     found = []
     for name in names:
         witness = _without(lowered, _less(model, name), options)
