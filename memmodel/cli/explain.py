@@ -45,8 +45,8 @@ def explain(
 ) -> Exit:
     """Say why each question is answered as it is.
 
-    For an outcome or finding: the two accesses, how far the order between them gets, and what stops it. For a never: the
-    axioms and the cycle. For a hang: who waits for what. Exit code: 0, or 3 undecided.
+    For an outcome or finding: the two accesses, how far the order between them gets, and what stops it. For a never:
+    the axioms and the cycle. For a hang: who waits for what. Exit code: 0, or 3 undecided.
     """
     from memmodel import api
     from memmodel.answer import Observation

@@ -43,7 +43,7 @@ def finding_lines(report: Report, style: Style, told: Mapping[int, list[str]]) -
     known: set[str] = set()
     for group in sorted(_groups(report), key=lambda group: group.witness == report.execution):
         for one in group.findings:
-            unsaid = None if report.subject is None or kind_of(one.flag) is FindingKind.MIXED else []
+            unsaid: list[str] | None = None if report.subject is None or kind_of(one.flag) is FindingKind.MIXED else []
             why = told.get(id(one), unsaid)
             lines += _finding(one, style, why, labelled=group.printed)
             lines += _about_flag(report, one.flag) if one.flag not in known else ()

@@ -116,23 +116,11 @@ class Diagnosing:
 
     def impossible(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
         """An axiom that the execution breaks however its orders are chosen; None if it may be."""
-        for extended in self._fence_orders(execution):
+        for extended in fence_orders(execution):
             found = self._broken(extended, depth)
             if found is None:
                 return None
         return found
-
-    def _fence_orders(self, execution: Execution) -> Iterator[Execution]:
-        """The execution, with each order of fence.sc that it has not ordered yet."""
-        strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
-        order, include = execution.relation("sync_fence"), execution.relation("sr")
-        for a in strong:
-            for b in strong:
-                if a < b and include[a] >> b & 1 and not (order[a] >> b & 1 or order[b] >> a & 1):
-                    for pair in ((a, b), (b, a)):
-                        yield from self._fence_orders(with_order(execution, [pair], "sync_fence"))
-                    return
-        yield execution
 
     def _broken(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
         values = Values(self.model, execution, self.ranks)
@@ -184,6 +172,19 @@ class Diagnosing:
         assert found is not None
         values, check = found
         return Diagnosis(changes, Unfolding(values).broken(check), values.execution, check.name)
+
+
+def fence_orders(execution: Execution) -> Iterator[Execution]:
+    """The execution, with each order of fence.sc that it has not ordered yet."""
+    strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
+    order, include = execution.relation("sync_fence"), execution.relation("sr")
+    for a in strong:
+        for b in strong:
+            if a < b and include[a] >> b & 1 and not (order[a] >> b & 1 or order[b] >> a & 1):
+                for pair in ((a, b), (b, a)):
+                    yield from fence_orders(with_order(execution, [pair], "sync_fence"))
+                return
+    yield execution
 
 
 def _subtracts(check: Check, name: str) -> bool:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memmodel.base.kinds import Kind
-from memmodel.base.labels import Fence, ProxyFence
+from memmodel.base.labels import Fence, Mark, ProxyFence
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
-from memmodel.concrete.execution import Rows, bits
+from memmodel.concrete.execution import ConcreteEvent, Rows, bits
 from memmodel.errors import InternalError
 from memmodel.why.values import Values
 
@@ -196,7 +196,7 @@ class Unfolding:
         return tuple(link for chain in links for link in chain)
 
     def merged(self, chain: Chain) -> Chain:
-        """Program order in one piece, but for the fences on the way."""
+        """Program order in one piece, but for the fences on the way and for what is not in the program."""
         found: list[Link] = []
         events = self.values.execution.events
         for link in chain:
@@ -205,15 +205,18 @@ class Unfolding:
             last = found[-1] if found else None
             if last is not None and last.name == "rf^-1" and link.name == "co":
                 found[-1] = Link(last.first, link.second, "fr")
-            elif (
-                last is not None
-                and last.name == link.name == "po"
-                and not isinstance(events[link.first].label, Fence | ProxyFence)
-            ):
+            elif last is not None and last.name == link.name == "po" and not _stands_out(events[link.first]):
                 found[-1] = Link(last.first, link.second, "po")
             else:
                 found.append(link)
         return tuple(found)
+
+
+def _stands_out(event: ConcreteEvent) -> bool:
+    """A fence, or an event that the program does not have."""
+    return isinstance(event.label, Fence | ProxyFence | Mark) or (
+        event.record is None and event.point.thread is not None
+    )
 
 
 def turned(chain: Chain) -> Chain:
