@@ -219,18 +219,22 @@ def draw(
     finding: Annotated[
         FindingWord | None, typer.Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every event, not only those of the story.")] = False,
+    show: Annotated[list[str] | None, typer.Option("--show", metavar="REL", help="Draw this relation too.")] = None,
+    hide: Annotated[list[str] | None, typer.Option("--hide", metavar="REL", help="Leave this relation out.")] = None,
 ) -> Exit:
-    """Draw the execution that settles the test's question."""
+    """Draw the story of the test's answer: the cycle, or two accesses, the way between them and what is missing."""
     from memmodel import api
     from memmodel.cli.models import hear
     from memmodel.report.draw import draw as picture
-    from memmodel.report.draw import format_of
+    from memmodel.report.draw import draw_focus, format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)
     hear((model,))
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
-    text = picture(report, form, finding.value if finding is not None else None)
+    word = finding.value if finding is not None else None
+    text = picture(report, form, word) if everything else draw_focus(report, form, word, show or (), hide or ())
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))
     _write(output, text)

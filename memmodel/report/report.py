@@ -152,6 +152,21 @@ class Report:
 
         return explain(self)
 
+    def draw(self, *, everything: bool = False, finding: str | None = None) -> str:
+        """The picture of the report as SVG: its story, or `everything`. Raises InputError where there is none."""
+        from memmodel.report.draw import draw, draw_focus
+
+        return draw(self, "svg", finding) if everything else draw_focus(self, "svg", finding)
+
+    def _repr_svg_(self) -> str | None:
+        """For notebooks."""
+        from memmodel.errors import InputError, TooLarge
+
+        try:
+            return self.draw()
+        except (InputError, TooLarge):
+            return None
+
     def to_json(self) -> dict[str, object]:
         """The report as JSON values, keys in the order of docs/json.md."""
         from memmodel.report.record import record
