@@ -71,12 +71,13 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
     last = walk.counts[-1]
     if not last.live:
         return Reason.GONE, f"mbarrier.init of {name} before the wait"
-    others = _later(execution, stopped, thread, test.object.instance.name)
-    if others:
-        return Reason.DEADLOCK, f"{others} before its own wait"
     if last.pending == 0 and last.tx != 0:
         more = "more bytes" if last.tx > 0 else "fewer bytes"
         return Reason.BYTES, f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
+    others = _later(execution, stopped, thread, test.object.instance.name)
+    if others:
+        fresh = f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
+        return Reason.DEADLOCK, f"{others} before its own wait{fresh}"
     begun = any(
         walk.counted(n) and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
         for n in range(len(walk.order))
@@ -102,7 +103,8 @@ def _later(execution: Execution, stopped: list[int], thread: int, name: str) -> 
         if other == thread:
             continue
         steps = frame.lowered.programs[other].steps
-        for step in steps[frame.traces[other].ending.step + 1 :]:
+        at = frame.traces[other].ending.step + 1
+        for step in (*steps[at:], *steps[:at]):
             span = step.instruction.span
             head = step.instruction.mnemonic
             waits = "wait" in head or head.startswith(("ld", "bra"))
