@@ -76,7 +76,9 @@ def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: l
         return Reason.BYTES, f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
     others = _later(execution, stopped, thread, test.object.instance.name)
     if others:
-        fresh = f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
+        fresh = (
+            f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
+        )
         return Reason.DEADLOCK, f"{others} before its own wait{fresh}"
     begun = any(
         walk.counted(n) and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
