@@ -95,15 +95,13 @@ def fix(
     search = _Search(text, judge, glance, before, monotonic() + seconds, progress, lambda one: _first(name, one))
     found: list[tuple[Edit, ...]] = []
     reason = ""
-    targets, began = list(_targets(before)), monotonic()
-    for number, (search.target, search.outcomes) in enumerate(targets, 1):
-        search.until = began + seconds * number / len(targets)
+    for search.target, search.outcomes in _targets(before):
         try:
             found = search.repairs(strengthenings(asked[0]), replacements(asked[0]), most)
         except BudgetSpent:
             found = search.best
             reason = f"the search stopped after {seconds:g} seconds; there may be cheaper repairs"
-        if found:
+        if found or reason:
             break
     if not found:
         reason = (

@@ -142,7 +142,10 @@ class Diagnosing:
         return None if found is None else found
 
     def _shrunk(self, changes: list[Change]) -> list[Change]:
-        """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones."""
+        """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones.
+
+        The order stays: of what is added at one place, it says what comes first.
+        """
         kept = list(changes)
         size = max(1, len(kept) // 2)
         while True:
@@ -154,7 +157,7 @@ class Diagnosing:
                 else:
                     at += size
             if size == 1:
-                return sorted(kept, key=lambda change: change.at)
+                return kept
             size //= 2
 
     def _told(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:

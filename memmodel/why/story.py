@@ -68,10 +68,14 @@ def _story(
         reason, text = _nothing(diagnosing.execution, pair, rule)
         obstacle = Obstacle(reason, text, "", tuple(one for one in (first, second) if one is not None))
         return Story(about, first, second, (obstacle,), (), "", rule, witness)
-    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in found.changes))
+    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in sorted(found.changes, key=_place)))
     values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
     steps = Path(witness, found.changes, values).steps(_order(found.chain))
     return Story(about, first, second, _gone(about, obstacles), steps, found.axiom, rule, witness)
+
+
+def _place(change: Change) -> int:
+    return change.at
 
 
 def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> tuple[Reason, str]:
