@@ -27,6 +27,9 @@ CHOSEN = ("co", "sync_fence")
 PAIRS = 3
 """So many races of an execution are looked at before the execution as a whole."""
 
+FEW = 40
+"""With no more events than this, every single change is tried where a set was found."""
+
 DEPTH = 6
 """So many choices are made before an execution counts as one that could be."""
 
@@ -83,6 +86,8 @@ class Diagnosing:
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
             kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
+            if len(kept) > 1 and self.flow.count <= FEW:
+                kept = next(([one] for one in sorted(mine, key=_price) if self.ends([one])), kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._told(tuple(kept), altered)
         return None
@@ -188,6 +193,10 @@ def fence_orders(execution: Execution) -> Iterator[Execution]:
                     yield from fence_orders(with_order(execution, [pair], "sync_fence"))
                 return
     yield execution
+
+
+def _price(change: Change) -> float:
+    return change.cost
 
 
 def _subtracts(check: Check, name: str) -> bool:

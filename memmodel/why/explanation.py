@@ -63,7 +63,7 @@ def explanation(
     if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
         stories.append(outcome_story(model, shown))
     stories += [finding_story(model, one, rules.get(one.flag, "")) for one in first_findings(answer, 1)]
-    hang = answer.hang
+    hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""
     return Explanation(
         test.name,
@@ -72,10 +72,10 @@ def explanation(
         question,
         answer.observation.value,
         tuple(one for one in stories if one is not None),
-        why_never(lowered, model, answer, options),
+        never,
         stuck(hang.witness) if hang is not None else None,
         (),
-        note(answer),
+        note(answer, told=bool(never)),
     )
 
 
@@ -95,8 +95,10 @@ def why_never(
     return ()
 
 
-def note(answer: Answer) -> str:
+def note(answer: Answer, *, told: bool) -> str:
     """What is left where there is neither a story nor a contradiction."""
+    if answer.observation is Observation.NEVER and answer.axioms and not told:
+        return f"forbidden by {' and '.join(answer.axioms)}; no execution was found that shows how"
     if answer.reason:
         return answer.reason
     if answer.observation is Observation.NEVER and not answer.axioms and answer.witness is None:

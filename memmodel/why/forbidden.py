@@ -45,7 +45,7 @@ def minimal(lowered: LoweredTest, model: Model, options: Options, axioms: tuple[
         return axioms
     for name in axioms:
         rest = [one for one in kept if one != name]
-        if rest and _never(lowered, only(model, rest), options):
+        if _never(lowered, only(model, rest), options):
             kept = rest
     return tuple(kept)
 
