@@ -223,7 +223,11 @@ def draw(
     show: Annotated[list[str] | None, typer.Option("--show", metavar="REL", help="Draw this relation too.")] = None,
     hide: Annotated[list[str] | None, typer.Option("--hide", metavar="REL", help="Leave this relation out.")] = None,
 ) -> Exit:
-    """Draw the story of the test's answer: the cycle, or two accesses, the way between them and what is missing."""
+    """Draw the story of the test's answer.
+
+    A never is drawn as the cycle that is forbidden, anything else as the two accesses, the way between them and what is
+    missing on it; of a hang, the threads that wait are marked.
+    """
     from memmodel import api
     from memmodel.cli.models import hear
     from memmodel.report.draw import draw as picture

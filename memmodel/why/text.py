@@ -175,7 +175,8 @@ def _stuck(one: HangTold, style: Style) -> list[str]:
 def _dependence(one: Dependence, style: Style) -> list[str]:
     lines = [f"  it depends on {style(one.decision, 'name')}: {one.question}"]
     lines += _wrapped("    default: ", one.default)
-    lines += _wrapped(f"    {one.allowed_by}: ", one.other)
+    lines += _wrapped(f"    {one.decision}: ", one.other)
+    lines.append(f"    the outcome can be seen under {one.allowed_by}")
     lines += _wrapped("    left open by ", one.source)
     if one.obstacles:
         lines.append("    it would not matter with")
