@@ -20,7 +20,7 @@ from memmodel.why.story import finding_story, outcome_story
 if TYPE_CHECKING:
     from memmodel.report.report import Report
 
-MISSING = "missing: "
+MISSING = "stopped: "
 """The name of an arrow that is not there begins so; what stops the order follows."""
 
 MANY = 40
@@ -95,7 +95,11 @@ def _of_cycle(report: Report) -> Focus | None:
 def _of_hang(report: Report, finding: str | None) -> Focus | None:
     """The last events of the threads that wait, marked."""
     hang = report.answer.hang
-    if hang is None or finding not in (None, HANG) or (finding is None and report.execution is not hang.witness):
+    if (
+        hang is None
+        or finding not in (None, HANG)
+        or (finding is None and report.execution not in (None, hang.witness))
+    ):
         return None
     witness = hang.witness
     last: dict[str, int] = {event.thread: event.uid for event in witness.events if event.thread and not _async(event)}

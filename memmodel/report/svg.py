@@ -68,7 +68,7 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for every relation name."""
     extra = [name for name in names if name not in COLOURS]
     others = {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(extra)}
-    return COLOURS | others | {name: MARKED for name in extra if name.startswith("missing: ")}
+    return COLOURS | others | {name: MARKED for name in extra if name.startswith("stopped: ")}
 
 
 def subtitle_bottom(words: Words) -> float:
