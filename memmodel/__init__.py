@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # as in typing, whose import takes longer than all the re
 
 if TYPE_CHECKING:
     from memmodel.answer import Answer, Budget, Observation, Outcomes
-    from memmodel.api import check, outcomes, readings
+    from memmodel.api import check, explain, outcomes, readings
     from memmodel.batch import Entry
     from memmodel.errors import InputError
     from memmodel.kernel.check import check_kernel
@@ -42,6 +42,7 @@ __all__ = [
     "assert_sometimes",
     "check",
     "check_kernel",
+    "explain",
     "format",
     "models",
     "outcomes",
@@ -67,6 +68,7 @@ _HOME = {
     "assert_sometimes": "memmodel.testing",
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
+    "explain": "memmodel.api",
     "format": "memmodel.library",
     "models": "memmodel.library",
     "outcomes": "memmodel.api",

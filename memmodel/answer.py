@@ -6,6 +6,7 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,24 @@ class ShownEvent:
         return shown("ShownEvent", f"{self.label}: {self.text}", self.thread or "", line)
 
 
+class Ground:
+    """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
+
+    For memmodel.why. It stays in the process that found it: a witness that is sent to another one has none there.
+    `known`: what was worked out on it.
+    """
+
+    __slots__ = ("execution", "known", "ranks")
+
+    def __init__(self, execution: object, ranks: Mapping[int, Sequence[int]]) -> None:
+        self.execution = execution
+        self.ranks = ranks
+        self.known: dict[object, object] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(None), ())
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Witness:
     """One consistent execution.
@@ -89,6 +108,7 @@ class Witness:
     memory: dict[str, str]
     waits: tuple[str, ...] = ()
     asked: frozenset[tuple[str, str]] | None = None
+    ground: Ground | None = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
         ends = ", ".join(f"{thread}:{name} = {value}" for (thread, name), value in self.registers.items())

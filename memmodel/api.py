@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
@@ -26,6 +27,9 @@ from memmodel.report.expect import about_finding, word_for
 from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
 from memmodel.source import Source
+
+if TYPE_CHECKING:
+    from memmodel.why.records import Explanation
 
 DEFAULT_MODEL = "ptx-9.3"
 
@@ -143,6 +147,52 @@ def outcomes(
     return engines.outcomes(lowered(test), load(model), Options(engine, budget, bound))
 
 
+def explain(
+    test: TestInput,
+    model: ModelInput = DEFAULT_MODEL,
+    *,
+    ask: str | None = None,
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+    readings: bool = False,
+) -> Explanation:
+    """Why the test is answered as it is: the cycle that forbids its outcome, or what stops the order that would.
+
+    As `check` otherwise. `readings`: also which decisions make a difference, under the default model.
+    """
+    return next(
+        explain_all(
+            test, model, ask=() if ask is None else (ask,), engine=engine, budget=budget, bound=bound, readings=readings
+        )
+    )
+
+
+def explain_all(
+    test: TestInput,
+    model: ModelInput = DEFAULT_MODEL,
+    *,
+    ask: Sequence[str] = (),
+    engine: str = "auto",
+    budget: Budget = Budget(),
+    bound: int = 3,
+    readings: bool = False,
+) -> Iterator[Explanation]:
+    """What `explain` says of each question of the test, or of each of `ask`."""
+    from memmodel.why.explanation import explanation
+
+    options, loaded = Options(engine, budget, bound), load(model)
+    for steps in questions(lowered(test, ask)):
+        report = report_on(steps, loaded, options)
+        told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+        if readings:
+            from memmodel.why.depends import dependences
+
+            under = _under_readings(steps, options, None)
+            told = replace(told, depends=dependences(under, load))
+        yield told
+
+
 # ---- the hops --------------------------------------------------------------------------------------------------
 
 
@@ -184,7 +234,7 @@ def report_on(
 def bare_report(steps: LoweredTest, model: Model, options: Options, reading: float = 0.0) -> Report:
     """Judge a test, whatever is expected of it. What is said depends on the test, the model and the options alone."""
     found = judge(steps, model, options)
-    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), None)
+    return Report.of(steps, model, replace(found, times=replace(found.times, parse=reading)), None, options)
 
 
 def expecting(report: Report, expectations: Sequence[Expectation], word: str | None) -> Report:

@@ -187,3 +187,22 @@ def test_an_arrow_in_every_direction_ends_at_its_box():
         box = layout.boxes[route.edge.second]
         assert box.x <= x <= box.right
         assert box.y <= y <= box.bottom
+
+
+def test_a_story_is_drawn_with_what_is_missing_and_the_rest_folded() -> None:
+    from pathlib import Path
+
+    from memmodel import api
+    from memmodel.report.draw import draw_focus
+
+    root = Path(__file__).parent.parent / "litmus"
+    report = api.check(root / "async/pipelines/gemm-tcgen05-2x2-no-commit.litmus")
+    story = draw_focus(report)
+    assert "stopped: " in story and "events are folded" in story
+    assert story.count("<rect") < report.draw(everything=True).count("<rect") / 2
+    forbidden = api.check(root / "async/proxy/A1.litmus")
+    assert "alone forbids" in forbidden.draw() and "phase-sync" in forbidden.draw() and forbidden._repr_svg_()
+    assert "phase-sync" not in draw_focus(forbidden, hide=("phase-sync",))
+    assert ">mbarobs<" in draw_focus(forbidden, show=("mbarobs",))
+    stuck = api.check(root / "bytes/B9-hang.litmus")
+    assert "#c2185b" in stuck.draw() and "waits for ever" in stuck.draw()

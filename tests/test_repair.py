@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from memmodel import api
 from memmodel.answer import Observation
 from memmodel.engine import Options
+from memmodel.repair.carry import Carry, survives
+from memmodel.repair.edits import apply
 from memmodel.repair.fix import fix
+from memmodel.repair.judge import judging, parse
+from memmodel.repair.vocabulary import strengthenings
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
+from memmodel.why.story import execution_of
 
 HAND_OVER = """PTX hand-over
 .global .u32 x = 0;
@@ -62,3 +69,55 @@ def test_weaken_adds_no_outcome(text: str) -> None:
         {state.values for state in api.outcomes(Source("t", one)).states} for one in (found.old, found.new)
     )
     assert after <= before
+
+
+SHIPPED = Path(__file__).parent.parent / "litmus"
+
+
+@pytest.mark.parametrize(
+    "name", ["async/proxy/A4", "async/mbarrier/G4-fence-after-arrive", "async/tcgen05/T5-no-fence"]
+)
+def test_what_an_execution_survives_is_no_repair(name: str) -> None:
+    """Carrying an execution into a changed text says the same as judging that text."""
+    path = SHIPPED / f"{name}.litmus"
+    text, judge = path.read_text(), judging(str(path), MODELS, Options())
+    asked, before = parse(str(path), text), judge(text)
+    assert asked is not None and before is not None and before.against
+    carry = Carry(text, lambda one: (parse(str(path), one) or (None,))[0])
+    survived = ended = 0
+    for edit in strengthenings(asked[0])[::5]:
+        if not carry.legal(edit):
+            continue
+        for against in before.against:
+            execution = execution_of(against.witness)
+            assert execution is not None
+            carried = carry.carried(execution, (), (edit,))
+            if carried is None:
+                continue
+            if not survives(against, carried):
+                ended += 1
+                continue
+            survived += 1
+            now = judge(apply(text, (edit,)))
+            assert now is not None
+            bad = any(one[2] in (Observation.SOMETIMES, Observation.ALWAYS) for one in now.observations)
+            assert bad if against.flag is None else against.flag in now.findings, edit.what
+    assert survived
+
+
+def test_a_hang_is_repaired_by_the_number_that_is_wrong() -> None:
+    path = SHIPPED / "async/proxy/A17.litmus"
+    found = fix(str(path), path.read_text(), MODELS, Options())
+    assert found.wrong == ("hang",)
+    assert [edit.what for edit in found.repairs[0].changes] == [
+        "P1, line 14: 32 -> 16 in mbarrier.arrive.expect_tx.shared::cta.b64"
+    ]
+
+
+@pytest.mark.parametrize("name", ["async/proxy/A1", "async/mbarrier/G4", "async/tcgen05/T4"])
+def test_what_weaken_returns_is_forbidden_by_both_engines(name: str) -> None:
+    path = SHIPPED / f"{name}.litmus"
+    found = weaken(str(path), path.read_text(), MODELS, Options())
+    for engine in ("z3", "enumerate"):
+        report = api.check(Source("t", found.new), engine=engine)
+        assert report.answer.observation is Observation.NEVER and not report.answer.findings

@@ -245,8 +245,11 @@ def test_a_race_is_told_with_its_own_execution_where_the_answer_is_another(engin
     shown = lines("race", engine)
     ends = r"a: W x = 1 \(P0, line 5\) and d: R x = [01] \(P1, line 11\)"
     place = next(n for n, line in enumerate(shown) if re.fullmatch(f"data race between {ends}", line))
-    assert shown[place + 1 : place + 4] == [
-        "a and d are weak, and nothing synchronizes in between",
+    assert shown[place + 1 : place + 5] == [
+        "because b: W.relaxed.gpu flag = 1 (P0, line 6) is relaxed where a release is needed"
+        " [relaxed or weak where acquire or release is needed]",
+        "and c: R.relaxed.gpu flag = 1 (P1, line 9) is relaxed where an acquire is needed"
+        " [relaxed or weak where acquire or release is needed]",
         "this happens in none of the executions that satisfy the condition",
         "an execution with it:",
     ]

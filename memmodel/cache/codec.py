@@ -21,6 +21,8 @@ from memmodel.source import Source, Span
 T = TypeVar("T")
 
 SHARED = (Witness, ShownEvent)
+TRANSIENT = ("ground", "subject")
+"""Fields that explanations need and that stay in the process which judged: None in what was kept."""
 _PLAIN = (int, str, float, bool, NoneType)
 
 
@@ -74,7 +76,7 @@ def _parts(kind: type) -> list[tuple[str, Any]]:
         hints = get_type_hints(kind)
     except NameError as error:
         raise NotKept(str(error)) from error
-    return [(one.name, hints[one.name]) for one in fields(kind)]
+    return [(one.name, hints[one.name]) for one in fields(kind) if one.name not in TRANSIENT]
 
 
 def _is_plain(kind: Any) -> bool:

@@ -48,6 +48,7 @@ COMMANDS = {
     "models": "memmodel.cli.app:models",
     "ptx": "memmodel.cli.commands.ptx:ptx",
     "kernel": "memmodel.cli.commands.kernel:kernel",
+    "explain": "memmodel.cli.commands.explain:explain",
     "fix": "memmodel.cli.commands.repair:fix",
     "weaken": "memmodel.cli.commands.repair:weaken",
     "schema": "memmodel.cli.commands.schema:schema",
@@ -154,9 +155,10 @@ def check(
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
     from memmodel.library import entry_record
-    from memmodel.report.text import explain
+    from memmodel.report.text import explain as text_of
 
-    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound, kept=not no_cache)
+    # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
+    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
@@ -175,7 +177,7 @@ def check(
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":
-                    say(explain(entry.report, style_for(sys.stdout)))
+                    say(text_of(entry.report, style_for(sys.stdout)))
     not_kept(batch.trouble(settings))
     return finished(results, codes)
 
@@ -269,19 +271,27 @@ def draw(
     finding: Annotated[
         FindingWord | None, Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
+    everything: Annotated[bool, Option("--all", help="Every event, not only those of the story.")] = False,
+    show: Annotated[list[str] | None, Option("--show", metavar="REL", help="Draw this relation too.")] = None,
+    hide: Annotated[list[str] | None, Option("--hide", metavar="REL", help="Leave this relation out.")] = None,
     include: Includes = None,
 ) -> Exit:
-    """Draw the execution that settles the test's question."""
+    """Draw the story of the test's answer.
+
+    A never is drawn as the cycle that is forbidden, anything else as the two accesses, the way between them and what is
+    missing on it; of a hang, the threads that wait are marked.
+    """
     from memmodel import api
     from memmodel.cli.models import hear
     from memmodel.report.draw import draw as picture
-    from memmodel.report.draw import format_of
+    from memmodel.report.draw import draw_focus, format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)
     hear((model,), include)
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
-    text = picture(report, form, finding.value if finding is not None else None)
+    word = finding.value if finding is not None else None
+    text = picture(report, form, word) if everything else draw_focus(report, form, word, show or (), hide or ())
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))
     _write(output, text)

@@ -160,7 +160,7 @@ def _with_only(report: Report, findings: tuple[Finding, ...]) -> list[str]:
     from memmodel.report.findings import finding_lines
 
     answer = replace(report.answer, findings=findings, with_condition=None, witness=None, counter=None)
-    return [line.removeprefix("  ") for line in finding_lines(replace(report, answer=answer), plain)]
+    return [line.removeprefix("  ") for line in finding_lines(replace(report, answer=answer), plain, {})]
 
 
 def _contrast(found: Contrast, names: Names) -> ContrastRecord:

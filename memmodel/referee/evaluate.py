@@ -18,6 +18,9 @@ from memmodel.errors import InternalError
 Value = int | Rows
 """A set as a mask or a relation as rows."""
 
+Ranks = Mapping[int, Sequence[int]]
+"""For each definition that is a choice of a total order, by its index: the place of every event in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -27,6 +30,7 @@ class Evaluation:
     flags: dict[str, list[tuple[int, int]]]
     values: dict[str, Value]
     execution: Execution
+    ranks: Ranks
 
     @property
     def consistent(self) -> bool:
@@ -40,13 +44,10 @@ class Evaluation:
         return value
 
 
-Ranks = Mapping[int, Sequence[int]]
-"""For each definition that is a choice of a total order, by its index: the place of every event in it."""
-
-
 def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> Evaluation:
     """Judge one execution by a model, with these total orders where the model chooses some."""
-    evaluator = _Evaluator(model, execution, ranks or {})
+    evaluator = Evaluator(model, execution, ranks or {})
+    evaluator.define(0, len(model.definitions))
     failed, flags = [], {}
     for check in model.checks:
         holds = evaluator.holds(check)
@@ -54,32 +55,35 @@ def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> 
             flags[check.name] = evaluator.reported(check)
         elif not check.flag and not holds:
             failed.append(check.name)
-    values = {definition.name: value for definition, value in zip(model.definitions, evaluator.values, strict=True)}
-    return Evaluation(tuple(failed), flags, values, execution)
+    values = {definition.name: evaluator.values[number] for number, definition in enumerate(model.definitions)}
+    return Evaluation(tuple(failed), flags, values, execution, ranks or {})
 
 
-class _Evaluator:
-    """All definitions of a model on one execution, in order."""
+class Evaluator:
+    """The definitions of a model on one execution. `values` holds those that `define` has worked out."""
 
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
+        self.definitions = model.definitions
         self.execution = execution
+        self.ranks = ranks
         self.count = len(execution.events)
         self.all = (1 << self.count) - 1
-        self.values: list[Value] = []
-        definitions = model.definitions
-        start = 0
-        while start < len(definitions):
-            group = definitions[start].group
-            end = start + 1
+        self.values: dict[int, Value] = {}
+
+    def define(self, start: int, end: int) -> None:
+        """Work out definitions start..end, in order; a group of `let rec` belongs to its first member."""
+        definitions = self.definitions
+        while start < end:
+            group, stop = definitions[start].group, start + 1
             if definitions[start].order is not None:
-                self.values.append(self._ordered(definitions[start], ranks.get(start, [0] * self.count)))
+                self.values[start] = self._ordered(definitions[start], self.ranks.get(start, [0] * self.count))
             elif group is None:
-                self.values.append(self.value(definitions[start].body))
+                self.values[start] = self.value(definitions[start].body)
             else:
-                while end < len(definitions) and definitions[end].group == group:
-                    end += 1
-                self._fixpoint(definitions[start:end])
-            start = end
+                while stop < len(definitions) and definitions[stop].group == group:
+                    stop += 1
+                self._fixpoint(start, stop)
+            start = stop
 
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
@@ -95,17 +99,17 @@ class _Evaluator:
             rows[one] = remaining & ~(1 << one)
         return rows
 
-    def _fixpoint(self, group: tuple[Definition, ...]) -> None:
+    def _fixpoint(self, start: int, end: int) -> None:
         """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""
-        first = len(self.values)
-        empty: list[Value] = [0 if one.kind is Kind.SET else [0] * self.count for one in group]
-        self.values.extend(empty)
+        group = self.definitions[start:end]
+        for number, one in enumerate(group, start):
+            self.values[number] = 0 if one.kind is Kind.SET else [0] * self.count
         limit = len(group) * (self.count * self.count + 1)
         for _ in range(limit + 1):
-            new = [self.value(one.body) for one in group]
-            if new == self.values[first:]:
+            new = {number: self.value(one.body) for number, one in enumerate(group, start)}
+            if all(self.values[number] == value for number, value in new.items()):
                 return
-            self.values[first:] = new
+            self.values |= new
         raise InternalError(f"'let rec {group[0].name}' has no least fixpoint: its body is not monotone")
 
     def holds(self, check: Check) -> bool:

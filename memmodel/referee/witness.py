@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from memmodel.answer import ShownEvent, Witness
+from memmodel.answer import Ground, ShownEvent, Witness
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import (
     Access,
@@ -157,7 +157,7 @@ def make_witness(
     cells = sorted(memory, key=lambda cell: (order[cell.instance], cell.first))
     ends = {spell_cell(space, cell): spell_value(space, cell, memory[cell]) for cell in cells}
     named = frozenset((term.thread, term.register) for term in _terms(frame.lowered.test) if isinstance(term, RegValue))
-    return Witness(events, edges, final, ends, tuple(waits), named)
+    return Witness(events, edges, final, ends, tuple(waits), named, Ground(execution, evaluation.ranks))
 
 
 def _terms(test: LitmusTest) -> Iterator[Term]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel import api
-from memmodel.answer import HANG, Observation
-from memmodel.base.classes import dataclass, replace
+from memmodel.answer import HANG, Observation, Witness
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -21,12 +21,22 @@ from memmodel.source import Source
 
 
 @dataclass(frozen=True, slots=True)
+class Against:
+    """An execution that speaks against a test. `flag`: what is found in it; None: the outcome."""
+
+    model: Model
+    flag: str | None
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """The answers to a test's questions, and what its flags report."""
+    """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong."""
 
     observations: tuple[tuple[Quantifier, str | None, Observation], ...]
     findings: frozenset[str]
     complete: bool
+    against: tuple[Against, ...] = field(default=(), compare=False)
 
     @property
     def hangs(self) -> bool:
@@ -48,13 +58,18 @@ def standing(
     observations: list[tuple[Quantifier, str | None, Observation]] = []
     found: set[str] = set()
     complete = True
+    against: list[Against] = []
     for steps in asked:
         for model in models:
             answer = api.judge(steps, model, options, findings=findings)
             observations.append((steps.test.quantifier, steps.test.finding, answer.observation))
             found |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
+            shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
+            if steps.test.finding is None and shown is not None:
+                against.append(Against(model, None, shown))
+            against += [Against(model, one.flag, one.witness) for one in answer.findings if one.flag in found]
             complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
-    return Standing(tuple(observations), frozenset(found), complete)
+    return Standing(tuple(observations), frozenset(found), complete, tuple(against))
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)

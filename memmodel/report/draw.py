@@ -7,6 +7,7 @@ the picture says around the drawing, and that a relation with too many arrows is
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
@@ -17,6 +18,7 @@ from memmodel.report.dot import dot
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
+from memmodel.report.focus import focus_of
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
 from memmodel.report.layout import Picture, arrange, shorten
 from memmodel.report.route import routes
@@ -83,6 +85,35 @@ def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
     near = [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes and _next(layout, a, b)]
     far = tuple(Edge("po", a, b) for a, b in po if a in layout.boxes and b in layout.boxes and (a, b) not in near)
     return svg(layout, routes(layout, drawn + far), near, words)
+
+
+def draw_focus(
+    report: Report,
+    form: str = "svg",
+    finding: str | None = None,
+    show: Collection[str] = (),
+    hide: Collection[str] = (),
+) -> str:
+    """The story of a report as a picture: the cycle, or the two accesses with the way between them, the rest folded.
+
+    Where there is no story, the whole execution. Raises as `draw`.
+    """
+    focus = focus_of(report, finding, show, hide)
+    if focus is None:
+        return draw(report, form, finding)
+    witness = focus.witness
+    folded = f"{focus.folded} events are folded; --all shows them." if focus.folded else ""
+    words = Words(
+        f"{shorten(report.test, 80)} under {report.model}: {report.answer.observation.value}",
+        (*_question(report), *(part for line in focus.said for part in textwrap.wrap(line, WRAP))),
+        (folded,) if folded else (),
+    )
+    if form == "dot":
+        return dot(witness, focus.edges, focus.po, words)
+    layout = arrange(witness, focus.edges, subtitle_bottom(words))
+    near = [(a, b) for a, b in focus.po if _next(layout, a, b)]
+    far = tuple(Edge("po", a, b) for a, b in focus.po if (a, b) not in near)
+    return svg(layout, routes(layout, focus.edges + far), near, words, focus.marked)
 
 
 def execution_of(report: Report) -> Witness:

@@ -7,6 +7,7 @@ is printed next, unless it is the one that settles the question. Of the executio
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
@@ -33,13 +34,18 @@ class _Group:
     findings: list[Finding] = field(default_factory=list)
 
 
-def finding_lines(report: Report, style: Style) -> list[str]:
-    """Every finding, above the execution that has it; those of the execution that settles the question come last."""
+def finding_lines(report: Report, style: Style, told: Mapping[int, list[str]]) -> list[str]:
+    """Every finding, above the execution that has it; those of the execution that settles the question come last.
+
+    `told`: for findings by their identity, why.
+    """
     lines: list[str] = []
     known: set[str] = set()
     for group in sorted(_groups(report), key=lambda group: group.witness == report.execution):
         for one in group.findings:
-            lines += _finding(one, style, labelled=group.printed)
+            unsaid: list[str] | None = None if report.subject is None or kind_of(one.flag) is FindingKind.MIXED else []
+            why = told.get(id(one), unsaid)
+            lines += _finding(one, style, why, labelled=group.printed)
             lines += _about_flag(report, one.flag) if one.flag not in known else ()
             known.add(one.flag)
         if group.printed and group.witness != report.execution:
@@ -68,12 +74,14 @@ def _groups(report: Report) -> list[_Group]:
     return groups
 
 
-def _finding(finding: Finding, style: Style, *, labelled: bool) -> list[str]:
+def _finding(finding: Finding, style: Style, told: list[str] | None, *, labelled: bool) -> list[str]:
     word = style(word_of(finding.flag), "warning")
     if finding.flag == HANG:
         return [f"  {word}: {sentence}" for sentence in finding.witness.waits]
     lines = [f"  {word}{_ends(finding, labelled=labelled)}"]
-    if why := why_unordered(finding if labelled else _unlabelled(finding)):
+    if told is not None:
+        lines += [f"    {line}" for line in told]
+    elif why := why_unordered(finding if labelled else _unlabelled(finding)):
         lines.append(f"    {why}")
     return lines
 

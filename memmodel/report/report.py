@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import dataclass, field
 from memmodel.base.oneline import shown
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
@@ -22,6 +22,8 @@ from memmodel.report.expect import meets
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
+    from memmodel.engine import Options
+
 
 class Status(Enum):
     """How a result compares with its expectation. Its spelling is what suites print."""
@@ -30,6 +32,20 @@ class Status(Enum):
     DIFFERS = "differs"
     UNDECIDED = "undecided"  # not expected to be
     NO_EXPECTATION = "no expectation"
+
+
+class Subject:
+    """What a report is about, for those who explain it. It stays in the process that judged it."""
+
+    __slots__ = ("lowered", "model", "options")
+
+    def __init__(self, lowered: LoweredTest, model: Model, options: Options) -> None:
+        self.lowered = lowered
+        self.model = model
+        self.options = options
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(None), ())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,10 +68,13 @@ class Report:
     rules: tuple[tuple[str, str], ...] = ()
     finding: str | None = None
     notices: tuple[str, ...] = ()
+    subject: Subject | None = field(default=None, compare=False)
 
     @staticmethod
-    def of(lowered: LoweredTest, model: Model, answer: Answer, expected: str | None) -> Report:
-        """The report on an answer."""
+    def of(
+        lowered: LoweredTest, model: Model, answer: Answer, expected: str | None, options: Options | None = None
+    ) -> Report:
+        """The report on an answer; with the options that it was found with, it can explain more of it."""
         from memmodel.lint.no_rules import without_rules
         from memmodel.lint.warnings import legality_warnings
         from memmodel.litmus.printer import print_condition
@@ -79,6 +98,7 @@ class Report:
             rules=rules,
             finding=test.finding,
             notices=notices,
+            subject=None if options is None else Subject(lowered, model, options),
         )
 
     @property
@@ -140,27 +160,30 @@ class Report:
 
         return execution_of(self).graph()
 
-    def draw(self, form: str = "svg", finding: str | None = None) -> str:
-        """A picture of that execution as `svg` or `dot`; with `finding` (`race`, `hang`, ...) of one that has it.
-
-        Raises InputError where there is none, TooLarge where nobody could read it.
-        """
-        from memmodel.report.draw import draw
-
-        return draw(self, form, finding)
-
-    def _repr_svg_(self) -> str | None:
-        """What a notebook shows; None leaves it the text."""
-        try:
-            return self.draw()
-        except InputError:
-            return None
-
     def explain(self) -> str:
         """The report as text for a person."""
         from memmodel.report.text import explain
 
         return explain(self)
+
+    def draw(self, form: str = "svg", finding: str | None = None, *, everything: bool = False) -> str:
+        """The story of the report as `svg` or `dot`, or `everything` of its execution.
+
+        `finding` (`race`, `hang`, ...): of an execution that has it. Raises InputError where there is none, TooLarge
+        where the picture would be too large to read.
+        """
+        from memmodel.report.draw import draw, draw_focus
+
+        return draw(self, form, finding) if everything else draw_focus(self, form, finding)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows; None leaves it the text."""
+        from memmodel.errors import TooLarge
+
+        try:
+            return self.draw()
+        except (InputError, TooLarge):
+            return None
 
     def to_json(self) -> dict[str, object]:
         """The report as JSON values, keys in the order of docs/json.md."""

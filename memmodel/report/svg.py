@@ -6,7 +6,7 @@ In: Picture, routes, words. Out: one SVG document, readable on white without zoo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 
 from memmodel.base.classes import dataclass
@@ -27,6 +27,9 @@ COLOURS = {
     "compl": "#6b5b00",
     "mbarobs": "#b0357f",
 }
+MARKED = "#c2185b"
+"""The colour of what a picture is about, and of an arrow that is missing."""
+
 OTHERS = ("#4a5fa8", "#8a4b22", "#0f5f6c", "#90254f", "#5b4b00")
 """Colours for whatever else a model shows, in the order in which they appear."""
 
@@ -64,7 +67,8 @@ class Words:
 def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for every relation name."""
     extra = [name for name in names if name not in COLOURS]
-    return COLOURS | {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(extra)}
+    others = {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(extra)}
+    return COLOURS | others | {name: MARKED for name in extra if name.startswith("stopped: ")}
 
 
 def subtitle_bottom(words: Words) -> float:
@@ -72,8 +76,14 @@ def subtitle_bottom(words: Words) -> float:
     return 46 + 18 * len(words.subtitle) + 12
 
 
-def svg(layout: Picture, drawn: Sequence[Route], po: Sequence[tuple[int, int]], words: Words) -> str:
-    """The whole document."""
+def svg(
+    layout: Picture,
+    drawn: Sequence[Route],
+    po: Sequence[tuple[int, int]],
+    words: Words,
+    marked: Collection[int] = (),
+) -> str:
+    """The whole document. `marked`: the boxes that the picture is about."""
     names = list(dict.fromkeys(route.edge.name for route in drawn))
     colour = colours(names)
     widest = max((len(line) for line in (*words.subtitle, *words.foot)), default=0) * 6.9 + 2 * MARGIN
@@ -98,7 +108,7 @@ def svg(layout: Picture, drawn: Sequence[Route], po: Sequence[tuple[int, int]], 
     parts += (_frame(frame) for frame in sorted(layout.frames, key=lambda frame: frame.depth))
     parts += (_po(layout.boxes[a], layout.boxes[b]) for a, b in po)
     parts += (_curve(route.curve, colour[route.edge.name], sync=route.edge.name not in MEANINGS) for route in drawn)
-    parts += (_box(box) for box in layout.boxes.values())
+    parts += (_box(box, marked=box.uid in marked) for box in layout.boxes.values())
     parts += (_frame_title(frame) for frame in layout.frames)
     for column in layout.columns:
         parts.append(_halo(column.x, layout.header, "font-size:14px;font-weight:700", column.thread))
@@ -139,11 +149,12 @@ def _halo(x: float, y: float, style: str, text: str) -> str:
     return f'<text class="s halo" aria-hidden="true" {place}>{shown}</text><text class="s" {place}>{shown}</text>'
 
 
-def _box(box: NodeBox) -> str:
+def _box(box: NodeBox, *, marked: bool) -> str:
+    stroke, width = (MARKED, 2.6) if marked else (_STROKE[box.kind], 1.2)
     dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
-        f'fill="{_FILL[box.kind]}" stroke="{_STROKE[box.kind]}" stroke-width="1.2"{dashes}/>'
+        f'fill="{_FILL[box.kind]}" stroke="{stroke}" stroke-width="{width}"{dashes}/>'
     ]
     first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
     for index, line in enumerate(box.lines):

@@ -11,6 +11,7 @@ from memmodel.answer import Observation, Outcomes
 from memmodel.litmus.syntax import Quantifier
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.report.findings import finding_lines
+from memmodel.why.explanation import because_findings, because_never, because_outcome
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
@@ -27,13 +28,15 @@ def explain(report: Report, style: Style = plain) -> str:
         lines += [f"  {line}" for line in answer.reason.splitlines()]
     if answer.axioms:
         lines.append(f"  forbidden by {', '.join(style(axiom, 'name') for axiom in answer.axioms)}")
-    lines += finding_lines(report, style)
+        lines += [f"    {line}" for line in because_never(report)]
+    lines += finding_lines(report, style, because_findings(report, style))
     if answer.unsearched and answer.unsearched != answer.reason:
         lines += [f"  there may be other findings: {answer.unsearched}"]
     shown = report.execution
     if shown is not None:
         breaks = report.quantifier is Quantifier.FORALL and shown is answer.counter
         lines.append("  an execution that breaks it:" if breaks else "  an execution that shows it:")
+        lines += [f"    {line}" for line in because_outcome(report, style)]
         lines += [f"    {line}" for line in execution_lines(shown, style)]
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from functools import cache
 from memmodel.base.kinds import Kind
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
-from memmodel.referee.evaluate import Value, _Evaluator
+from memmodel.referee.evaluate import Evaluator, Value
 
 
 def bits(mask: int) -> list[int]:
@@ -25,15 +25,12 @@ def bits(mask: int) -> list[int]:
     return found
 
 
-class Flags(_Evaluator):
+class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
     def __init__(self, model: Model, execution: Execution) -> None:
-        self.execution = execution
-        self.count = len(execution.events)
-        self.all = (1 << self.count) - 1
+        super().__init__(model, execution, {})
         self.model = model
-        self.values = []
         self._done: dict[int, Value] = {}
         self._names = {one.name: number for number, one in enumerate(model.definitions)}
 

@@ -1,0 +1,74 @@
+"""The command that says why: `explain`.
+
+In: what was typed. Out: the explanation of each question, as text or JSON, and an exit code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.grammar import Option
+from memmodel.cli.options import (
+    Ask,
+    Bound,
+    BudgetText,
+    Engine,
+    EngineName,
+    File,
+    JsonOut,
+    MemoryText,
+    ModelName,
+    Timeout,
+    parse_budget,
+)
+from memmodel.cli.terminal import style_for
+
+
+@guarded
+def explain(
+    file: File,
+    model: ModelName = "ptx-9.3",
+    ask: Ask = None,
+    readings: Annotated[
+        bool, Option("--readings", help="Also which reading of the documents makes a difference.")
+    ] = False,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Say why each question is answered as it is.
+
+    For an outcome or finding: the two accesses, how far the order between them gets, and what stops it. For a never:
+    the axioms and the cycle. For a hang: who waits for what. Exit code: 0, or 3 undecided.
+    """
+    from memmodel import api
+    from memmodel.answer import Observation
+    from memmodel.cli.models import hear
+    from memmodel.why.record import explained
+    from memmodel.why.text import lines_of
+
+    hear((model,))
+    cost = parse_budget(budget, timeout, memory)
+    found = list(
+        api.explain_all(
+            file, model, ask=tuple(ask or ()), engine=engine.value, budget=cost, bound=bound, readings=readings
+        )
+    )
+    if json_out != "-":
+        for told in found:
+            say("\n".join(lines_of(told, style_for(sys.stdout))))
+    if json_out:
+        text = json.dumps([explained(told) for told in found], indent=1)
+        if json_out == "-":
+            say(text)
+        else:
+            with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
+                handle.write(text + "\n")
+    undecided = any(told.observation == Observation.UNDECIDED.value for told in found)
+    return Exit.UNDECIDED if undecided else Exit.AS_EXPECTED

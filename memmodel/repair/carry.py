@@ -1,0 +1,207 @@
+"""What changes of a text do to an execution of it, without asking an engine.
+
+In: a text, an execution of it, changes that only add order. Out: the execution as it is in the changed text, if that
+can be told: with other labels, and fences between its events. If such an execution is still consistent and still bad,
+the changes do not suffice, and neither does any part of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import islice
+
+from memmodel.answer import HANG
+from memmodel.base.labels import (
+    Access,
+    Barrier,
+    Fence,
+    Issue,
+    Label,
+    Mark,
+    Mbarrier,
+    ProxyFence,
+    Signal,
+)
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.concrete.execution import Execution
+from memmodel.concrete.records import End
+from memmodel.litmus.constants import instructions
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Emit
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.judge import Against
+from memmodel.why.alter import Alteration, Inserted, alter, combined
+from memmodel.why.diagnose import fence_orders
+from memmodel.why.values import Values
+
+ORDERS = 12
+"""So many orders of fence.sc are tried before an execution counts as one that does not survive."""
+
+LABELS = (Access, Barrier, Fence, Issue, Mark, Mbarrier, ProxyFence, Signal)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one edit changes: `labels`: (thread, instruction) and old label -> new; or new events before an instruction.
+
+    `at`: (thread, instruction number) of the old text; the number of instructions stands for the end of the thread.
+    """
+
+    at: tuple[int, int]
+    labels: tuple[tuple[Label, Label], ...] = ()
+    inserted: tuple[Label, ...] = ()
+
+
+class Carry:
+    """Carries executions of a text with some edits made into texts with more of them made."""
+
+    def __init__(self, text: str, parse: Callable[[str], LoweredTest | None]) -> None:
+        self.text = text
+        self.parse = parse
+        self.base = parse(text)
+        self._deltas: dict[Edit, Delta | None] = {}
+        self._illegal: set[Edit] = set()
+
+    def delta(self, edit: Edit) -> Delta | None:
+        """What an edit of the text changes; None if that cannot be told."""
+        if edit not in self._deltas:
+            changed = self.parse(apply(self.text, (edit,)))
+            if changed is None:
+                self._illegal.add(edit)
+            self._deltas[edit] = None if self.base is None or changed is None else _delta(self.base, changed)
+        return self._deltas[edit]
+
+    def legal(self, edit: Edit) -> bool:
+        """Is the text a test with that edit made?"""
+        self.delta(edit)
+        return edit not in self._illegal
+
+    def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
+        """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
+        groups = {edit.group for edit in made}
+        strongest: dict[tuple[object, ...], Edit] = {}
+        implied = {group for edit in edits for group in edit.implies}
+        for edit in edits:
+            if edit.group in implied:
+                continue
+            if edit.group not in strongest or strongest[edit.group].level < edit.level:
+                strongest[edit.group] = edit
+        changes = []
+        for edit in strongest.values():
+            delta = None if edit.group in groups else self.delta(edit)
+            if delta is not None:
+                delta = replace(delta, at=_shifted(delta.at, made))
+            change = None if delta is None else _on(execution, delta)
+            if change is None:
+                return None
+            changes.append(change)
+        return alter(execution, combined(changes, len(execution.events)))
+
+
+def _shifted(at: tuple[int, int], made: Sequence[Edit]) -> tuple[int, int]:
+    """The place of an instruction after lines were put in front of it or of others before it."""
+    thread, index = at
+    lines = [edit.group for edit in made if edit.group[2] != "spelling" and edit.group[0] == thread]
+    return thread, index + sum(isinstance(group[1], int) and group[1] <= index for group in lines)
+
+
+def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
+    """The one place where two texts differ."""
+    for thread, (before, after) in enumerate(zip(old.test.threads, new.test.threads, strict=True)):
+        was, now = ([item.span.text for item in instructions(one)] for one in (before, after))
+        if was == now:
+            continue
+        at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
+        ops = [step.op for step in new.programs[thread].steps if step.index == at]
+        if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
+            if not all(isinstance(op, Emit) for op in ops):
+                return None
+            return Delta((thread, at), inserted=tuple(op.label for op in ops if isinstance(op, Emit)))
+        if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
+            return None
+        steps = [step.op for step in old.programs[thread].steps if step.index == at]
+        pairs = list(_relabelled(steps, ops))
+        if any(pair is None for pair in pairs):
+            return None
+        return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
+    return Delta((0, 0))
+
+
+def _relabelled(old: object, new: object) -> Iterator[tuple[Label, Label] | None]:
+    """The labels in which two ops differ; None for any other difference."""
+    if isinstance(old, LABELS) and type(old) is type(new):
+        yield (old, new)
+    elif type(old) is not type(new):
+        yield None
+    elif is_dataclass(old) and not isinstance(old, type):
+        for one in fields(old):
+            if one.compare:
+                yield from _relabelled(getattr(old, one.name), getattr(new, one.name))
+    elif isinstance(old, tuple | list) and isinstance(new, tuple | list):
+        if len(old) != len(new):
+            yield None
+        for first, second in zip(old, new, strict=False):
+            yield from _relabelled(first, second)
+    elif old != new:
+        yield None
+
+
+def _on(execution: Execution, delta: Delta) -> Alteration | None:
+    """A difference of texts on an execution of the old one."""
+    frame = execution.frame
+    thread, at = delta.at
+    program = frame.lowered.programs[thread]
+    runs: dict[int, list[int]] = {}
+    last: list[int] = []
+    for number, record in enumerate(frame.traces[thread].records):
+        mine = frame.of_record.get((thread, number), [])
+        step = record.name.step
+        if record.order is not None and mine:
+            last = mine
+        if step < len(program.steps) and program.steps[step].index == at:
+            runs.setdefault(record.instruction, []).extend(mine)
+    if delta.labels:
+        changed = dict(delta.labels)
+        return Alteration(
+            tuple(
+                (event, one.name, getattr(changed[label], one.name))
+                for events in runs.values()
+                for event in events
+                if (label := execution.events[event].label) in changed
+                for one in fields(label)
+                if getattr(label, one.name) != getattr(changed[label], one.name)
+            )
+        )
+    if not delta.inserted:
+        return Alteration()
+    end = len(list(instructions(frame.lowered.test.threads[thread])))
+    if runs:
+        firsts = [min(events) for events in runs.values() if events]
+        return Alteration((), tuple(Inserted(one, label) for one in firsts for label in delta.inserted))
+    if at == end and frame.traces[thread].ending.end is End.REACHED and last:
+        return Alteration((), tuple(Inserted(last[0], label, after=True) for label in delta.inserted))
+    return None
+
+
+def survives(against: Against, execution: Execution) -> bool:
+    """Is the execution, carried into a changed text, consistent there, and what was found still found?"""
+    model, ground = against.model, against.witness.ground
+    if ground is None:
+        return False
+    for one in islice(fence_orders(execution), ORDERS):
+        values = Values(model, one, ground.ranks)
+        if values.violated() is None and _still_bad(against, values):
+            return True
+    return False
+
+
+def _still_bad(against: Against, values: Values) -> bool:
+    flag = against.flag
+    if flag is None:
+        return True
+    checks = [check for check in values.model.flags if check.name == flag]
+    if flag == HANG:
+        undefined = [check for check in values.model.flags if kind_of(check.name) is FindingKind.UNDEFINED]
+        return not any(map(values.holds, undefined))
+    return any(map(values.holds, checks))

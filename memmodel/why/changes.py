@@ -1,0 +1,386 @@
+"""What a program may lack between two accesses: changes of an execution, each with the reason that it stands for.
+
+In: an execution, its flow, the events in question. Out: `Change`s in tiers: what a writer would add first (semantics,
+scopes, fences, waits), then fence.sc and strong accesses, then synchronization that is not there at all. That two
+accesses are weak is a reason for a race only where nothing else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Barrier,
+    Domain,
+    Family,
+    Fence,
+    GroupWait,
+    Half,
+    Label,
+    Mark,
+    Marker,
+    Mbarrier,
+    ProxyFence,
+    Side,
+    Signal,
+    scope_of,
+)
+from memmodel.concrete.execution import Execution, bits, pairs_of
+from memmodel.concrete.records import ObjectRecord
+from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.why.alter import Alteration, Inserted
+from memmodel.why.flow import Between, Flow
+from memmodel.why.records import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. `at`: the event that is changed or beside which something is added; `other`: what it has to reach.
+
+    `words`: what is there now, or what is added. `tier`: 1 to 4.
+    """
+
+    reason: Reason
+    alteration: Alteration
+    at: int
+    other: int | None = None
+    words: str = ""
+    tier: int = 1
+    cost: float = 1.0
+
+
+class Changes:
+    """The changes worth trying on one execution, between `first` and `second` or anywhere."""
+
+    def __init__(self, execution: Execution, flow: Flow, pair: tuple[int, int] | None) -> None:
+        self.execution = execution
+        self.events = execution.events
+        self.count = len(self.events)
+        self.flow = flow
+        self.pair = pair
+        self.links = flow.links
+        if pair is not None:
+            ways = [link for a, b in (pair, pair[::-1]) for link in flow.between(a, b)]
+            self.links = list(dict.fromkeys(ways))
+        self.po = execution.relation("po")
+
+    def all(self) -> list[Change]:
+        """Every change, each once."""
+        found = [
+            *self._fields(),
+            *self._waits(),
+            *self._signals(),
+            *self._phases(),
+            *self._fences(),
+            *self._stronger(),
+            *self._virtual(),
+        ]
+        unique: dict[object, Change] = {}
+        for change in found:
+            unique.setdefault((change.alteration.fields, change.alteration.inserted, change.alteration.edges), change)
+        return list(unique.values())
+
+    # ---- labels ------------------------------------------------------------------------------------------------
+
+    def _fields(self) -> Iterator[Change]:
+        for link in self.links:
+            yield from self._ends(link)
+            yield from self._memory_fences(link)
+        for number, event in enumerate(self.events):
+            label = event.label
+            if isinstance(label, ProxyFence) and label.covers is not None:
+                yield self._field(Reason.PROXY_FENCE_SPACE, number, None, label.covers.value, covers=None)
+            if isinstance(label, ProxyFence) and label.restricted:
+                yield self._field(Reason.RESTRICTED, number, None, "sync_restrict", restricted=False)
+            if isinstance(label, Fence) and label.covers is not None:
+                yield self._field(Reason.RESTRICTED, number, None, label.covers.value, covers=None)
+
+    def _ends(self, link: Between) -> Iterator[Change]:
+        """Semantics and scopes of what meets in a link."""
+        scope = self._scope(link)
+        for event, other, wanted in ((link.first, link.second, Sem.RELEASE), (link.second, link.first, Sem.ACQUIRE)):
+            label = self.events[event].label
+            if isinstance(label, Signal) or (isinstance(label, Access) and label.asynchronous):
+                continue
+            if isinstance(label, Access) and label.rmw and label.family is Family.RED and label.side is Side.READ:
+                halves = [n for n in range(self.count) if self._half(event, n)]
+                fields = tuple((n, "family", Family.ATOM) for n in halves)
+                yield Change(Reason.REDUCTION, Alteration(((event, "sem", wanted), *fields)), event, other, "reduction")
+            sem = getattr(label, "sem", None)
+            cluster = isinstance(label, Barrier) and label.domain is Domain.CLUSTER
+            if (isinstance(label, Access | Mbarrier) or cluster) and sem is not wanted and sem is not None:
+                weak = {"scope": scope} if sem is Sem.WEAK else {}
+                yield self._field(Reason.RELAXED, event, other, sem.value, sem=wanted, **weak)
+            yield from self._wider(event, other, scope)
+
+    def _half(self, event: int, other: int) -> bool:
+        one, two = self.events[event].point, self.events[other].point
+        return one.operation == two.operation and one.operation is not None
+
+    def _wider(self, event: int, other: int, scope: Scope) -> Iterator[Change]:
+        now = scope_of(self.events[event].label)
+        if now is not None and now < scope and not isinstance(self.events[event].label, Signal):
+            words = f".{now.name.lower()} of {scope.name.lower()}"
+            yield self._field(Reason.SCOPES, event, other, words, scope=scope)
+
+    def _memory_fences(self, link: Between) -> Iterator[Change]:
+        """Fences before the first and after the second event of a link."""
+        scope = self._scope(link)
+        before = [n for n in range(self.count) if self.po[n] >> self.flow.at(link.first) & 1]
+        after = bits(self.po[self.flow.at(link.second)])
+        for side, numbers, other in ((Sem.RELEASE, before, link.second), (Sem.ACQUIRE, after, link.first)):
+            for number in numbers:
+                label = self.events[number].label
+                if isinstance(label, Fence | ProxyFence) and label.scope is not None:
+                    yield from self._wider(number, other, scope)
+                if isinstance(label, Fence) and label.sem not in (side, Sem.ACQ_REL, Sem.SC):
+                    yield self._field(Reason.RELAXED, number, other, label.sem.value, sem=Sem.ACQ_REL)
+
+    def _field(
+        self, reason: Reason, event: int, other: int | None, words: str, tier: int = 1, **fields: object
+    ) -> Change:
+        change = Alteration(tuple((event, name, value) for name, value in fields.items()))
+        return Change(reason, change, event, other, words, tier)
+
+    def _scope(self, link: Between, first: int | None = None) -> Scope:
+        """The least scope that takes in both ends, or another event in place of the first."""
+        here, there = (
+            self.events[link.first if first is None else first].point.seat,
+            self.events[link.second].point.seat,
+        )
+        assert here is not None and there is not None
+        return next(scope for scope in Scope if here.shares(scope, there) and there.shares(scope, here))
+
+    # ---- fences ------------------------------------------------------------------------------------------------
+
+    def _places(self) -> list[tuple[int, bool]]:
+        """Where something may be added: around the ends of links, and around the two accesses."""
+        found: dict[tuple[int, bool], None] = {}
+        for link in self.links:
+            if not isinstance(self.events[link.first].label, Signal):
+                found[self.flow.at(link.first), False] = None
+            found[self.flow.at(link.second), True] = None
+        for event in self.pair or ():
+            if self.events[event].point.thread is not None:
+                found[self.flow.at(event), True] = None
+                found[self.flow.at(event), False] = None
+        if self.pair is None:
+            for event in range(self.count):
+                if self.flow.is_memory(event):
+                    found[self.flow.at(event), False] = None
+        return list(found)
+
+    def _fences(self) -> Iterator[Change]:
+        labels = [e.label for n, e in enumerate(self.events) if self.pair is None or n in self.pair]
+        accesses = [label for label in labels if isinstance(label, Access)]
+        proxies = {label.proxy for label in accesses} - {Proxy.GENERIC, Proxy.READ_ONLY}
+        cells = [e.point.cell for n, e in enumerate(self.events) if self.pair is None or n in self.pair]
+        tensor = any(cell is not None and cell.instance.space is Space.TENSOR for cell in cells)
+        names = {(e.point.cell, e.point.name) for e in self.events if self.flow.is_memory(e.point.event)}
+        for beside, after in self._places():
+            for proxy in sorted(proxies, key=lambda one: one.value):
+                fence = ProxyFence(proxy)
+                if proxy is Proxy.TENSORMAP:
+                    half = Sem.RELEASE if self._before_link(beside) and not after else Sem.ACQUIRE
+                    fence = ProxyFence(proxy, half, self._widest())
+                yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, f"fence.proxy.{proxy.value}", after=after)
+            if len({cell for cell, _ in names}) < len(names):
+                fence = ProxyFence(None)
+                yield self._insert(Reason.NO_ALIAS_FENCE, beside, fence, "fence.proxy.alias", after=after)
+            if tensor:
+                marker = Marker.AFTER if after or not self._before_link(beside) else Marker.BEFORE
+                yield self._insert(Reason.TCGEN05_FENCE, beside, Mark(marker), marker.value, after=after)
+            if Family.WGMMA in {label.family for label in accesses}:
+                fence_of = Mark(Marker.WGMMA_FENCE)
+                yield self._insert(Reason.WGMMA_FENCE, beside, fence_of, "wgmma.fence", after=after)
+        for link in self.links:
+            for event, after in ((link.first, False), (link.second, True)):
+                if self.flow.is_async(event) and self.flow.is_memory(event):
+                    fence_at = Fence(Sem.ACQ_REL, self._scope(link))
+                    yield self._insert(
+                        Reason.RELAXED, self.flow.at(event), fence_at, "fence.acq_rel", after=after, cost=2.5
+                    )
+
+    def _before_link(self, event: int) -> bool:
+        return any(self.flow.at(link.first) == event for link in self.links)
+
+    def _insert(
+        self, reason: Reason, beside: int, label: Label, words: str, *, after: bool, tier: int = 1, cost: float = 2.0
+    ) -> Change:
+        return Change(reason, Alteration((), (Inserted(beside, label, after),)), beside, None, words, tier, cost)
+
+    # ---- completion --------------------------------------------------------------------------------------------
+
+    def _waits(self) -> Iterator[Change]:
+        """Waits for the end of asynchronous accesses, where what comes later could need them."""
+        told = self.execution.relation("compl")
+        for event in range(self.count):
+            label = self.events[event].label
+            if not (isinstance(label, Access) and label.asynchronous) or (self.pair and event not in self.pair):
+                continue
+            issue = self.flow.at(event)
+            signalled = any(isinstance(self.events[n].label, Signal) for n in bits(told[event]))
+            mine = self.events[event].point.thread
+            parts = [n for n in range(self.count) if self.flow.issue_of.get(n) == issue and self.flow.is_memory(n)]
+            own = label.family in (Family.TCGEN_LD, Family.TCGEN_ST)
+            for place in self._later(event):
+                core = label.family in (Family.MMA, Family.TCGEN_CP, Family.SHIFT)
+                if not (signalled or core) and self.events[place].point.thread != mine:
+                    continue
+                wait = Inserted(place, GroupWait(label.family))
+                edges = tuple(("compl", part, self.count) for part in parts)
+                if core:
+                    seen = any(told[part] for part in parts)
+                    reason = Reason.NOT_WAITED if seen else Reason.TCGEN05_COMMIT
+                    signal = Inserted(issue, Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT), after=True)
+                    meets = ("mbarobs", self.count, self.count + 1)
+                    yield Change(reason, Alteration((), (signal, wait), (*edges, meets)), event, place, "", 1, 4.0)
+                else:
+                    reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
+                    yield Change(reason, Alteration((), (wait,), edges), event, place, "", 1, 3.0)
+
+    def _later(self, event: int) -> list[int]:
+        """The thread-level events before which the end of an asynchronous access may have to be known."""
+        issue = self.flow.at(event)
+        sources = [self.flow.at(link.first) for link in self.links if self.po[issue] >> self.flow.at(link.first) & 1]
+        others = [self.flow.at(other) for other in self.pair or () if other != event]
+        if self.pair is None:
+            cell = self.events[event].point.cell
+            others = [
+                self.flow.at(n) for n in range(self.count) if n != event and cell and self.events[n].point.cell == cell
+            ]
+        places = dict.fromkeys(
+            self._before_marks(n) for n in (*others, *sources) if self.events[n].point.thread is not None
+        )
+        mine = self.events[issue].point.thread
+        return [
+            n
+            for n in places
+            if n != issue
+            and not self.po[n] >> issue & 1
+            and (self.events[n].point.thread == mine or not self.flow.leads(n, event))
+        ]
+
+    def _before_marks(self, event: int) -> int:
+        """The event, or the first of the tcgen05 fences in front of it."""
+        while True:
+            before = [n for n in range(self.count) if self.po[n] >> event & 1]
+            last = max(before, key=lambda n: self.events[n].point.order or 0, default=None)
+            if last is None or not isinstance(self.events[last].label, Mark):
+                return event
+            event = last
+
+    def _signals(self) -> Iterator[Change]:
+        """An arrival by the thread itself beside that of its asynchronous operation."""
+        for link in self.links:
+            if isinstance(self.events[link.first].label, Signal):
+                issue = self.flow.at(link.first)
+                arrive = Inserted(issue, Mbarrier(Action.ARRIVE, Sem.RELEASE, self._scope(link, issue)))
+                edges = (("mbarobs", self.count, link.second),)
+                yield Change(
+                    Reason.NOT_TRANSITIVE, Alteration((), (arrive,), edges), link.first, link.second, "", 1, 5.0
+                )
+
+    def _phases(self) -> Iterator[Change]:
+        """A wait that saw its phase end before an arrival or signal which it was meant for."""
+        seen, same = self.execution.relation("mbarobs"), self.execution.relation("samebar")
+        done = bits(self.execution.set("MBDONE"))
+        updates = bits(self.execution.set("ARRIVEON") | self.execution.set("SIGNAL"))
+        for update in updates:
+            for wait in done:
+                if not same[update] >> wait & 1 or seen[update] >> wait & 1 or self.flow.leads(wait, update):
+                    continue
+                if self.pair is not None and not any(
+                    (a == update or self.flow.leads(a, update)) and self.flow.leads(wait, b)
+                    for a, b in (self.pair, self.pair[::-1])
+                ):
+                    continue
+                edges = (("mbarobs", update, wait),)
+                yield Change(
+                    phase_reason(self.execution, update, wait), Alteration((), (), edges), update, wait, "", 1, 2.7
+                )
+
+    # ---- more ---------------------------------------------------------------------------------------------------
+
+    def _stronger(self) -> Iterator[Change]:
+        """fence.sc, and strong accesses where weak ones meet."""
+        widest = self._widest()
+        weak_tier = 2 if self.pair is None else 4
+        memory = [n for n in range(self.count) if self.flow.is_memory(n) and not self.flow.is_async(n)]
+        for number in memory:
+            label = self.events[number].label
+            assert isinstance(label, Access)
+            if label.sem is Sem.WEAK:
+                yield self._field(Reason.WEAK, number, None, "weak", weak_tier, sem=Sem.RELAXED, scope=widest)
+            elif label.scope is not None and label.scope < widest:
+                yield self._field(Reason.SCOPES, number, None, f".{label.scope.name.lower()}", 2, scope=widest)
+            if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
+                fence = Fence(Sem.SC, widest)
+                yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6)
+        for number, event in enumerate(self.events):
+            if isinstance(event.label, Fence):
+                sem = event.label.sem
+                if sem is not Sem.SC:
+                    yield self._field(Reason.NO_FENCE_SC, number, None, sem.value, 2, sem=Sem.SC)
+                if event.label.scope < widest:
+                    yield self._field(
+                        Reason.SCOPES, number, None, f".{event.label.scope.name.lower()}", 2, scope=widest
+                    )
+
+    def _widest(self) -> Scope:
+        places = {event.point.place for event in self.events if event.point.place is not None}
+        return next(s for s in Scope if all(one.shares(s, other) for one in places for other in places))
+
+    def _virtual(self) -> Iterator[Change]:
+        """Synchronization where there is none."""
+        pairs = [self.pair, self.pair[::-1]] if self.pair is not None else [*self._overtaken(), *self._early()]
+        for number, (a, b) in enumerate(pairs):
+            here, there = self.flow.at(a), self.flow.at(b)
+            first, second = self.events[here].point, self.events[there].point
+            if first.thread is None or second.thread is None or first.thread == second.thread:
+                continue
+            arrive = Inserted(here, Barrier(Half.ARRIVE, Domain.CTA), after=True)
+            wait = Inserted(there, Barrier(Half.WAIT, Domain.CTA))
+            edges = [("syncbar", self.count, self.count + 1)]
+            if here != a:
+                edges += [("compl", a, self.count)]
+            yield Change(
+                Reason.NO_SYNCHRONIZATION,
+                Alteration((), (arrive, wait), tuple(edges)),
+                a,
+                b,
+                "",
+                3,
+                10.0 + number / 100,
+            )
+
+    def _overtaken(self) -> list[tuple[int, int]]:
+        """Writes and the reads that read something older."""
+        rf, co = self.execution.relation("rf"), self.execution.relation("co")
+        found = []
+        for write, read in pairs_of(rf):
+            found += [(later, read) for later in bits(co[write])]
+        return found
+
+    def _early(self) -> list[tuple[int, int]]:
+        """Reads and the writes that they read."""
+        return [(read, write) for write, read in pairs_of(self.execution.relation("rf"))]
+
+
+def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
+    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early."""
+    waited = execution.frame.record_of(execution.events[wait])
+    assert isinstance(waited, ObjectRecord)
+    observed = [n for n, row in enumerate(execution.relation("mbarobs")) if row >> wait & 1]
+    if waited.parity == 1 and not observed:
+        return Reason.PARITY
+    object_ = waited.object
+    uses = [execution.frame.record_of(event) for event in execution.events]
+    bytes_ = any(
+        isinstance(use, ObjectRecord) and use.object == object_ and (use.bytes or use.action is Action.COMPLETE_TX)
+        for use in uses
+    )
+    return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT

@@ -1,0 +1,214 @@
+"""What keeps an execution from being forbidden, or two accesses from being ordered: changes that would do it.
+
+In: a model, an execution, perhaps a finding of it. Out: `Diagnosis`. Settled here: what counts as the end of what
+is wrong. With the changes the execution breaks an axiom whatever order its writes and fences take, or the flag is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memmodel.base.labels import Fence
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.syntax import Check, Expr, Model, Name
+from memmodel.concrete.execution import Execution, pairs_of
+from memmodel.ptx import Sem
+from memmodel.referee.evaluate import Ranks
+from memmodel.why.alter import alter, combined, with_order
+from memmodel.why.changes import Change, Changes
+from memmodel.why.flow import Flow
+from memmodel.why.unfold import Chain, Unfolding, turned
+from memmodel.why.values import Values
+
+CHOSEN = ("co", "sync_fence")
+"""Orders that an execution chooses: what is asked of them and not there yet may be chosen so."""
+
+PAIRS = 3
+"""So many races of an execution are looked at before the execution as a whole."""
+
+FEW = 40
+"""With no more events than this, every single change is tried where a set was found."""
+
+DEPTH = 6
+"""So many choices are made before an execution counts as one that could be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """`changes`: together they end what is wrong, and none can be left out. `chain`: what then forbids or orders it."""
+
+    changes: tuple[Change, ...]
+    chain: Chain
+    altered: Execution
+    axiom: str
+
+
+class Diagnosing:
+    """Tries changes on one execution."""
+
+    def __init__(
+        self,
+        model: Model,
+        execution: Execution,
+        ranks: Ranks,
+        flag: Check | None,
+        pair: tuple[int, int] | None,
+        known: dict[object, object] | None = None,
+    ) -> None:
+        self.model = model
+        self.execution = execution
+        self.ranks = ranks
+        self.flag = flag
+        self.pair = pair
+        self.flow = Flow(execution)
+        self.tried = 0
+        self.known = {} if known is None else known
+        self._ended: tuple[tuple[int, ...], Values] | None = None
+        self._choices = [(check, name) for check in model.axioms for name in CHOSEN if _subtracts(check, name)]
+
+    def diagnosis(self) -> Diagnosis | None:
+        """The changes without which it cannot be; None if no such change is known."""
+        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair)
+        if key not in self.known:
+            self.known[key] = self._diagnosis()
+        found = self.known[key]
+        assert found is None or isinstance(found, Diagnosis)
+        return found
+
+    def _diagnosis(self) -> Diagnosis | None:
+        by_pair = self._by_a_pair() if self.flag is None else None
+        if by_pair is not None:
+            return by_pair
+        changes = Changes(self.execution, self.flow, self.pair).all()
+        for tier in (1, 2, 3, 4):
+            mine = [change for change in changes if change.tier <= tier]
+            if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
+                continue
+            kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
+            if len(kept) > 1 and self.flow.count <= FEW:
+                kept = next(([one] for one in sorted(mine, key=_price) if self.ends([one])), kept)
+            altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
+            return self._told(tuple(kept), altered)
+        return None
+
+    def _by_a_pair(self) -> Diagnosis | None:
+        """An outcome by way of a race or hazard of its execution: what orders the two may well forbid it."""
+        values = Values(self.model, self.execution, self.ranks)
+        flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
+        pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
+        for flag, pair in pairs[:PAIRS]:
+            found = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known).diagnosis()
+            if found is not None and found.changes[-1].tier == 1 and self.ends(found.changes):
+                kept = self._shrunk(list(found.changes)) if len(found.changes) > 1 else list(found.changes)
+                altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
+                return self._told(tuple(kept), altered)
+        return None
+
+    def ends(self, changes: Sequence[Change]) -> bool:
+        """Is what is wrong gone with these changes?"""
+        self.tried += 1
+        altered = alter(self.execution, combined((change.alteration for change in changes), self.flow.count))
+        values = Values(self.model, altered, self.ranks)
+        if self.flag is not None and self.pair is not None and not self._reported(values):
+            self._ended = tuple(map(id, changes)), values
+            return True
+        return self.flag is None and self.impossible(altered, DEPTH) is not None
+
+    def _reported(self, values: Values) -> bool:
+        assert self.flag is not None and self.pair is not None
+        return bool({self.pair, self.pair[::-1]} & set(values.reported(self.flag)))
+
+    def impossible(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
+        """An axiom that the execution breaks however its orders are chosen; None if it may be."""
+        for extended in fence_orders(execution):
+            found = self._broken(extended, depth)
+            if found is None:
+                return None
+        return found
+
+    def _broken(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
+        values = Values(self.model, execution, self.ranks)
+        check = values.violated()
+        if check is None:
+            return None
+        name = next((name for other, name in self._choices if other is check), None)
+        if name is None or depth == 0:
+            return values, check
+        order = values.relation(name)
+        assert order is not None
+        pairs = [(a, b) for a, b in pairs_of(values.rows(check.body)) if a != b]
+        if not pairs or any(order[b] >> a & 1 for a, b in pairs):
+            return values, check
+        a, b = pairs[0]
+        found = self._broken(with_order(execution, [(a, b)], name), depth - 1)
+        if found is not None and (b, a) in pairs:
+            found = self._broken(with_order(execution, [(b, a)], name), depth - 1)
+        return None if found is None else found
+
+    def _shrunk(self, changes: list[Change]) -> list[Change]:
+        """A part that does it and of which nothing can be left out; the dearest go first, halves before single ones.
+
+        The order stays: of what is added at one place, it says what comes first.
+        """
+        kept = list(changes)
+        size = max(1, len(kept) // 2)
+        while True:
+            at = 0
+            while at < len(kept):
+                rest = kept[:at] + kept[at + size :]
+                if self.ends(rest):
+                    kept = rest
+                else:
+                    at += size
+            if size == 1:
+                return kept
+            size //= 2
+
+    def _told(self, changes: tuple[Change, ...], altered: Execution) -> Diagnosis:
+        """What the changes would bring about."""
+        if self.flag is not None and self.pair is not None:
+            known = self._ended is not None and self._ended[0] == tuple(map(id, changes))
+            unfolding = Unfolding(self._ended[1] if known and self._ended else Values(self.model, altered, self.ranks))
+            for a, b in (self.pair, self.pair[::-1]):
+                chain = unfolding.excluded(self.flag, a, b)
+                if chain:
+                    backward = all(link.name.endswith("^-1") for link in chain)
+                    return Diagnosis(changes, turned(chain) if backward else chain, altered, self.flag.name)
+            return Diagnosis(changes, (), altered, self.flag.name)
+        found = self.impossible(altered, DEPTH)
+        assert found is not None
+        values, check = found
+        return Diagnosis(changes, Unfolding(values).broken(check), values.execution, check.name)
+
+
+def fence_orders(execution: Execution) -> Iterator[Execution]:
+    """The execution, with each order of fence.sc that it has not ordered yet."""
+    strong = [n for n, e in enumerate(execution.events) if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
+    order, include = execution.relation("sync_fence"), execution.relation("sr")
+    for a in strong:
+        for b in strong:
+            if a < b and include[a] >> b & 1 and not (order[a] >> b & 1 or order[b] >> a & 1):
+                for pair in ((a, b), (b, a)):
+                    yield from fence_orders(with_order(execution, [pair], "sync_fence"))
+                return
+    yield execution
+
+
+def _price(change: Change) -> float:
+    return change.cost
+
+
+def _subtracts(check: Check, name: str) -> bool:
+    """Is the axiom one of the form `empty X \\ order`?"""
+    body: Expr = check.body
+    if check.test != "empty" or check.negated or getattr(body, "op", "") != "\\":
+        return False
+    return name in _names(body.right)  # type: ignore[union-attr]
+
+
+def _names(expr: Expr) -> set[str]:
+    if isinstance(expr, Name):
+        return {expr.name} if expr.ref is None else set()
+    parts = (getattr(expr, "left", None), getattr(expr, "right", None), getattr(expr, "operand", None))
+    return {name for part in parts if part is not None for name in _names(part)}

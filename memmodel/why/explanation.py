@@ -1,0 +1,155 @@
+"""One question and its answer, explained.
+
+In: a lowered test, a model, the engine's answer. Out: `Explanation`, and the one or two lines that `check` prints.
+Settled here: what `check` tells. An outcome whose execution has a race or hazard is told by that; an execution that one
+axiom alone forbids is looked for only where that is cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memmodel.answer import HANG, Answer, Finding, Observation, Witness
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.litmus.syntax import Not, Quantifier
+from memmodel.program.lowered import LoweredTest
+from memmodel.report.execution import Style
+from memmodel.why.forbidden import contradictions
+from memmodel.why.records import Contradiction, Explanation, Reason, Story
+from memmodel.why.story import finding_story, outcome_story
+from memmodel.why.stuck import stuck
+from memmodel.why.text import brief_contradiction, brief_story
+
+if TYPE_CHECKING:
+    from memmodel.report.report import Report
+
+STORIES = 3
+"""So many findings `check` gives a reason for, of different flags."""
+
+CHEAP = 120
+"""With more events than this, `check` looks for no other execution."""
+
+TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
+
+
+def shown_outcome(lowered: LoweredTest, answer: Answer) -> Witness | None:
+    """The execution that a question about outcomes needs explained: it shows the outcome, or breaks a `forall`."""
+    if lowered.test.finding is not None:
+        return None
+    if lowered.test.quantifier is Quantifier.FORALL:
+        return answer.counter
+    return answer.witness
+
+
+def first_findings(answer: Answer, each: int) -> list[Finding]:
+    """The findings of an answer, so many of each flag; without hangs."""
+    found: dict[str, list[Finding]] = {}
+    for one in answer.findings:
+        if one.flag != HANG and kind_of(one.flag) in TOLD and len(found.setdefault(one.flag, [])) < each:
+            found[one.flag].append(one)
+    return [one for group in found.values() for one in group]
+
+
+def explanation(
+    lowered: LoweredTest, model: Model, answer: Answer, options: Options, question: str, rules: dict[str, str]
+) -> Explanation:
+    """All that can be said of an answer."""
+    test = lowered.test
+    stories: list[Story | None] = []
+    shown = shown_outcome(lowered, answer)
+    if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
+        stories.append(outcome_story(model, shown))
+    stories += [finding_story(model, one, rules.get(one.flag, "")) for one in first_findings(answer, 1)]
+    hang, never = answer.hang, why_never(lowered, model, answer, options)
+    path = test.source.name if test.source else ""
+    return Explanation(
+        test.name,
+        path,
+        model.name,
+        question,
+        answer.observation.value,
+        tuple(one for one in stories if one is not None),
+        never,
+        stuck(hang.witness) if hang is not None else None,
+        (),
+        note(answer, told=bool(never)),
+    )
+
+
+def why_never(
+    lowered: LoweredTest, model: Model, answer: Answer, options: Options, *, first: bool = False
+) -> tuple[Contradiction, ...]:
+    """Why an outcome is never seen; for a `forall`, why none breaks it. `first`: by the first axiom named is enough."""
+    if lowered.test.finding is not None:
+        return ()
+    if lowered.test.quantifier is Quantifier.FORALL and answer.observation is Observation.ALWAYS:
+        test = replace(lowered.test, quantifier=Quantifier.NOT_EXISTS, condition=Not(lowered.test.condition))
+        lowered = replace(lowered, test=test)
+        names = tuple(check.name for check in model.axioms)
+        return contradictions(lowered, model, options, names)
+    if answer.observation is Observation.NEVER and answer.axioms and shown_outcome(lowered, answer) is None:
+        return contradictions(lowered, model, options, answer.axioms[:1] if first else answer.axioms)
+    return ()
+
+
+def note(answer: Answer, *, told: bool) -> str:
+    """What is left where there is neither a story nor a contradiction."""
+    if answer.observation is Observation.NEVER and answer.axioms and not told:
+        return f"forbidden by {' and '.join(answer.axioms)}; no execution was found that shows how"
+    if answer.reason:
+        return answer.reason
+    if answer.observation is Observation.NEVER and not answer.axioms and answer.witness is None:
+        return "no execution has it, whatever the model says"
+    return ""
+
+
+# ---- what `check` says -----------------------------------------------------------------------------------------------
+
+
+def because_findings(report: Report, style: Style) -> dict[int, list[str]]:
+    """For the first findings of an answer, by their identity, why."""
+    subject = report.subject
+    if subject is None:
+        return {}
+    told: dict[int, list[str]] = {}
+    for one in first_findings(report.answer, 1)[:STORIES]:
+        if kind_of(one.flag) is FindingKind.MIXED:
+            continue
+        story = finding_story(subject.model, one, report.rule(one.flag))
+        if story is not None:
+            told[id(one)] = brief_story(story, style) if _says(story) else []
+    return told
+
+
+def because_outcome(report: Report, style: Style) -> list[str]:
+    """Why the outcome can be seen, where no finding of the same execution says it."""
+    subject = report.subject
+    if subject is None or report.mixed:
+        return []
+    shown = shown_outcome(subject.lowered, report.answer)
+    if shown is None or shown is not report.execution or _told(report, report.answer.findings):
+        return []
+    story = outcome_story(subject.model, shown)
+    return brief_story(story, style) if story is not None and _says(story) else []
+
+
+def _says(story: Story) -> bool:
+    """Is a reason known that is more than the rule?"""
+    return story.obstacles[0].reason not in (Reason.NOTHING_MISSING, Reason.RULE)
+
+
+def _told(report: Report, findings: tuple[Finding, ...]) -> bool:
+    """Does a finding of the execution that is shown relate two events?"""
+    return any(one.witness == report.execution and one.second not in (None, one.first) for one in findings)
+
+
+def because_never(report: Report) -> list[str]:
+    """The cycle by which the first axiom forbids the outcome."""
+    subject = report.subject
+    if subject is None or report.answer.events > CHEAP:
+        return []
+    found = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
+    return brief_contradiction(found[0]) if found else []

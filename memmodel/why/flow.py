@@ -1,0 +1,97 @@
+"""How what one thread does may reach another, whatever its semantics: the ways on which order could be.
+
+In: an execution. Out: `Flow`: the links between threads, and which of them lead from one event to another. Links are
+reads from other threads, observed mbarrier phases and barriers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import Access, Issue, Mbarrier, Signal
+from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
+
+LINKS = ("rf", "mbarobs", "syncbar")
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`first` is seen by `second`, of another thread, through the base relation `name`."""
+
+    first: int
+    second: int
+    name: str
+
+
+class Flow:
+    """The links of an execution, and what they reach."""
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        self.events = execution.events
+        self.count = len(self.events)
+        self.issue_of = {n: e.point.issue for n, e in enumerate(self.events) if e.point.issue is not None}
+        self.links = [
+            Between(a, b, name) for name in LINKS for a, b in pairs_of(execution.relation(name)) if self._across(a, b)
+        ]
+        self.reach = self._closure(self._edges())
+
+    def _across(self, a: int, b: int) -> bool:
+        """Does the link lead out of a thread? A signal counts as out of it, and so does what its issuer sees of it."""
+        one, other = self.events[a].point, self.events[b].point
+        if one.thread is None or other.thread is None:
+            return False
+        return one.thread != other.thread or isinstance(one.label, Signal)
+
+    def _edges(self) -> Rows:
+        rows = list(self.execution.relation("po"))
+        for name in ("iss", "compl", "complwg", *LINKS):
+            rows = [a | b for a, b in zip(rows, self.execution.relation(name), strict=True)]
+        for part, issue in self.issue_of.items():
+            rows[part] |= 1 << issue
+        return rows
+
+    def _closure(self, rows: Rows) -> Rows:
+        reach: Rows = []
+        for start in range(self.count):
+            found, todo = 0, rows[start]
+            while todo & ~found:
+                new = todo & ~found
+                found |= new
+                for one in bits(new):
+                    todo |= rows[one]
+            reach.append(found)
+        return reach
+
+    def at(self, event: int) -> int:
+        """The thread-level event of an event: for a part of an asynchronous instruction, its issue."""
+        return self.issue_of.get(event, event)
+
+    def leads(self, a: int, b: int) -> bool:
+        """Is there a way from a to b?"""
+        return bool(self.reach[a] >> b & 1)
+
+    def between(self, a: int, b: int) -> list[Between]:
+        """The links on ways from a to b."""
+        return [
+            link
+            for link in self.links
+            if (link.first == a or self.leads(a, link.first)) and (link.second == b or self.leads(link.second, b))
+        ]
+
+    def is_async(self, event: int) -> bool:
+        """Is it made outside program order?"""
+        return event in self.issue_of
+
+    def thread(self, event: int) -> int | None:
+        return self.events[event].point.thread
+
+    def is_memory(self, event: int) -> bool:
+        return isinstance(self.events[event].label, Access)
+
+    def is_object(self, event: int) -> bool:
+        """An operation on an mbarrier object?"""
+        return isinstance(self.events[event].label, Mbarrier | Signal)
+
+    def is_issue(self, event: int) -> bool:
+        return isinstance(self.events[event].label, Issue)

@@ -1,0 +1,222 @@
+"""What a change stands for, in a sentence: the reason with the events that it is about.
+
+In: a diagnosis, the witness. Out: `Obstacle`s. Settled here: whether a fence that is not there is one that stands
+elsewhere: on the wrong side of the synchronization, or in another CTA than the access.
+"""
+
+from __future__ import annotations
+
+from memmodel.answer import ShownEvent, Witness
+from memmodel.base.labels import Access, Fence, ProxyFence
+from memmodel.concrete.execution import Execution
+from memmodel.ptx import Sem
+from memmodel.why.changes import Change
+from memmodel.why.flow import Flow
+from memmodel.why.records import At, Obstacle, Reason
+
+
+def at(event: ShownEvent) -> At:
+    """An event of a witness as a place."""
+    return At(event.label, event.text, event.thread, event.span.line if event.span else None)
+
+
+class Sentences:
+    """Says what changes of one execution mean. `ends`: the two accesses, where they are known."""
+
+    def __init__(self, witness: Witness, execution: Execution, flow: Flow, ends: tuple[int, int] | None) -> None:
+        self.shown = {event.uid: event for event in witness.events}
+        self.execution = execution
+        self.flow = flow
+        self.ends = ends
+        self.po = execution.relation("po")
+
+    def ref(self, event: int) -> str:
+        return str(at(self.shown[event]))
+
+    def short(self, event: int) -> str:
+        shown = self.shown[event]
+        return f"{shown.label} ({at(shown).where})"
+
+    def obstacle(self, change: Change) -> Obstacle:
+        """A change as an obstacle."""
+        reason = change.reason
+        if reason is Reason.NO_PROXY_FENCE:
+            return self._proxy_fence(change)
+        if reason is Reason.RELAXED and change.alteration.fields:
+            return self._semantics(change)
+        if reason is Reason.SCOPES:
+            return self._scopes(change)
+        events = [change.at] + ([change.other] if change.other is not None else [])
+        text, repair = self._said(change)
+        return Obstacle(reason, text, repair, self._places(events))
+
+    def _places(self, events: list[int]) -> tuple[At, ...]:
+        return tuple(at(self.shown[event]) for event in events if event in self.shown)
+
+    def _said(self, change: Change) -> tuple[str, str]:
+        here, there = self.ref(change.at), "" if change.other is None else self.ref(change.other)
+        words = change.words
+        match change.reason:
+            case Reason.NO_SYNCHRONIZATION:
+                return f"nothing orders {here} before {there}", "a release after the first, an acquire that observes it"
+            case Reason.REDUCTION:
+                return f"{here} is a reduction, whose read heads no acquire pattern", "atom in place of red"
+            case Reason.RESTRICTED:
+                return f"{here} is about {words} only", "the fence without its restriction"
+            case Reason.PROXY_FENCE_SPACE:
+                other = self._location()
+                return f"{here} is about {words} only{other}", "the fence for the memory that is accessed"
+            case Reason.NOT_WAITED:
+                late = self._too_little(change.at)
+                return (
+                    f"{here} may not be over at {there}{late}",
+                    f"a wait for its end before {self._line(change.other)}",
+                )
+            case Reason.TCGEN05_WAIT:
+                return f"{here} may not be over at {there}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
+            case Reason.TCGEN05_COMMIT:
+                text = f"no tcgen05.commit tracks {here}, which may not be over at {there}"
+                return text, "tcgen05.commit after it, and a wait for its mbarrier"
+            case Reason.TCGEN05_FENCE:
+                side = "after" if change.alteration.inserted[0].after else "before"
+                return f"{words} is missing {side} {here}", f"{words} {side} {self._line(change.at)}"
+            case Reason.NOT_TRANSITIVE:
+                text = f"{here} tells of the end of its own operation and publishes nothing that its thread did before"
+                return text, f"an arrival of the thread itself, for which {self._line(change.other)} waits"
+            case Reason.PARITY:
+                return f"{there} returns true before {here}: that parity is over at once", "the other parity"
+            case Reason.BYTES:
+                return (
+                    f"the phase that {there} waits for is over without {here}",
+                    "expect_tx with the bytes of all copies",
+                )
+            case Reason.COUNT:
+                return f"the phase that {there} waits for is over without {here}", "the count of all arrivals"
+            case Reason.NO_FENCE_SC:
+                return f"no fence.sc stands before {here}", f"fence.sc before {self._line(change.at)}"
+            case Reason.WEAK:
+                return f"{here} is weak", "a strong access, such as .relaxed"
+            case Reason.NO_ALIAS_FENCE:
+                return "the two names of the location need fence.proxy.alias in between", f"{words} near {here}"
+            case Reason.WGMMA_FENCE:
+                return f"no wgmma.fence orders what was done before {here}", "wgmma.fence before wgmma.mma_async"
+            case _:
+                return f"{here}: {words} is missing", f"{words} at {self._line(change.at)}"
+
+    def _line(self, event: int | None) -> str:
+        if event is None or event not in self.shown:
+            return "it"
+        shown = self.shown[event]
+        return f"{shown.label} ({at(shown).where})"
+
+    def _location(self) -> str:
+        if self.ends is None:
+            return ""
+        where = self.shown[self.ends[0]].location
+        return f", and not about {where}" if where else ""
+
+    def _tcgen_wait(self, event: int) -> str:
+        label = self.execution.events[event].label
+        kind = "ld" if isinstance(label, Access) and label.side.value == "R" else "st"
+        return f"tcgen05.wait::{kind} after {self._line(event)}"
+
+    def _too_little(self, event: int) -> str:
+        """A wait of the thread that stands there and does not cover the access."""
+        told = self.execution.relation("compl")
+        issue = self.flow.at(event)
+        waits = [
+            n
+            for n in range(self.flow.count)
+            if "WAITGROUP" in self.shown[n].tags and self.po[issue] >> n & 1 and not told[event] >> n & 1
+        ]
+        if not waits:
+            return ""
+        of_reads = any(row >> waits[0] & 1 for row in told)
+        why = "covers reads of sources only" if of_reads else "covers none of its groups"
+        return f"; {self.short(waits[0])} {why}"
+
+    # ---- the ones that ask where something stands ----------------------------------------------------------------
+
+    def _semantics(self, change: Change) -> Obstacle:
+        wanted = next((value for _, name, value in change.alteration.fields if name == "sem"), Sem.ACQ_REL)
+        assert isinstance(wanted, Sem)
+        here, label = self.ref(change.at), self.execution.events[change.at].label
+        article = "an" if wanted.value[0] == "a" else "a"
+        text = f"{here} is {change.words} where {article} {wanted.value} is needed"
+        side = "before" if wanted is Sem.RELEASE else "after"
+        repair = f".{wanted.value} at {self._line(change.at)}"
+        if not isinstance(label, Fence):
+            repair += f", or a fence {side} it"
+            wrong = self._fence_elsewhere(change.at, wanted)
+            if wrong is not None:
+                other = "after" if side == "before" else "before"
+                text = f"{self.ref(wrong)} stands {other} {here}, not {side} it"
+                repair = f"the fence {side} {self._line(change.at)}"
+                return Obstacle(Reason.FENCE_SIDE, text, repair, self._places([wrong, change.at]))
+        events = [change.at] + ([change.other] if change.other is not None else [])
+        return Obstacle(Reason.RELAXED, text, repair, self._places(events))
+
+    def _fence_elsewhere(self, event: int, wanted: Sem) -> int | None:
+        """A fence of that kind on the other side of an event."""
+        for number in range(self.flow.count):
+            label = self.execution.events[number].label
+            if not (isinstance(label, Fence) and label.sem in (wanted, Sem.ACQ_REL, Sem.SC)):
+                continue
+            wrong = self.po[event] >> number & 1 if wanted is Sem.RELEASE else self.po[number] >> event & 1
+            if wrong:
+                return number
+        return None
+
+    def _scopes(self, change: Change) -> Obstacle:
+        scope = next(value for _, name, value in change.alteration.fields if name == "scope")
+        wide = getattr(scope, "name", "").lower()
+        mine = change.words.split()[0]
+        here = self.ref(change.at)
+        if change.other is None:
+            return Obstacle(Reason.SCOPES, f"the {mine} of {here} is too narrow", f".{wide}", self._places([change.at]))
+        other = self.execution.events[change.other].label
+        its = getattr(getattr(other, "scope", None), "name", "").lower()
+        both = f" (.{its})" if its else ""
+        text = f"the {mine} of {here} does not reach {self.ref(change.other)}{both}"
+        return Obstacle(
+            Reason.SCOPES, text, f".{wide} at {self._line(change.at)}", self._places([change.at, change.other])
+        )
+
+    def _proxy_fence(self, change: Change) -> Obstacle:
+        inserted = change.alteration.inserted[0]
+        assert isinstance(inserted.label, ProxyFence)
+        side = "after" if inserted.after else "before"
+        repair = f"{change.words} {side} {self._line(change.at)}"
+        proxy = inserted.label.proxy
+        others = [
+            n
+            for n, event in enumerate(self.execution.events)
+            if isinstance(event.label, ProxyFence)
+            and event.label.proxy is proxy
+            and event.label.half is inserted.label.half
+        ]
+        for number in others:
+            place = self.execution.events[number].point.place
+            wanted = self.execution.events[change.at].point.place
+            apart = place is not None and wanted is not None and place.cta_id != wanted.cta_id
+            if apart and self._on_the_way(number):
+                text = f"{self.ref(number)} is executed in another CTA than the access through the proxy"
+                return Obstacle(Reason.PROXY_FENCE_CTA, text, repair, self._places([number, change.at]))
+        for number in others:
+            if not self._on_the_way(number) and self._wrong_side(number):
+                text = f"{self.ref(number)} is not between the two accesses"
+                return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places([number, change.at]))
+        name = proxy.value if proxy is not None else "alias"
+        half = "" if inserted.label.half is None else f" ({inserted.label.half.value} half)"
+        text = f"the path goes between the generic and the {name} proxy without {change.words}{half}"
+        return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places([change.at]))
+
+    def _on_the_way(self, event: int) -> bool:
+        if self.ends is None:
+            return False
+        return any(self.flow.leads(a, event) and self.flow.leads(event, b) for a, b in (self.ends, self.ends[::-1]))
+
+    def _wrong_side(self, event: int) -> bool:
+        """Does it stand in a thread of one of the accesses?"""
+        threads = {self.execution.events[end].point.thread for end in self.ends or ()}
+        return self.execution.events[event].point.thread in threads

@@ -1,0 +1,171 @@
+"""Why an outcome can be seen, or a finding is made: the two accesses, how far order gets, and what stops it.
+
+In: a model, a witness, perhaps a finding of it. Out: `Story`.
+"""
+
+from __future__ import annotations
+
+from memmodel.answer import Finding, Witness
+from memmodel.base.labels import Access, Barrier, GroupWait, Half, Label, Mbarrier, Signal
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Execution
+from memmodel.ptx import Proxy
+from memmodel.why.changes import Change
+from memmodel.why.diagnose import Diagnosing, Diagnosis
+from memmodel.why.obstacles import Sentences, at
+from memmodel.why.records import At, Obstacle, PathStep, Reason, Story
+from memmodel.why.unfold import Chain, Link
+from memmodel.why.values import Values
+
+COMMUNICATION = ("rf", "fr", "co", "rf^-1", "co^-1")
+
+
+def outcome_story(model: Model, witness: Witness) -> Story | None:
+    """Why an outcome can be seen; None for a witness that has left its process."""
+    execution = execution_of(witness)
+    if execution is None or witness.ground is None:
+        return None
+    diagnosing = Diagnosing(model, execution, witness.ground.ranks, None, None, witness.ground.known)
+    return _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, "")
+
+
+def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
+    """Why a flag is raised. None for a hang, and for a witness that has left its process."""
+    witness, first, second = finding.witness, finding.first, finding.second
+    execution = execution_of(witness)
+    flag = next((check for check in model.flags if check.name == finding.flag), None)
+    if execution is None or witness.ground is None or flag is None:
+        return None
+    if first is None or second is None or first.uid == second.uid:
+        places = tuple(at(event) for event in (first, second) if event is not None)
+        obstacle = Obstacle(Reason.RULE, finding.rule or rule, "", places[:1])
+        ends = (*places, None, None)
+        return Story(finding.flag, ends[0], ends[1], (obstacle,), (), "", finding.rule or rule, witness)
+    pair = (first.uid, second.uid)
+    diagnosing = Diagnosing(model, execution, witness.ground.ranks, flag, pair, witness.ground.known)
+    return _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, finding.rule or rule)
+
+
+def execution_of(witness: Witness) -> Execution | None:
+    """The execution that a witness shows."""
+    ground = witness.ground
+    return ground.execution if ground is not None and isinstance(ground.execution, Execution) else None
+
+
+def _story(
+    about: str,
+    witness: Witness,
+    diagnosing: Diagnosing,
+    found: Diagnosis | None,
+    pair: tuple[int, int] | None,
+    rule: str,
+) -> Story:
+    shown = {event.uid: event for event in witness.events}
+    ends = _ends(found, pair)
+    sentences = Sentences(witness, diagnosing.execution, diagnosing.flow, ends)
+    first, second = (at(shown[one]) for one in ends) if ends is not None else (None, None)
+    if found is None:
+        reason, text = _nothing(diagnosing.execution, pair, rule)
+        obstacle = Obstacle(reason, text, "", tuple(one for one in (first, second) if one is not None))
+        return Story(about, first, second, (obstacle,), (), "", rule, witness)
+    obstacles = tuple(dict.fromkeys(sentences.obstacle(change) for change in sorted(found.changes, key=_place)))
+    values = Values(diagnosing.model, diagnosing.execution, diagnosing.ranks)
+    steps = Path(witness, found.changes, values).steps(_order(found.chain))
+    return Story(about, first, second, _gone(about, obstacles), steps, found.axiom, rule, witness)
+
+
+def _place(change: Change) -> int:
+    return change.at
+
+
+def _nothing(execution: Execution, pair: tuple[int, int] | None, rule: str) -> tuple[Reason, str]:
+    for event in pair or ():
+        label = execution.events[event].label
+        if isinstance(label, Access) and label.proxy is Proxy.READ_ONLY:
+            return Reason.READ_ONLY, "one of them goes through the read-only path, which no fence bridges"
+    if rule:
+        return Reason.RULE, rule
+    return Reason.NOTHING_MISSING, "no synchronization between the accesses of this execution would forbid it"
+
+
+def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:
+    """Order that is missing towards the end of an object's or a CTA's life."""
+    if about not in ("undefined-after-exit", "undefined-mbarrier-inval", "undefined-tensor-memory"):
+        return obstacles
+    return tuple(
+        Obstacle(Reason.GONE, one.text, one.repair, one.events) if one.reason is Reason.NO_SYNCHRONIZATION else one
+        for one in obstacles
+    )
+
+
+def _order(chain: Chain) -> Chain:
+    """The part of a cycle that is order: what follows its one communication edge; otherwise all of it."""
+    told = [link for link in chain if link.name in COMMUNICATION]
+    if chain and len(told) == 1 and told[0] is chain[0]:
+        return chain[1:]
+    return chain
+
+
+def _ends(found: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The two accesses: where the missing order would begin and end."""
+    if found is None or not found.chain:
+        return pair
+    order = _order(found.chain)
+    ends = (order[0].first, order[-1].second)
+    if pair is None and len(order) == len(found.chain):
+        # A cycle with several communication edges: the first of them was overtaken.
+        link = next((link for link in found.chain if link.name == "fr"), None)
+        return None if link is None else (link.second, link.first)
+    return ends
+
+
+def _added(label: Label) -> str:
+    """What an event that is not there would be."""
+    match label:
+        case GroupWait():
+            return "a wait for its end"
+        case Signal():
+            return "tcgen05.commit"
+        case Mbarrier():
+            return "an arrive of the thread"
+        case Barrier(half=half):
+            return "a release" if half is Half.ARRIVE else "an acquire that observes it"
+        case _:
+            return "a fence"
+
+
+class Path:
+    """Links of an execution, perhaps an altered one, as steps for the reader."""
+
+    def __init__(self, witness: Witness, changes: tuple[Change, ...], values: Values) -> None:
+        self.shown = {event.uid: event for event in witness.events}
+        self.values = values
+        self.count = values.count
+        self.inserted = [(change, one.label) for change in changes for one in change.alteration.inserted]
+        self.changed = {event for change in changes for event, *_ in change.alteration.fields}
+        self.edges = {edge for change in changes for edge in change.alteration.edges}
+
+    def place(self, event: int) -> At:
+        if event < self.count:
+            return at(self.shown[event])
+        change, label = self.inserted[event - self.count]
+        return At("", change.words or _added(label))
+
+    def steps(self, chain: Chain) -> tuple[PathStep, ...]:
+        return tuple(self._step(link) for link in chain)
+
+    def _step(self, link: Link) -> PathStep:
+        parts = () if len(link.parts) < 1 else self.steps(link.parts)
+        return PathStep(
+            self.place(link.first), self.place(link.second), link.name, link.clause, parts, holds=self._holds(link)
+        )
+
+    def _holds(self, link: Link) -> bool:
+        """Is it so in the execution that was not altered?"""
+        if max(link.first, link.second) >= self.count:
+            return False
+        name, a, b = link.name, link.first, link.second
+        if name.endswith("^-1"):
+            name, a, b = name[:-3], b, a
+        rows = self.values.relation(name)
+        return rows is None or bool(rows[a] >> b & 1)

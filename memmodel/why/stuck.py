@@ -1,0 +1,115 @@
+"""Why a thread waits for ever: what it waits for, who would have to do it, and what would let it go on.
+
+In: the witness of a hang. Out: `HangTold`. Counting is exact, so the reasons are read off the objects and barriers.
+"""
+
+from __future__ import annotations
+
+from memmodel.answer import Witness
+from memmodel.base.labels import Access
+from memmodel.concrete.assembly import Assembly
+from memmodel.concrete.execution import Execution
+from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
+from memmodel.program.spelling import spell_cell
+from memmodel.why.records import HangTold, Reason, Waiting
+from memmodel.why.story import execution_of
+
+
+def stuck(witness: Witness) -> HangTold:
+    """Who waits in a hang, and for what."""
+    execution = execution_of(witness)
+    if execution is None:
+        return HangTold(tuple(Waiting("", text, Reason.COUNT, "") for text in witness.waits), witness)
+    frame = execution.frame
+    stopped = [n for n, trace in enumerate(frame.traces) if trace.ending.end is End.WAITS]
+    found = []
+    for thread, text in zip(stopped, witness.waits, strict=True):
+        reason, goes_on = _reason(execution, thread, stopped)
+        found.append(Waiting(frame.lowered.test.threads[thread].name, text, reason, goes_on))
+    return HangTold(tuple(found), witness)
+
+
+def _reason(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
+    frame = execution.frame
+    ending = frame.traces[thread].ending
+    records = frame.traces[thread].records
+    if ending.first is None:
+        return _at_barrier(execution, thread, stopped)
+    for record in records[ending.first :]:
+        if isinstance(record, ObjectRecord):
+            return _at_object(execution, record, thread, stopped)
+    for record in records[ending.first :]:
+        if isinstance(record.label, Access):
+            others = _later(execution, stopped, thread, _named(execution, thread, record))
+            if others:
+                return Reason.DEADLOCK, f"{others} before its own wait"
+            return Reason.NEVER_WRITTEN, "a write of the value that it waits for"
+    return Reason.COUNT, ""
+
+
+def _at_barrier(execution: Execution, thread: int, stopped: list[int]) -> tuple[Reason, str]:
+    waiting = [one for one in stopped if one != thread]
+    names = [execution.frame.lowered.test.threads[one].name for one in waiting]
+    own = {_barriers(execution, one) for one in (thread, *waiting)}
+    if waiting and len(own) > 1:
+        return Reason.DEADLOCK, f"the arrivals of {', '.join(names)}, which waits itself"
+    return Reason.COUNT, "the missing arrivals, or a smaller count"
+
+
+def _barriers(execution: Execution, thread: int) -> object:
+    """The barrier that a thread waits at, or what else it waits for."""
+    records = execution.frame.traces[thread].records
+    last = records[-1] if records else None
+    return last.barrier if isinstance(last, BarrierRecord) else thread
+
+
+def _at_object(execution: Execution, test: ObjectRecord, thread: int, stopped: list[int]) -> tuple[Reason, str]:
+    frame = execution.frame
+    name = spell_cell(frame.lowered.space, test.object)
+    uses = next(one for one in Assembly(frame).objects if one.cell == test.object)
+    walk = uses.chosen(execution.relation("mbar"))
+    last = walk.counts[-1]
+    if not last.live:
+        return Reason.GONE, f"mbarrier.init of {name} before the wait"
+    if last.pending == 0 and last.tx != 0:
+        more = "more bytes" if last.tx > 0 else "fewer bytes"
+        return Reason.BYTES, f"an expect_tx that matches the copies: {abs(last.tx)} {more} are expected than come"
+    others = _later(execution, stopped, thread, test.object.instance.name)
+    if others:
+        fresh = (
+            f", or parity 1 at this wait: on a fresh {name} that is over" if not last.over and not test.parity else ""
+        )
+        return Reason.DEADLOCK, f"{others} before its own wait{fresh}"
+    begun = any(
+        walk.counted(n) and (walk.counts[n].life, walk.counts[n].over) == (last.life, last.over)
+        for n in range(len(walk.order))
+    )
+    if not begun and last.over > 0 and test.parity is not None:
+        return Reason.PARITY, f"parity {1 - test.parity}: the phase before is over and nobody arrives in this one"
+    if not begun:
+        return Reason.COUNT, f"an arrive on {name}: nobody arrives in the phase that it waits for"
+    return Reason.COUNT, f"{last.pending} more arrivals on {name}, or a count that is smaller by {last.pending}"
+
+
+def _named(execution: Execution, thread: int, record: Record) -> str:
+    """The variable that a record reads."""
+    event = execution.frame.of_record[thread, execution.frame.traces[thread].records.index(record)][0]
+    cell = execution.events[event].point.cell
+    return cell.instance.name if cell is not None else ""
+
+
+def _later(execution: Execution, stopped: list[int], thread: int, name: str) -> str:
+    """What other waiting threads would do to a variable, had they gone on."""
+    frame = execution.frame
+    for other in stopped:
+        if other == thread:
+            continue
+        steps = frame.lowered.programs[other].steps
+        at = frame.traces[other].ending.step + 1
+        for step in (*steps[at:], *steps[:at]):
+            span = step.instruction.span
+            head = step.instruction.mnemonic
+            waits = "wait" in head or head.startswith(("ld", "bra"))
+            if span is not None and name and f"[{name}" in span.text and not waits:
+                return f"{frame.lowered.test.threads[other].name}, line {span.line}: {head}"
+    return ""

@@ -1,0 +1,190 @@
+"""Explanations as text.
+
+In: the records of this room. Out: lines: the one or two of `check`, and all of `explain`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from memmodel.report.execution import Style, execution_lines, plain
+from memmodel.why.records import At, Contradiction, Dependence, Explanation, HangTold, Obstacle, PathStep, Reason, Story
+
+WIDTH = 118
+WORDS = {
+    "po": "program order",
+    "rf": "{0} is read by {1}",
+    "fr": "{0} reads what {1} overwrites",
+    "co": "{0} comes before {1} in coherence order",
+    "rf^-1": "{0} reads from {1}",
+    "iss": "{0} issues {1}",
+    "compl": "{1} tells of the end of {0}",
+    "complwg": "{1} waits for the end of {0}",
+    "mbarobs": "{1} sees the phase of {0} over",
+    "syncbar": "{0} and {1} meet at a barrier",
+    "sync_fence": "{0} comes before {1} in Fence-SC order",
+}
+"""Base relations in words, with their two events."""
+
+
+def brief_story(story: Story, style: Style = plain) -> list[str]:
+    """`because …`: the first things that are missing, a line each."""
+    lines = []
+    for number, one in enumerate(story.obstacles[:2]):
+        head = "because " if number == 0 else "and "
+        lines.append(f"{head}{one.text} [{style(one.reason.value, 'name')}]")
+    if len(story.obstacles) > 2:
+        lines[-1] += f", and {len(story.obstacles) - 2} more"
+    return lines
+
+
+def brief_contradiction(one: Contradiction) -> list[str]:
+    """`because …`: the two accesses that a cycle closes on, and the way between them."""
+    rest = [step for step in one.steps if step.relation in ("rf", "fr", "co", "rf^-1")]
+    way = one.steps[1:] if len(rest) == 1 and rest[0] is one.steps[0] else one.steps
+    links = "; ".join(_words(step, _bare(step.first), _bare(step.second)) for step in way if step.relation != "po")
+    if way is one.steps and rest:
+        return _wrapped("because of a cycle: ", links)
+    head = f"because {_bare(way[0].first)} comes before {_bare(way[-1].second)}"
+    return _wrapped(head, f": {links}" if links else " in program order")
+
+
+def _bare(place: At) -> str:
+    return f"{place.text} ({place.where})" if place.where else place.text
+
+
+def _words(step: PathStep, first: str, second: str) -> str:
+    """A step in a few words."""
+    if step.parts:
+        return ", ".join(_words(part, _bare(part.first), _bare(part.second)) for part in step.parts)
+    return WORDS.get(step.relation, f"{{0}} {step.relation} {{1}}").format(first, second)
+
+
+def lines_of(told: Explanation, style: Style = plain) -> list[str]:
+    """The whole explanation."""
+    head = f"{style(told.test, 'title')} under {told.model}: {told.question}: {style(told.observation, 'name')}"
+    lines = [head]
+    for number, story in enumerate(told.stories):
+        lines += _story(story, told.stories[:number], style)
+        if all(later.witness != story.witness for later in told.stories[number + 1 :]):
+            lines.append("    the execution:")
+            lines += [f"      {line}" for line in execution_lines(story.witness, style)]
+    if told.contradictions:
+        names = ", ".join(style(one.axiom, "name") for one in told.contradictions)
+        needed = "all of them are needed" if len(told.contradictions) > 1 else "without it the outcome could be seen"
+        lines.append(f"  forbidden by {names}; {needed}")
+    for one in told.contradictions:
+        lines += _contradiction(one, style)
+    if told.stuck is not None:
+        lines += _stuck(told.stuck, style)
+    for dependence in told.depends:
+        lines += _dependence(dependence, style)
+    if told.note:
+        lines += [f"  {line}" for line in told.note.splitlines()]
+    if len(lines) == 1:
+        lines.append("  nothing to explain: nothing is found, and no outcome is forbidden or asked for")
+    return lines
+
+
+def _story(story: Story, before: tuple[Story, ...], style: Style) -> list[str]:
+    what = "the outcome can be seen" if story.about == "outcome" else story.about.replace("-", " ")
+    lines = [f"  {style(what, 'warning')}"]
+    if story.first is not None and story.second is not None:
+        lines[0] += ": between" if story.about != "outcome" else ": nothing orders"
+        lines += [f"    {story.first}", f"    {story.second}"]
+    elif story.first is not None:
+        lines[0] += f": {story.first}"
+    if story.rule and story.obstacles[0].text != story.rule:
+        lines += _wrapped("    rule: ", story.rule)
+    if any(one.obstacles == story.obstacles and one.witness == story.witness for one in before):
+        return [*lines, "    for the same reason"]
+    lines += _obstacles(story.obstacles, style)
+    if story.steps:
+        lines.append("    how far the order gets:")
+        lines += _steps(story.steps, style, "      ")
+        if story.about == "outcome":
+            lines.append(f"    with what is missing, {story.axiom} forbids this execution")
+    return lines
+
+
+def _obstacles(obstacles: tuple[Obstacle, ...], style: Style) -> list[str]:
+    lines = []
+    for one in obstacles:
+        if one.reason is Reason.NOTHING_MISSING:
+            lines += _wrapped("    ", one.text)
+            continue
+        lines += _wrapped(f"    because {style(one.reason.value, 'bad')}: ", one.text)
+        if one.repair:
+            lines += _wrapped("      would do: ", one.repair)
+    return lines
+
+
+def _steps(steps: tuple[PathStep, ...], style: Style, indent: str) -> list[str]:
+    lines: list[str] = []
+    last: At | None = None
+    for step in steps:
+        if step.first != last:
+            lines.append(f"{indent}{_place(step.first, style)}")
+        if not (step.first.missing or step.second.missing) or step.relation != "po":
+            mark = "|" if step.holds else style("x", "bad")
+            lines.append(f"{indent}  {mark} {_link(step)}")
+        lines.append(f"{indent}{_place(step.second, style)}")
+        last = step.second
+    return lines
+
+
+def _place(place: At, style: Style) -> str:
+    return style(f"+ missing: {place.text}", "bad") if place.missing else str(place)
+
+
+def _link(step: PathStep) -> str:
+    """A step between two lines that show its ends."""
+    first, second = step.first.label or "it", step.second.label or "it"
+    if not step.holds:
+        return f"would be related by {step.relation}" + (f' ("{step.clause}")' if step.clause else "")
+    if step.parts:
+        clause = f', "{step.clause}"' if step.clause else ""
+        parts = ", ".join(_link(part) for part in step.parts)
+        head = f"synchronizes ({step.relation}{clause})" if "sync" in step.relation else step.relation
+        return f"{head}: {parts}"
+    return WORDS.get(step.relation, step.relation).format(first, second)
+
+
+def _contradiction(one: Contradiction, style: Style) -> list[str]:
+    lines = [f"  {style(one.axiom, 'name')}: in an execution that only this axiom forbids"]
+    if one.rule:
+        lines += _wrapped("    ", one.rule)
+    lines += _steps(one.steps, style, "      ")
+    rests = "; ".join(f"{place.text} ({place.where})" for place in one.rests_on)
+    lines += _wrapped("    it rests on ", rests)
+    return lines
+
+
+def _stuck(one: HangTold, style: Style) -> list[str]:
+    lines = [f"  {style('hang', 'warning')}"]
+    for waiting in one.waiting:
+        lines.append(f"    {waiting.text}")
+        lines.append(f"      because {style(waiting.reason.value, 'bad')}")
+        if waiting.goes_on:
+            lines += _wrapped("      would go on with ", waiting.goes_on)
+    lines.append("    the execution so far:")
+    lines += [f"      {line}" for line in execution_lines(one.witness, style) if line not in one.witness.waits]
+    return lines
+
+
+def _dependence(one: Dependence, style: Style) -> list[str]:
+    lines = [f"  it depends on {style(one.decision, 'name')}: {one.question}"]
+    lines += _wrapped("    default: ", one.default)
+    lines += _wrapped(f"    {one.decision}: ", one.other)
+    lines.append(f"    the outcome can be seen under {one.allowed_by}")
+    lines += _wrapped("    left open by ", one.source)
+    if one.obstacles:
+        lines.append("    it would not matter with")
+        for obstacle in one.obstacles:
+            lines += _wrapped("      ", obstacle.repair or obstacle.text)
+    return lines
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    indent = " " * (len(head) - len(head.lstrip()) + 2)
+    return textwrap.wrap(head + text, WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [head]

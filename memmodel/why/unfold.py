@@ -1,0 +1,268 @@
+"""Why two events are related: a derived relation taken apart into what the program did.
+
+In: `Values`, an expression, a pair in it. Out: `Link`s from the first event to the second. Settled here: which names
+are not taken apart any further. Those are the base names of cat and the names that the model says a witness shows;
+these carry their own parts and the model's comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memmodel.base.kinds import Kind
+from memmodel.base.labels import Fence, Mark, ProxyFence
+from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary
+from memmodel.concrete.execution import ConcreteEvent, Rows, bits
+from memmodel.errors import InternalError
+from memmodel.why.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`first` is related to `second` by the relation `name`. `parts`: what it is made of. `clause`: the document's."""
+
+    first: int
+    second: int
+    name: str
+    parts: tuple[Link, ...] = ()
+    clause: str = ""
+
+
+Chain = tuple[Link, ...]
+
+_TITLE = re.compile(r"\(\*\s*[-=]{3,}[^\n]*?\(([^()\n]*\"[^()\n]*)\)[^\n]*\*\)")
+
+
+class Unfolding:
+    """Takes relations of one execution apart."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.stops = frozenset(values.model.shown)
+        self._known: dict[tuple[int, int, int, int], Chain] = {}
+        self._stages: dict[int, list[Values]] = {}
+
+    def named(self, name: str, a: int, b: int) -> Chain:
+        """Why (a, b) is in the relation of that name."""
+        number = self.values.index(name)
+        if number is None:
+            return (Link(a, b, name),)
+        one = self.values.definitions[number]
+        return self.merged(self.chain(Name(name, one.kind, number), a, b, self.values))
+
+    def broken(self, check: Check) -> Chain:
+        """The shortest cycle or contradiction by which an execution breaks an axiom."""
+        found = [chain for chain in self._contradictions(check) if chain]
+        if not found:
+            raise InternalError(f"{check.name} is not broken")
+        return min(found, key=len)
+
+    def excluded(self, check: Check, a: int, b: int) -> Chain:
+        """Why a flag of the form `X \\ R` does not report a pair of X: how the two are related by R."""
+        for right in self._subtracted(check.body, a, b):
+            return self.merged(self.chain(right, a, b, self.values))
+        return ()
+
+    def _subtracted(self, expr: Expr, a: int, b: int) -> Iterator[Expr]:
+        """The subtracted parts of an expression that have the pair, through the names of the model."""
+        if isinstance(expr, Name) and expr.ref is not None and expr.kind is Kind.RELATION:
+            yield from self._subtracted(self.values.definitions[expr.ref].body, a, b)
+        elif isinstance(expr, Binary) and expr.op in ("&", "|", "\\"):
+            if expr.op == "\\" and expr.kind is Kind.RELATION:
+                if self.values.rows(expr.right)[a] >> b & 1:
+                    yield expr.right
+            elif expr.right.kind is Kind.RELATION:
+                yield from self._subtracted(expr.right, a, b)
+            yield from self._subtracted(expr.left, a, b)
+
+    def _contradictions(self, check: Check) -> Iterator[Chain]:
+        values, body = self.values, check.body
+        if check.negated or body.kind is Kind.SET:
+            return
+        rows = values.rows(body)
+        if check.test == "empty":
+            for a, row in enumerate(rows):
+                for b in bits(row):
+                    yield self.merged(self.chain(body, a, b, values)) + self._against(body, a, b)
+        elif check.test == "irreflexive":
+            for a, row in enumerate(rows):
+                if row >> a & 1:
+                    yield self.merged(self.chain(body, a, a, values))
+        else:
+            for a in range(values.count):
+                path = _shortest(rows, a, a)
+                if path:
+                    links = (self.chain(body, x, y, values) for x, y in pairwise(path))
+                    yield self.merged(tuple(link for chain in links for link in chain))
+
+    def _against(self, body: Expr, a: int, b: int) -> Chain:
+        """For `X \\ R`: R the other way round, where it is so."""
+        if isinstance(body, Binary) and body.op == "\\" and body.right.kind is Kind.RELATION:
+            rows = self.values.rows(body.right)
+            if rows[b] >> a & 1:
+                return self.merged(self.chain(body.right, b, a, self.values))
+        return ()
+
+    # ---- one pair of one expression ------------------------------------------------------------------------------
+
+    def chain(self, expr: Expr, a: int, b: int, values: Values) -> Chain:
+        """The links from a to b by which (a, b) is in a relation."""
+        key = (id(expr), a, b, id(values))
+        if key not in self._known:
+            self._known[key] = self._chain(expr, a, b, values)
+        return self._known[key]
+
+    def _chain(self, expr: Expr, a: int, b: int, values: Values) -> Chain:
+        if isinstance(expr, Name):
+            return self._of_name(expr, a, b, values)
+        if isinstance(expr, Unary):
+            return self._of_unary(expr, a, b, values)
+        assert isinstance(expr, Binary)
+        left, right = expr.left, expr.right
+        if expr.op == ";":
+            return self._composed(expr, a, b, values)
+        if expr.op == "|":
+            sides = [side for side in (left, right) if values.rows(side)[a] >> b & 1]
+            return min((self.chain(side, a, b, values) for side in sides), key=_size)
+        if expr.op == "&":
+            # One side is the path, the other says what kind of pair it has to join.
+            return max((self.chain(side, a, b, values) for side in (left, right)), key=_size)
+        if expr.op == "\\":
+            return self.chain(left, a, b, values)
+        return (Link(a, b, "any"),)
+
+    def _of_name(self, name: Name, a: int, b: int, values: Values) -> Chain:
+        if name.ref is None:
+            return () if name.name == "id" else (Link(a, b, name.name),)
+        one = values.definitions[name.ref]
+        if one.order is not None:
+            return (Link(a, b, one.name),)
+        if one.group is None:
+            chain = self.chain(one.body, a, b, values)
+        else:
+            values.rows(name)
+            chain = self._recursive(name.ref, a, b)
+        if one.name in self.stops:
+            return (Link(a, b, one.name, self.merged(chain), clause_of(one)),)
+        return chain
+
+    def _recursive(self, ref: int, a: int, b: int) -> Chain:
+        if ref not in self._stages:
+            self.values.value(Name(self.values.definitions[ref].name, self.values.definitions[ref].kind, ref))
+            self._stages[ref] = [self.values.with_values(stage) for stage in self.values.approximants(ref)]
+        for before, after in pairwise(self._stages[ref]):
+            value = after.values[ref]
+            if not isinstance(value, int) and value[a] >> b & 1:
+                return self.chain(self.values.definitions[ref].body, a, b, before)
+        raise InternalError("a pair of a fixpoint that no stage has")
+
+    def _of_unary(self, expr: Unary, a: int, b: int, values: Values) -> Chain:
+        if expr.op == "[]" or (expr.op in "?*" and a == b):
+            return ()
+        if expr.op == "^-1":
+            chain = self.chain(expr.operand, b, a, values)
+            return turned(chain)
+        if expr.op == "?":
+            return self.chain(expr.operand, a, b, values)
+        if expr.op in "+*":
+            path = _shortest(values.rows(expr.operand), a, b)
+            links = (self.chain(expr.operand, x, y, values) for x, y in pairwise(path))
+            return tuple(link for chain in links for link in chain)
+        return (Link(a, b, "not"),)
+
+    def _composed(self, expr: Binary, a: int, b: int, values: Values) -> Chain:
+        """By way of the events that make the fewest links."""
+        terms = list(_terms(expr))
+        rows = [values.rows(term) for term in terms]
+        back: list[int] = [1 << b]
+        for row in reversed(rows):
+            back.append(sum(1 << x for x, its in enumerate(row) if its & back[-1]))
+        back.reverse()
+        best: dict[int, tuple[int, tuple[int, ...]]] = {a: (0, (a,))}
+        for number, row in enumerate(rows):
+            after: dict[int, tuple[int, tuple[int, ...]]] = {}
+            for x, (price, path) in best.items():
+                for y in bits(row[x] & back[number + 1]):
+                    step = (price + (x != y), (*path, y))
+                    if y not in after or step < after[y]:
+                        after[y] = step
+            best = after
+        path = best[b][1]
+        links = (self.chain(term, x, y, values) for term, x, y in zip(terms, path, path[1:], strict=False))
+        return tuple(link for chain in links for link in chain)
+
+    def merged(self, chain: Chain) -> Chain:
+        """Program order in one piece, but for the fences on the way and for what is not in the program."""
+        found: list[Link] = []
+        events = self.values.execution.events
+        for link in chain:
+            if link.first == link.second and not link.parts:
+                continue
+            last = found[-1] if found else None
+            if last is not None and last.name == "rf^-1" and link.name == "co":
+                found[-1] = Link(last.first, link.second, "fr")
+            elif last is not None and last.name == link.name == "po" and not _stands_out(events[link.first]):
+                found[-1] = Link(last.first, link.second, "po")
+            else:
+                found.append(link)
+        return tuple(found)
+
+
+def _stands_out(event: ConcreteEvent) -> bool:
+    """A fence, or an event that the program does not have."""
+    return isinstance(event.label, Fence | ProxyFence | Mark) or (
+        event.record is None and event.point.thread is not None
+    )
+
+
+def turned(chain: Chain) -> Chain:
+    """A chain from its end to its beginning."""
+    return tuple(
+        Link(one.second, one.first, one.name.removesuffix("^-1"), one.parts, one.clause)
+        if one.name.endswith("^-1")
+        else Link(one.second, one.first, f"{one.name}^-1", one.parts, one.clause)
+        for one in reversed(chain)
+    )
+
+
+def clause_of(definition: Definition) -> str:
+    """The title of the section that a definition renders, as the headings of the model's file name it."""
+    span = definition.span
+    if span is None:
+        return ""
+    titles = _TITLE.findall(span.source.text[: span.start])
+    return titles[-1].replace('"', "") if titles else ""
+
+
+def _terms(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Binary) and expr.op == ";":
+        yield from _terms(expr.left)
+        yield from _terms(expr.right)
+    else:
+        yield expr
+
+
+def _size(chain: Chain) -> int:
+    return sum(1 + _size(link.parts) for link in chain)
+
+
+def _shortest(rows: Rows, a: int, b: int) -> list[int]:
+    """The shortest way from a to b with at least one step; empty if there is none."""
+    came: dict[int, int] = {}
+    queue = deque([a])
+    while queue:
+        x = queue.popleft()
+        for y in bits(rows[x]):
+            if y not in came:
+                came[y] = x
+                if y == b:
+                    path = [b]
+                    while len(path) == 1 or path[-1] != a:
+                        path.append(came[path[-1]])
+                    return path[::-1]
+                queue.append(y)
+    return []

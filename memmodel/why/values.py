@@ -1,0 +1,137 @@
+"""What the names and expressions of a model are on one execution, worked out as they are asked for.
+
+In: a model, an execution. Out: `Values`, the referee's algebra with a memory, so that one pair of events can be traced.
+"""
+
+from __future__ import annotations
+
+from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
+from memmodel.concrete.execution import Execution, Rows
+from memmodel.referee.evaluate import Evaluator, Ranks, Value
+
+
+class Values(Evaluator):
+    """Definitions and expressions on demand."""
+
+    def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
+        super().__init__(model, execution, ranks)
+        self.model = model
+        self._known: dict[int, Value] = {}
+        self._index: dict[str, int] = {}
+        self._first = list(range(len(model.definitions)))
+        for number, one in enumerate(model.definitions):
+            self._index[one.name] = number
+            if number and one.group is not None and one.group == model.definitions[number - 1].group:
+                self._first[number] = self._first[number - 1]
+
+    def value(self, expr: Expr) -> Value:
+        """As the referee, but only once; while a `let rec` is worked out, its parts are not kept."""
+        key = id(expr)
+        if key in self._known:
+            return self._known[key]
+        value = self._two(expr) if isinstance(expr, Binary) else super().value(expr)
+        if not self._working:
+            self._known[key] = value
+        return value
+
+    def _two(self, expr: Binary) -> Value:
+        """What is empty on the left stays empty, so that most of a model need not be looked at."""
+        if expr.op == ";":
+            return self._sequence(expr.left, expr.right)
+        if expr.op == "|":
+            return super().value(expr)
+        left = self.value(expr.left)
+        if not (left if isinstance(left, int) else any(left)):
+            return left if expr.op != "*" else [0] * self.count
+        return self._binary(expr, left, self.value(expr.right))
+
+    def _sequence(self, left: Expr, right: Expr) -> Rows:
+        """`[S] ; R` and `R ; [S]` leave out rows and columns."""
+        if isinstance(left, Unary) and left.op == "[]":
+            mask = self._mask(self.value(left.operand))
+            if not mask:
+                return [0] * self.count
+            return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(right)))]
+        if isinstance(right, Unary) and right.op == "[]":
+            mask = self._mask(self.value(right.operand))
+            return [row & mask for row in self._rows(self.value(left))] if mask else [0] * self.count
+        first = self._rows(self.value(left))
+        return self._compose(first, self._rows(self.value(right))) if any(first) else first
+
+    def _compose(self, left: Rows, right: Rows) -> Rows:
+        composed = []
+        for row in left:
+            reached = 0
+            while row:
+                low = row & -row
+                reached |= right[low.bit_length() - 1]
+                row ^= low
+            composed.append(reached)
+        return composed
+
+    _working = 0
+
+    def _name(self, name: Name) -> Value:
+        if name.ref is not None and name.ref not in self.values:
+            first = self._first[name.ref]
+            recursive = self.definitions[first].group is not None
+            self._working += recursive
+            self.define(first, first + 1)
+            self._working -= recursive
+        return super()._name(name)
+
+    def rows(self, expr: Expr) -> Rows:
+        """A relation."""
+        return self._rows(self.value(expr))
+
+    def named(self, name: str) -> Value:
+        """The model's last definition of a name, else a base name. KeyError if there is none."""
+        if name in self._index:
+            number = self._index[name]
+            one = self.definitions[number]
+            return self.value(Name(name, one.kind, number))
+        try:
+            return self.execution.relation(name)
+        except KeyError:
+            return self.execution.set(name)
+
+    def relation(self, name: str) -> Rows | None:
+        """A relation by its name; None if there is none."""
+        try:
+            value = self.named(name)
+        except KeyError:
+            return None
+        return None if isinstance(value, int) else value
+
+    def index(self, name: str) -> int | None:
+        """The number of the model's last definition of a name."""
+        return self._index.get(name)
+
+    def violated(self) -> Check | None:
+        """The first axiom that the execution breaks."""
+        return next((check for check in self.model.axioms if not self.holds(check)), None)
+
+    def approximants(self, ref: int) -> list[dict[int, Value]]:
+        """The values of a `let rec` from empty ones to the fixpoint."""
+        first = self._first[ref]
+        members = [number for number in range(first, len(self.definitions)) if self._first[number] == first]
+        final = {number: self.values[number] for number in members}
+        none: Value = 0
+        stage: dict[int, Value] = {
+            number: (none if isinstance(self.values[number], int) else [0] * self.count) for number in members
+        }
+        stages = [stage]
+        self._working += 1
+        while stage != final:
+            self.values |= stage
+            stage = {number: super(Values, self).value(self.definitions[number].body) for number in members}
+            stages.append(stage)
+        self._working -= 1
+        self.values |= final
+        return stages
+
+    def with_values(self, values: dict[int, Value]) -> Values:
+        """The same execution, with other values for some definitions."""
+        other = Values(self.model, self.execution, self.ranks)
+        other.values = {**self.values, **values}
+        return other

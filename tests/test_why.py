@@ -1,0 +1,235 @@
+"""explain: the cycle that is printed is one, the axioms are minimal, and the reason that is named is the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from memmodel import api, engine
+from memmodel.answer import Observation
+from memmodel.engine import Options
+from memmodel.repair.fix import fix
+from memmodel.why.explanation import explanation
+from memmodel.why.forbidden import contradictions, minimal, only
+from memmodel.why.record import explained
+from memmodel.why.records import Explanation, PathStep, Reason
+from memmodel.why.story import execution_of
+from memmodel.why.text import lines_of
+from memmodel.why.unfold import Chain, Unfolding
+from memmodel.why.values import Values
+
+ROOT = Path(__file__).parent.parent / "litmus"
+MODEL = api.load("ptx-9.3")
+
+FORBIDDEN = (
+    "async/proxy/A1",
+    "async/proxy/A6",
+    "async/proxy/A13",
+    "async/honest/H16",
+    "generic/H4",
+    "async/tcgen05/T4",
+    "async/tcgen05/T3",
+    "async/mbarrier/G15",
+    "bytes/B10",
+    "shapes/MP+rel.gpu+acq.gpu@two-ctas",
+    "shapes/SB+sc.gpu@two-ctas",
+    "shapes/RMW-chain+two@two-ctas",
+    "control/LB+data+exch+data",
+)
+
+REASONS = {
+    "async/proxy/A2": Reason.NO_PROXY_FENCE,
+    "async/proxy/A4": Reason.PROXY_FENCE_SPACE,
+    "async/proxy/A5": Reason.PROXY_FENCE_SIDE,
+    "async/proxy/A7-no-wait": Reason.NOT_WAITED,
+    "async/proxy/A10-relaxed": Reason.RELAXED,
+    "async/proxy/A13-handed-over-read": Reason.NOT_WAITED,
+    "async/proxy/A16": Reason.NOT_TRANSITIVE,
+    "async/honest/H7": Reason.PARITY,
+    "async/honest/H11-other-map": Reason.PROXY_FENCE_SPACE,
+    "async/honest/H12-no-alias": Reason.NO_ALIAS_FENCE,
+    "async/honest/H13": Reason.RESTRICTED,
+    "async/mbarrier/G4-fence-after-arrive": Reason.FENCE_SIDE,
+    "async/mbarrier/G9-wait.cta": Reason.SCOPES,
+    "async/mbarrier/G9-arrive.cta": Reason.SCOPES,
+    "async/patterns/threads-to-cp.cluster-writer-fence": Reason.PROXY_FENCE_CTA,
+    "async/pipelines/gemm-tcgen05-2x3-few-bytes": Reason.BYTES,
+    "async/readings/D12": Reason.WGMMA_FENCE,
+    "async/tcgen05/T3-no-wait": Reason.TCGEN05_WAIT,
+    "async/tcgen05/T5-no-fence": Reason.TCGEN05_FENCE,
+    "async/tcgen05/T10-between": Reason.TCGEN05_COMMIT,
+    "isa/MP+red": Reason.REDUCTION,
+    "shapes/MP+rel.cta+acq.gpu@two-ctas": Reason.SCOPES,
+    "shapes/MP+rlx.gpu+acq.gpu@two-ctas": Reason.RELAXED,
+    "shapes/SB+acq_rel.gpu@two-ctas": Reason.NO_FENCE_SC,
+    "control/warp+no-barrier": Reason.NO_SYNCHRONIZATION,
+}
+
+
+def told(name: str, ask: str | None = None) -> Explanation:
+    return api.explain(ROOT / f"{name}.litmus", ask=ask)
+
+
+def from_reads(values: Values) -> list[int]:
+    rf, co = values.execution.relation("rf"), values.execution.relation("co")
+    return [
+        next((co[write] for write in range(values.count) if rf[write] >> read & 1), 0) for read in range(values.count)
+    ]
+
+
+def holds(chain: Chain, values: Values) -> bool:
+    """Is every link in the relation that it names, and does each begin where the one before it ends?"""
+    for link in chain:
+        rows = from_reads(values) if link.name == "fr" else values.relation(link.name)
+        if rows is None or not rows[link.first] >> link.second & 1 or not holds(link.parts, values):
+            return False
+    return all(a.second == b.first for a, b in pairwise(chain))
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str) -> None:
+    steps = api.questions(api.lowered(ROOT / f"{name}.litmus"))[0]
+    answer = engine.answer(steps, MODEL, Options(), findings=False)
+    assert answer.observation is Observation.NEVER
+    names = minimal(steps, MODEL, Options(), answer.axioms)
+    for one in names:
+        rest = only(MODEL, [other for other in names if other != one])
+        assert engine.answer(steps, rest, Options(), findings=False).witness is not None
+    assert engine.answer(steps, only(MODEL, list(names)), Options(), findings=False).witness is None
+    found = contradictions(steps, MODEL, Options(), answer.axioms)
+    assert tuple(one.axiom for one in found) == names
+    for one in found:
+        execution = execution_of(one.witness)
+        assert execution is not None and one.witness.ground is not None and one.rests_on
+        values = Values(MODEL, execution, one.witness.ground.ranks)
+        check = next(check for check in MODEL.axioms if check.name == one.axiom)
+        assert not values.holds(check)
+        chain = Unfolding(values).broken(check)
+        assert chain and holds(chain, values) and chain[0].first in (chain[-1].second, chain[0].first)
+        assert [(step.first.label, step.second.label) for step in one.steps] == [
+            (one.witness.events[link.first].label, one.witness.events[link.second].label) for link in chain
+        ]
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_the_reason_that_is_named_first(name: str) -> None:
+    found = told(name)
+    assert found.stories, name
+    assert REASONS[name] in {one.reason for one in found.stories[0].obstacles}
+    assert found.stories[0].first is not None and found.stories[0].steps
+    assert any(not step.holds for step in found.stories[0].steps) or REASONS[name] in (
+        Reason.PROXY_FENCE_SPACE,
+        Reason.NOT_TRANSITIVE,
+        Reason.RESTRICTED,
+    )
+
+
+SINGLE = ("async/proxy/A2", "async/proxy/A4", "async/tcgen05/T3-no-wait", "async/mbarrier/G9-wait.cta", "bytes/B11")
+
+
+@pytest.mark.parametrize("name", SINGLE[:4])
+def test_repairing_the_reason_alone_forbids_the_outcome(name: str) -> None:
+    path = ROOT / f"{name}.litmus"
+    story = told(name).stories[0]
+    assert len(story.obstacles) == 1
+    found = fix(str(path), path.read_text(), (MODEL,), Options())
+    words = {word for one in found.repairs for edit in one.changes for word in edit.what.split()}
+    repair = story.obstacles[0].repair
+    wanted = {"the fence for the memory that is accessed": "fence.proxy.async"}.get(repair, repair.split()[0])
+    assert any(wanted.lstrip(".") in word for word in words), (repair, words)
+
+
+def test_no_two_reasons_have_the_same_words() -> None:
+    assert len({one.value for one in Reason}) == len(Reason)
+
+
+def test_a_hang_names_who_waits_and_what_would_let_it_go_on() -> None:
+    found = told("bytes/B9-hang")
+    assert found.stuck is not None
+    (one,) = found.stuck.waiting
+    assert (one.thread, one.reason) == ("P2", Reason.COUNT) and "missing arrivals" in one.goes_on
+
+
+def test_the_decision_that_makes_the_difference_and_what_makes_it_not_matter() -> None:
+    found = api.explain(ROOT / "async/readings/R3.litmus", readings=True)
+    assert {one.decision.split()[0] for one in found.depends} >= {"D4b"}
+    assert found.depends[0].obstacles[0].reason is Reason.TCGEN05_FENCE
+
+
+def test_text_and_record_say_the_same() -> None:
+    found = told("async/proxy/A5")
+    text = "\n".join(lines_of(found))
+    record = explained(found)
+    assert record["stories"][0]["obstacles"][0]["reason"] == Reason.PROXY_FENCE_SIDE.value  # type: ignore[index]
+    assert Reason.PROXY_FENCE_SIDE.value in text and "+ missing: fence.proxy.async" in text
+
+
+def test_check_says_because() -> None:
+    lines = api.check(ROOT / "async/proxy/A4.litmus").explain().splitlines()
+    assert any(line.strip().startswith("because b: fence.proxy.async.global") for line in lines)
+    lines = api.check(ROOT / "async/proxy/A1.litmus").explain().splitlines()
+    place = next(n for n, line in enumerate(lines) if "forbidden by Causality" in line)
+    assert lines[place + 1].strip().startswith("because W s = 1 (P0, line 11) comes before")
+
+
+def test_a_forall_that_holds_is_explained_by_what_would_break_it() -> None:
+    text = (ROOT / "async/proxy/A1.litmus").read_text().replace("~exists (g[0] == 0)", "forall (g[0] == 1)")
+    steps = api.questions(api.lowered(text))[0]
+    report = api.report_on(steps, MODEL, Options())
+    assert report.answer.observation is Observation.ALWAYS
+    found = explanation(steps, MODEL, report.answer, Options(), report.question, {})
+    assert [one.axiom for one in found.contradictions] == ["Causality"]
+
+
+def test_a_report_from_another_process_has_nothing_to_explain_with() -> None:
+    import pickle
+
+    report = api.check(ROOT / "async/proxy/A4.litmus")
+    sent = pickle.loads(pickle.dumps(report))
+    assert sent.subject is None and sent.answer.witness.ground is None
+    assert "needs" in sent.explain() or "need synchronization" in sent.explain() or sent.explain()
+
+
+def parts(steps: tuple[PathStep, ...]) -> list[PathStep]:
+    return [one for step in steps for one in (step, *parts(step.parts))]
+
+
+def test_derived_edges_carry_their_clause() -> None:
+    found = told("async/proxy/A1")
+    assert any(one.clause == "Memory synchronization" for one in parts(found.contradictions[0].steps))
+
+
+def test_a_model_with_less_order_names_its_own_axiom() -> None:
+    path = ROOT / "shapes/MP+rel.gpu+acq.gpu@two-ctas.litmus"
+    assert {one.axiom for one in api.explain(path, "ptx-6.0").contradictions}
+    broken = replace(MODEL, checks=tuple(check for check in MODEL.checks if check.name != "Causality"))
+    assert api.explain(path, broken).stories
+
+
+def test_every_litmus_line_of_the_cuda_table_is_an_instruction() -> None:
+    import re
+
+    from memmodel.isa.lower import read_instruction
+
+    page = (ROOT.parent / "docs" / "from-cuda.md").read_text()
+    lines = [line for row in page.splitlines() if row.startswith("| ") for line in re.findall(r"`([a-z][^`]*;)`", row)]
+    assert len(lines) > 50
+    for line in lines:
+        text = f"""PTX line
+.global .align 128 .u32 x[64] = {{0}};
+.global .align 128 .u32 g[64] = {{0}};
+.shared .align 128 .u32 s[64] = {{0}};
+.shared .align 8 .b64 bar = mbarrier(1);
+.const .align 64 .b8 map[128] = tensormap(g, {{4}}, {{12}});
+.global .align 128 .b8 desc[128] = {{0}};
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+    {re.sub(r"(?<![a-z_])(n|id|phase|mask|r)(?=[;,])", "1", line)}
+}}
+thread P1 @ cta 1, cluster 0, gpu 0 {{ mov.u32 %n, 0; }}
+exists (x[0] == 0)
+"""
+        test = api.lowered(text).test
+        assert read_instruction(test.threads[0].body[0], test), line  # type: ignore[arg-type]
