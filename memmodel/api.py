@@ -186,7 +186,7 @@ def explain_all(
         report = report_on(steps, loaded, options)
         told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
         if readings:
-            from memmodel.why.depends import dependences
+            from memmodel.report.depends import dependences
 
             under = _under_readings(steps, options, None)
             told = replace(told, depends=dependences(under, load))

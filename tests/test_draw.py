@@ -15,10 +15,10 @@ from report_samples import early_witness, finding, hanging, mp_witness, never, r
 from memmodel.answer import Answer, Observation, ShownEvent, Witness
 from memmodel.errors import InputError, TooLarge
 from memmodel.ptx import Place
-from memmodel.report.draw import draw, format_of
 from memmodel.report.graph import Edge, shown_edges
-from memmodel.report.layout import CHAR, arrange, shorten
-from memmodel.report.route import LABEL_HEIGHT, routes, sample
+from memmodel.report.picture.draw import draw, format_of
+from memmodel.report.picture.layout import CHAR, arrange, shorten
+from memmodel.report.picture.route import LABEL_HEIGHT, routes, sample
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -193,7 +193,7 @@ def test_a_story_is_drawn_with_what_is_missing_and_the_rest_folded() -> None:
     from pathlib import Path
 
     from memmodel import api
-    from memmodel.report.draw import draw_focus
+    from memmodel.report.picture.draw import draw_focus
 
     root = Path(__file__).parent.parent / "litmus"
     report = api.check(root / "async/pipelines/gemm-tcgen05-2x2-no-commit.litmus")

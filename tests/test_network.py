@@ -16,7 +16,7 @@ from memmodel.api import check
 from memmodel.cli.app import app
 from memmodel.errors import InputError
 from memmodel.network import graphml
-from memmodel.report.draw import draw
+from memmodel.report.picture.draw import draw
 from memmodel.report.report import Report
 
 ROOT = Path(__file__).parent.parent

@@ -22,7 +22,7 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.report.expect import expected_word
 from memmodel.report.findings import why_unordered
 from memmodel.report.graph import shown_edges, transitive_reduction
-from memmodel.report.layout import arrange
+from memmodel.report.picture.layout import arrange
 from memmodel.report.record import states
 from memmodel.report.report import Status
 from memmodel.report.text import outcomes_lines

@@ -16,7 +16,7 @@ import pytest
 import memmodel
 from memmodel.answer import Observation
 from memmodel.base.resources import suite_dir
-from memmodel.report.draw import draw
+from memmodel.report.picture.draw import draw
 from memmodel.report.report import Report
 
 ENGINES = ("z3", "enumerate")

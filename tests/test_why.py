@@ -12,12 +12,12 @@ from memmodel import api, engine
 from memmodel.answer import Observation
 from memmodel.engine import Options
 from memmodel.repair.fix import fix
+from memmodel.report.why_record import explained
+from memmodel.report.why_text import lines_of
 from memmodel.why.explanation import explanation
 from memmodel.why.forbidden import contradictions, minimal, only
-from memmodel.why.record import explained
 from memmodel.why.records import Explanation, PathStep, Reason
 from memmodel.why.story import execution_of
-from memmodel.why.text import lines_of
 from memmodel.why.unfold import Chain, Unfolding
 from memmodel.why.values import Values
 

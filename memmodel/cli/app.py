@@ -283,8 +283,8 @@ def draw(
     """
     from memmodel import api
     from memmodel.cli.models import hear
-    from memmodel.report.draw import draw as picture
-    from memmodel.report.draw import draw_focus, format_of
+    from memmodel.report.picture.draw import draw as picture
+    from memmodel.report.picture.draw import draw_focus, format_of
     from memmodel.report.text import verdict
 
     form = format_of(output)

@@ -156,7 +156,7 @@ class Report:
 
     def graph(self) -> MultiDiGraph:
         """The execution that settles the question, as a graph of networkx. Raises InputError where there is none."""
-        from memmodel.report.draw import execution_of
+        from memmodel.report.picture.draw import execution_of
 
         return execution_of(self).graph()
 
@@ -172,7 +172,7 @@ class Report:
         `finding` (`race`, `hang`, ...): of an execution that has it. Raises InputError where there is none, TooLarge
         where the picture would be too large to read.
         """
-        from memmodel.report.draw import draw, draw_focus
+        from memmodel.report.picture.draw import draw, draw_focus
 
         return draw(self, form, finding) if everything else draw_focus(self, form, finding)
 

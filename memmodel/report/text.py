@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import Observation, Outcomes
 from memmodel.litmus.syntax import Quantifier
+from memmodel.report.because import because_findings, because_never, because_outcome
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.report.findings import finding_lines
-from memmodel.why.explanation import because_findings, because_never, because_outcome
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report

@@ -50,8 +50,8 @@ def explain(
     from memmodel import api
     from memmodel.answer import Observation
     from memmodel.cli.models import hear
-    from memmodel.why.record import explained
-    from memmodel.why.text import lines_of
+    from memmodel.report.why_record import explained
+    from memmodel.report.why_text import lines_of
 
     hear((model,))
     cost = parse_budget(budget, timeout, memory)

@@ -1,0 +1,1 @@
+"""Executions as pictures: what to show of one, its layout, SVG and dot."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
-from memmodel.report.layout import is_async, shorten
-from memmodel.report.svg import PO_COLOUR, Words, colours
+from memmodel.report.picture.layout import is_async, shorten
+from memmodel.report.picture.svg import PO_COLOUR, Words, colours
 
 
 def dot(witness: Witness, edges: Sequence[Edge], po: Sequence[tuple[int, int]], words: Words) -> str:

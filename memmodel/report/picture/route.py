@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from memmodel.base.classes import dataclass
 from memmodel.report.graph import Edge
-from memmodel.report.layout import CHAR, NodeBox, Picture
+from memmodel.report.picture.layout import CHAR, NodeBox, Picture
 
 Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]

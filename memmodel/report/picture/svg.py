@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from html import escape
 
 from memmodel.base.classes import dataclass
-from memmodel.report.layout import CHAR, INDENT, MARGIN, NodeBox, Picture, ThreadFrame
-from memmodel.report.route import Cubic, Route, sample
+from memmodel.report.picture.layout import CHAR, INDENT, MARGIN, NodeBox, Picture, ThreadFrame
+from memmodel.report.picture.route import Cubic, Route, sample
 
 PO_COLOUR = "#9aa3ad"
 COLOURS = {

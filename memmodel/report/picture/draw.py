@@ -14,15 +14,15 @@ from memmodel.answer import HANG, Witness
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.network import graphml
-from memmodel.report.dot import dot
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
-from memmodel.report.focus import focus_of
 from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
-from memmodel.report.layout import Picture, arrange, shorten
-from memmodel.report.route import routes
-from memmodel.report.svg import Words, subtitle_bottom, svg
+from memmodel.report.picture.dot import dot
+from memmodel.report.picture.focus import focus_of
+from memmodel.report.picture.layout import Picture, arrange, shorten
+from memmodel.report.picture.route import routes
+from memmodel.report.picture.svg import Words, subtitle_bottom, svg
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
