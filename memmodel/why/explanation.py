@@ -1,7 +1,7 @@
 """One question and its answer, explained.
 
-In: a lowered test, a model, the engine's answer. Out: `Explanation`. Settled here: an outcome whose execution has a race
-or hazard is explained by that.
+In: a lowered test, a model, the engine's answer. Out: `Explanation`. Settled here: an outcome whose execution has a
+race or hazard is explained by that.
 """
 
 from __future__ import annotations
