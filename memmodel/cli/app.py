@@ -153,7 +153,6 @@ def check(
     from memmodel.cli.listing import code, finished, run_readings
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
-    from memmodel.library import entry_record
     from memmodel.report.text import explain
 
     settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound, kept=not no_cache)
@@ -171,7 +170,7 @@ def check(
         for path in found:
             for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
                 codes.append(code(entry))
-                results.record(entry_record(entry))
+                results.entry(entry)
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":
