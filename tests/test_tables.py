@@ -42,9 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ran(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, verbose: bool) -> tuple[int, list[str]]:
     monkeypatch.setattr(sys, "stdout", stream)
     work = batch.plan(["."], ["ptx-9.3"])
-    code = run_suite(
-        work, batch.Settings(), 1, json_out=None, junit_out=None, verbose=verbose, write=lambda path, text: None
-    )
+    code = run_suite(work, batch.Settings(), 1, json_out=None, junit_out=None, verbose=verbose)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
     return code, [" ".join(line.split()) for line in plain.splitlines() if line.strip(" ─")]
 

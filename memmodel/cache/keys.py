@@ -7,17 +7,15 @@ that ran out of time or memory are not kept, and all others are the same whateve
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import memmodel
+from memmodel.base.classes import dataclass
 from memmodel.base.resources import axioms_dir, look
 from memmodel.errors import InputError
 from memmodel.source import Source
@@ -32,6 +30,8 @@ _HOME = Path(memmodel.__file__).parent
 
 def digest(*parts: object) -> str:
     """One short text for several, told apart wherever one of them ends."""
+    import hashlib
+
     text = json.dumps([part if isinstance(part, str | int | None) else str(part) for part in parts])
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
@@ -39,6 +39,8 @@ def digest(*parts: object) -> str:
 @cache
 def program() -> str:
     """The digest of everything that judges: the package's version and source, Python, Z3."""
+    import hashlib
+
     _stamps()
     source = hashlib.blake2b(digest_size=20)
     for file in sorted(_HOME.rglob("*.py")):
@@ -69,6 +71,8 @@ def _now() -> list[tuple[str, int, int]]:
 
 def _solver() -> list[str]:
     """Z3 as it lies on the disk, without loading it."""
+    from importlib.util import find_spec
+
     spec = find_spec("z3")
     if spec is None or spec.origin is None:
         return []

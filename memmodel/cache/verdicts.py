@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from memmodel.base.classes import dataclass, field
 from memmodel.base.resources import cache_dir
 from memmodel.cache import keys
 
@@ -188,10 +188,10 @@ class Verdicts:
         options: Options,
         work: Callable[[LoweredTest, Model], T],
     ) -> T:
-        from memmodel.cache.codec import NotKept, dump, undump
-
         if self._store is None:
             return work(posed.steps, self._load(model)[0])
+        from memmodel.cache.codec import NotKept, dump, undump
+
         judged_by = _judged_by(options)
         text = self._store.get(self._key(kind.__name__, posed, self._named(model)[1], judged_by))
         if text is not None:

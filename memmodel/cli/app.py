@@ -154,7 +154,6 @@ def check(
     from memmodel.cli.listing import code, finished, run_readings
     from memmodel.cli.models import hear
     from memmodel.cli.results import Results
-    from memmodel.library import entry_record
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
@@ -173,7 +172,7 @@ def check(
         for path in found:
             for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
                 codes.append(code(entry))
-                results.record(entry_record(entry))
+                results.entry(entry)
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 
 from memmodel import api
@@ -17,8 +18,7 @@ from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
 from memmodel.cli.terminal import style_for, ticker
 from memmodel.errors import InputError, TooLarge, nearest
-from memmodel.library import CODES, SuiteResult, entry_record, models
-from memmodel.report.record import failure
+from memmodel.library import CODES, SuiteResult, models
 from memmodel.report.report import Report
 
 _QUIET = (Outcome.AS_EXPECTED, Outcome.NO_EXPECTATION)
@@ -54,8 +54,7 @@ def run_suite(
         def take(group: Sequence[Entry]) -> None:
             for entry in group:
                 entries.append(entry)
-                results.record(entry_record(entry))
-                results.case(entry)
+                results.entry(entry)
                 if not ruled and (verbose or entry.outcome not in _QUIET):
                     tick.hide()
                     say(entry_line(entry, style), out)
@@ -123,19 +122,24 @@ def run_readings(
                     progress=tick.done,
                 )
             except InputError as error:
-                limit = isinstance(error, TooLarge)
                 tick.hide()
                 complain(error.render())
-                results.record(failure(path, None, "limit" if limit else "input", error.render(), error.span))
-                codes.append(Exit.UNDECIDED if limit else Exit.BAD_INPUT)
+                results.record(partial(_error_record, path, error))
+                codes.append(Exit.UNDECIDED if isinstance(error, TooLarge) else Exit.BAD_INPUT)
                 continue
             for found in asked:
-                results.record(found.to_json())
+                results.record(found.to_json)
                 codes.append(Exit.UNDECIDED if found.undecided else Exit.AS_EXPECTED)
                 if json_out != "-":
                     tick.hide()
                     say(found.explain(style_for(sys.stdout)))
     return finished(results, codes)
+
+
+def _error_record(path: str, error: InputError) -> dict[str, object]:
+    from memmodel.report.record import failure
+
+    return failure(path, None, "limit" if isinstance(error, TooLarge) else "input", error.render(), error.span)
 
 
 def finished(results: Results, codes: Sequence[Exit]) -> Exit:

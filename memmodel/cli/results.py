@@ -6,7 +6,7 @@ In: entries as they come. Out: files; a sentence about each that could not take 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import gmtime, perf_counter, strftime
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -41,13 +41,16 @@ class Results:
 
         return head(self._kinds, perf_counter() - self._started, self._began)
 
-    def record(self, record: object) -> None:
-        """One more object of the JSON file."""
+    def record(self, made: Callable[[], object]) -> None:
+        """One more object of the JSON file, made only if there is one."""
         if self._json is not None:
-            self._json.add(json.dumps(record, indent=1).replace("\n", "\n "))
+            self._json.add(json.dumps(made(), indent=1).replace("\n", "\n "))
 
-    def case(self, entry: Entry) -> None:
-        """One more test of the JUnit file."""
+    def entry(self, entry: Entry) -> None:
+        """One more test of both files."""
+        from memmodel.library import entry_record
+
+        self.record(lambda: entry_record(entry))
         if self._junit is not None:
             from memmodel.cli.junit import case
 

@@ -44,7 +44,8 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     (
         "Arithmetic and moves",
         "scalar.compute",
-        "abs add and cvt cvta div mad max min mov mul neg not or rem selp setp shl shr sub xor",
+        "abs add and bfe bfi bfind brev clz cnot cvt cvta div lop3 mad max min mov mul neg not or popc prmt rem sad "
+        "selp setp shf shl shr sub xor",
     ),
     ("Control flow", "scalar.control", "beq bge bgt ble blt bne bra exit goto nanosleep ret setmaxnreg"),
 )
