@@ -32,8 +32,10 @@ from memmodel.cli.options import (
     Timeout,
     parse_budget,
 )
+from memmodel.cli.diff import diff
 from memmodel.cli.ptx import ptx
 from memmodel.cli.repair import fix, weaken
+from memmodel.cli.search import synth, verify
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
@@ -297,6 +299,9 @@ app.command()(ptx)
 app.command()(kernel)
 app.command()(fix)
 app.command()(weaken)
+app.command()(diff)
+app.command()(synth)
+app.command()(verify)
 
 
 def _json(value: object) -> str:

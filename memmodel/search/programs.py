@@ -28,7 +28,7 @@ class Ready:
 
     def __init__(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> None:
         self.sketch, self.vocabulary = sketch, vocabulary
-        self.draft = draft(sketch, vocabulary)
+        self.draft = draft(sketch, vocabulary, gaps=most > sketch.size)
         self.seatings: list[Seats] = (
             [sketch.seats] if sketch.seats is not None else seatings(len(sketch.threads), vocabulary.spread)
         )

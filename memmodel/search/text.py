@@ -65,8 +65,8 @@ class Draft:
         return [spot for body in self.threads for spot in body if spot.use is not None]
 
 
-def draft(sketch: Sketch, vocabulary: Vocabulary) -> Draft:
-    """The choices that make a program of a sketch, in the order of its text."""
+def draft(sketch: Sketch, vocabulary: Vocabulary, *, gaps: bool = True) -> Draft:
+    """The choices that make a program of a sketch, in the order of its text. `gaps`: with room for fences."""
     fences = (None, *vocabulary.fences)
     threads, number = [], 0
     for body in sketch.threads:
@@ -77,7 +77,7 @@ def draft(sketch: Sketch, vocabulary: Vocabulary) -> Draft:
             forms = tuple(form for form in one.forms if loaded or not form.data)
             mine.append(Spot(number, index, use, forms))
             number += 1
-            if index + 1 < len(body) and len(fences) > 1:
+            if gaps and index + 1 < len(body) and len(fences) > 1:
                 for _ in range(vocabulary.gap):
                     mine.append(Spot(number, index, None, fences))
                     number += 1

@@ -234,7 +234,8 @@ def _tensor() -> Iterable[Ingredient]:
 
 
 PRESETS: dict[str, tuple[str, ...]] = {
-    "core": ("ld", "st", "atom", "fence.acq_rel", "fence.sc"),
+    "core": ("ld", "st", "fence.acq_rel", "fence.sc"),
+    "atomics": ("ld", "st", "atom", "red", "fence.acq_rel", "fence.sc"),
     "plain": ("ld.weak", "st.weak"),
     "fences": ("ld.weak", "st.weak", "fence.sc", "fence.acq_rel"),
     "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
