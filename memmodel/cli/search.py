@@ -144,7 +144,8 @@ def verify(
     Exit code: 0 no violation up to the bound (of a property that says `possible`: an example), 1 a violation (no
     example), 3 stopped before the bound.
     """
-    from memmodel.search.properties import load_property, shipped_properties
+    from memmodel.cat import load_model
+    from memmodel.search.properties import joined, load_property, shipped_properties
     from memmodel.search.tasks import PropertyTask
 
     if name == "list":
@@ -158,18 +159,30 @@ def verify(
         scoped = scopes or ",".join(it.scopes)
         chosen = _vocabulary(words or ",".join(chosen.words), scoped, spread or ",".join(chosen.spread), threads, places)
     task = PropertyTask(name, model, chosen, size or it.size)
-    found = _run(task, jobs, executor, resume, seconds, until=1)
+    missing = {check.name for check in joined(it, model).flags} - {check.name for check in load_model(model).flags}
+    if it.kind != "possible":
+        missing = set()
+
+    def enough(results: list[Record]) -> bool:
+        return bool(results) and missing <= {one["check"] for one in results}
+
+    found = _run(task, jobs, executor, resume, seconds, enough)
+    missing -= {one["check"] for one in found.results}
     _keep(found, into, plot, json_out)
     if json_out != "-":
-        for one in _shown(found.results, 1):
+        for one in {record["check"]: record for record in reversed(found.results)}.values():
             word = "example" if it.kind == "possible" else "counterexample"
             say(f"{word}, {_what(one)}: {one['check']}")
             say(one["text"])
             _explain(it.name, model, one, draw)
-        what = f"{it.name} of {model}: " + ("shown" if it.kind == "possible" else "violated")
-        _bound(found, task, what, "no example" if it.kind == "possible" else "no violation")
+        said = f"{it.name} holds for {model}: no violation"
+        if it.kind == "possible":
+            said = f"{it.name} of {model}: no example of {', '.join(sorted(missing))}" if missing else "all shown"
+        elif found.results:
+            said = f"{it.name} does not hold for {model}: {len(found.results)} shapes violate it"
+        say(f"{said}, {_reach(found, task)}")
     if it.kind == "possible":
-        return Exit.AS_EXPECTED if found.results else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
+        return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
     return _code(found)
 
 
@@ -196,13 +209,13 @@ def _run(
     executor: str | None,
     resume: str | None,
     seconds: float | None,
-    until: int | None = None,
+    enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
     from memmodel.search.work import run, workers
 
     count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
     with _bar() as told:
-        return run(task, workers(count, executor), journal=resume, seconds=seconds, told=told, until=until)
+        return run(task, workers(count, executor), journal=resume, seconds=seconds, told=told, enough=enough)
 
 
 @contextmanager
@@ -282,9 +295,13 @@ def _explain(name: str, model: str, one: Record, draw: str | None) -> None:
 def _bound(found: Progress, task: Task, positive: str, negative: str) -> None:
     """The last line: what was found, and how far the search came."""
     number = len(found.results)
-    said = f"{positive}: {number} shapes" if number else negative
-    where = f"up to {found.bound} of {task.most} instructions" if found.interrupted else f"up to {task.most} instructions"
-    say(f"{said}, {where} ({task.vocabulary.text()})")
+    said = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
+    say(f"{said}, {_reach(found, task)}")
+
+
+def _reach(found: Progress, task: Task) -> str:
+    bound = f"{found.bound} of {task.most}" if found.bound < task.most else f"{task.most}"
+    return f"up to {bound} instructions ({task.vocabulary.text()})"
 
 
 def _code(found: Progress) -> Exit:

@@ -8,6 +8,7 @@ Subject     the names of the model that the property is about; it may use no oth
 Compare     inclusion only. `outcomes in M`: every outcome is one under M, if the program raises no flag of this file and
             has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
             `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
+Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
 Vocabulary, Scopes, Spread, Threads, Size: what is searched if nothing else is asked for
 
 A check whose name begins with `assume` restricts the executions that are looked at; one with `unless`, the programs.
@@ -28,6 +29,7 @@ from memmodel.cat.analysis import names_in
 from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError, nearest
+from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.judge import ModelJudge, Verdicts
 from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
@@ -36,7 +38,7 @@ from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
-_LINE = re.compile(r"^\s*\(?\*?\s*(Kind|Subject|Compare|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$", re.M)
+_LINE = re.compile(r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Property:
     kind: str
     subject: tuple[str, ...]
     compare: str
+    critical: bool
     size: int
     vocabulary: Vocabulary
     scopes: tuple[str, ...]
@@ -95,7 +98,8 @@ def load_property(name: str) -> Property:
     )
     subject = tuple(_list(heading.get("Subject", "")))
     compare, size = heading.get("Compare", ""), int(heading.get("Size", "4"))
-    return Property(path.stem, title, kind, subject, compare, size, words, tuple(scopes), source)
+    critical = heading.get("Search", "") == "critical"
+    return Property(path.stem, title, kind, subject, compare, critical, size, words, tuple(scopes), source)
 
 
 def _list(text: str) -> list[str]:
@@ -138,12 +142,12 @@ class PropertyCheck:
     def __init__(self, it: Property, model: str) -> None:
         self.it, self.name = it, model
         self.model = joined(it, model)
-        plain = api.load(model)
-        own = [check.name for check in self.model.flags if check not in plain.flags]
+        bare = api.load(model)
+        own = [check.name for check in self.model.flags if check not in bare.flags]
         self.own = [one for one in own if not one.startswith("unless")]
         self.unless = [one for one in own if one.startswith("unless")]
         models, flags = [self.model], [own]
-        races = [one.name for one in plain.flags if one.name == "data-race"]
+        races = [one.name for one in bare.flags if one.name == "data-race"]
         if it.kind == "inclusion":
             self.unless += races
             flags = [own + races]
@@ -151,14 +155,18 @@ class PropertyCheck:
                 models.append(api.load(it.compare.removeprefix("outcomes in ")))
                 flags.append([])
             elif it.compare == "relaxations":
-                flags = [[check.name for check in plain.flags]]
+                flags = [[check.name for check in bare.flags]]
         self.models = models
         self._judge = ModelJudge(models, flags)
 
     def of(self, sketch: Sketch, words: Vocabulary, most: int) -> Iterator[Counterexample]:
         """The programs of one sketch that break the property (that show it, if it says `possible`)."""
         ready = Ready(sketch, words, most)
-        found = self._judge.judge(ready.draft, words, ready.grid, ready.seatings)
+        simple = plain(ready.draft, words) if self.it.critical else None
+        wanted = None if simple is None else critical_outcomes(simple)
+        if wanted is not None and not wanted:
+            return
+        found = self._judge.judge(ready.draft, words, ready.grid, ready.seatings, wanted)
         if self.it.kind != "inclusion":
             for name in self.own:
                 worlds = found.raised[0].get(name, 0) & ready.worlds

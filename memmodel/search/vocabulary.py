@@ -191,7 +191,7 @@ def _objects(scopes: Sequence[str]) -> Iterable[Ingredient]:
 
 def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
     """Bulk copies with what starts and tracks them; reductions; waits for groups."""
-    expect = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{z}], 16;\n"
+    expect = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [{z}], 16;\n"
     yield Ingredient(
         "copy.in",
         (

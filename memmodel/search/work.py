@@ -199,11 +199,11 @@ def run(
     journal: str | None = None,
     seconds: float | None = None,
     told: Callable[[int, int, int], None] = lambda size, done, total: None,
-    until: int | None = None,
+    enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
     """Judge every sketch up to the task's size, or as long as the time lasts. `told`: size, chunks done, chunks.
 
-    `until`: so many results are enough, once a size is done.
+    `enough`: asked once a size is done; then no larger programs are tried.
     """
     kept, found, started = Journal(journal, task.key()), Progress(), monotonic()
     try:
@@ -214,7 +214,7 @@ def run(
                 break
             found.bound = size
             found.seconds[size] = monotonic() - started
-            if until is not None and sum(map(len, kept.done.values())) >= until:
+            if enough([record for those in kept.done.values() for record in those]):
                 break
     except KeyboardInterrupt:
         found.interrupted = True
