@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -157,7 +158,9 @@ def verify(
     chosen = it.vocabulary
     if words or scopes or spread or threads:
         scoped = scopes or ",".join(it.scopes)
-        chosen = _vocabulary(words or ",".join(chosen.words), scoped, spread or ",".join(chosen.spread), threads, places)
+        placed = spread or ",".join(chosen.spread)
+        most = None if words else chosen.most
+        chosen = replace(_vocabulary(words or ",".join(chosen.words), scoped, placed, threads, places), most=most)
     task = PropertyTask(name, model, chosen, size or it.size)
     missing = {check.name for check in joined(it, model).flags} - {check.name for check in load_model(model).flags}
     if it.kind != "possible":

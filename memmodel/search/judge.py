@@ -10,16 +10,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from memmodel.answer import Budget
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import bits
+from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.orders import partial_orders
+from memmodel.enumeration.plan import Plan
+from memmodel.enumeration.problem import prepare
+from memmodel.enumeration.question import AskedKey
+from memmodel.enumeration.search import Search
+from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Cell
-from memmodel.search.frames import Frame, Key, Readied
+from memmodel.search.frames import Frame, Key, Readied, read
 from memmodel.search.layout import WorldGrid
 from memmodel.search.slices import Formulas, SlicedRows
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
+
+
+FEW = 24
+"""Up to so many worlds, asking the enumeration engine one by one is faster."""
 
 
 @dataclass(slots=True)
@@ -42,12 +53,36 @@ class ModelJudge:
             checks = [*model.axioms, *(one for one in model.flags if one.name in names)]
             self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
         self.flagged = any(wanted)
+        self._plans = [Plan(model, tuple(names)) for model, names in zip(models, wanted, strict=True)]
 
     def judge(
         self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats], wanted: set[Key] | None = None
     ) -> Verdicts:
         """What the models say of a draft. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
+        if grid.count <= FEW:
+            return self._one_by_one(it, vocabulary, grid, seatings, wanted)
         return _Judging(self, Readied(it, vocabulary, grid, seatings), wanted).run()
+
+    def _one_by_one(
+        self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats], wanted: set[Key] | None
+    ) -> Verdicts:
+        """The same from the enumeration engine, world by world."""
+        found = Verdicts([{} for _ in self.models], [{} for _ in self.models])
+        for world in range(grid.count):
+            choice = grid.choice(world)
+            lowered = read(it, vocabulary, choice, seatings[choice[-1]]).lowered
+            question = AskedKey(lowered, [t for t in terms_of(lowered.test.condition) if not isinstance(t, Number)])
+            meter = Meter(Budget())
+            problem = prepare(lowered, 1, meter, waits=False, asked=question.extents, grounded=True)
+            for number, plan in enumerate(self._plans):
+                search = Search(problem, plan, question, None, (), meter)
+                search.run()
+                for key in search.result.found:
+                    if isinstance(key, tuple) and (wanted is None or key in wanted):
+                        found.allowed[number][key] = found.allowed[number].get(key, 0) | 1 << world
+                for name in search.result.raised:
+                    found.raised[number][name] = found.raised[number].get(name, 0) | 1 << world
+        return found
 
 
 class _Judging:

@@ -9,6 +9,7 @@ Compare     inclusion only. `outcomes in M`: every outcome is one under M, if th
             has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
             `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
 Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
+Accesses    the instructions besides fences that a program has at most
 Vocabulary, Scopes, Spread, Threads, Size: what is searched if nothing else is asked for
 
 A check whose name begins with `assume` restricts the executions that are looked at; one with `unless`, the programs.
@@ -38,7 +39,7 @@ from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
-_LINE = re.compile(r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$", re.M)
+_LINE = re.compile(r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,8 @@ def load_property(name: str) -> Property:
         int(heading.get("Threads", "3")),
         spread=_list(heading.get("Spread", "cta")),
     )
+    if "Accesses" in heading:
+        words = replace(words, most=int(heading["Accesses"]))
     subject = tuple(_list(heading.get("Subject", "")))
     compare, size = heading.get("Compare", ""), int(heading.get("Size", "4"))
     critical = heading.get("Search", "") == "critical"

@@ -36,6 +36,8 @@ class Sketch:
 def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
     """All canonical connected sketches of so many instructions, fences not counted."""
     accesses = vocabulary.accesses
+    if vocabulary.most is not None and size > vocabulary.most:
+        return
     for lengths in _partitions(size, vocabulary.threads):
         for names in product(range(len(accesses)), repeat=size):
             if not _sorted(lengths, names):
@@ -134,28 +136,26 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 
 
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """Can every instruction matter? Each place is named twice and written (an object: arrived at), and no part of the
-    program is without a place or a barrier that the rest has."""
+    """Can every instruction matter? Each place is named twice and written, or is one end of a copy; an object is arrived
+    at and waited for; and no part of the program is without a place or a barrier that the rest has."""
     uses: dict[tuple[str, int], str] = {}
     count: dict[tuple[str, int], int] = {}
     for body in threads:
         for name, places in body:
             one = accesses[name]
             for kind, does, place in zip(one.places, one.does, places, strict=True):
-                uses[kind, place] = uses.get((kind, place), "") + ("a" if one.arrives and kind == OBJECT else does)
+                known = "a" if one.arrives and kind == OBJECT else "c" if len(one.places) > 1 else does
+                uses[kind, place] = uses.get((kind, place), "") + known
                 count[kind, place] = count.get((kind, place), 0) + 1
     for where, does in uses.items():
         if where[0] == OBJECT:
             if not ("a" in does and "-" in does):
                 return False
-        elif count[where] < 2 and not _tile_source(where[0], does) or not ({"w", "u"} & set(does)) and where[0] in "gt":
+        elif does == "c":
+            continue
+        elif count[where] < 2 or not {"w", "u", "c"} & set(does):
             return False
     return _joined(threads, accesses)
-
-
-def _tile_source(kind: str, does: str) -> bool:
-    """A tile that only a copy reads keeps its initial value, which the copy carries on."""
-    return kind in "sG" and does == "r"
 
 
 def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:

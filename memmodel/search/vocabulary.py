@@ -51,7 +51,8 @@ class Ingredient:
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
-    of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu)."""
+    of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu).
+    `most`: how many instructions besides fences a program has at most."""
 
     ingredients: tuple[Ingredient, ...]
     threads: int = 4
@@ -59,6 +60,7 @@ class Vocabulary:
     gap: int = 1
     spread: tuple[str, ...] = ("cta",)
     words: tuple[str, ...] = ()
+    most: int | None = None
 
     @property
     def accesses(self) -> tuple[Ingredient, ...]:
