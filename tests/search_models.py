@@ -28,7 +28,7 @@ _SIGNALS_PUBLISH = """override let any-sync = pattern-sync | D10-acquired(phase-
 
 BROKEN = (
     Broken("coherence", "override let in-scope = 0", 3, "ld.relaxed,st.relaxed"),
-    Broken("partial-coherence", 'empty ((W * W) & loc) \\ (co | co^-1 | id) as Total', 3),
+    Broken("partial-coherence", "empty ((W * W) & loc) \\ (co | co^-1 | id) as Total", 3),
     Broken("no-thin-air", "override let dependency = 0", 4, "ld.relaxed,st.data.relaxed"),
     Broken("composition", "override let thread-causality = po | synchronizes", 4),
     Broken("composition-fences", "override let barrier-sync = 0", 4, "ld.weak,st.weak,bar"),
@@ -40,7 +40,7 @@ BROKEN = (
     ),
     Broken(
         "synchronizes-only-if-named",
-        "override let release-pattern = [W & REL] | [W & REL] ; po ; [strong-write] | [release-fence] ; po ; [strong-write]",
+        "override let release-pattern = [W & REL] | ([W & REL] | [release-fence]) ; po ; [strong-write]",
         5,
         "ld.relaxed,st.release,fence.acq_rel",
     ),
@@ -57,8 +57,20 @@ BROKEN = (
     ),
     Broken("async-proxy-fencing", "override let generic-to-other = [M & generic] ; base-from-X ; [other-proxy]", 2),
     Broken("async-proxy-bridged", "override let leave-implicitly = 0", 3, "ld.shared.weak,copy.in,wait.acquire"),
-    Broken("complete-tx", _SIGNALS_PUBLISH, 4, "st.tile.weak,ld.tile.weak,copy.in,wait.acquire", ("st.tile copy.in", "wait ld.tile")),
-    Broken("commit-carries", _SIGNALS_PUBLISH, 4, "st.shared.weak,ld.shared.weak,tcgen05.commit,wait.acquire", ("st.shared tcgen05.commit", "wait ld.shared")),
+    Broken(
+        "complete-tx",
+        _SIGNALS_PUBLISH,
+        4,
+        "st.tile.weak,ld.tile.weak,copy.in,wait.acquire",
+        ("st.tile copy.in", "wait ld.tile"),
+    ),
+    Broken(
+        "commit-carries",
+        _SIGNALS_PUBLISH,
+        4,
+        "st.shared.weak,ld.shared.weak,tcgen05.commit,wait.acquire",
+        ("st.shared tcgen05.commit", "wait ld.shared"),
+    ),
     Broken("tensor-pairs", "override let in-pipeline = issued-before & (tensor * tensor)", 2),
     Broken(
         "drf-sc",

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from memmodel.cli.diff import diff
 from memmodel.cli.exits import Exit, complain, guarded, say, worst
 from memmodel.cli.kernel import kernel
 from memmodel.cli.options import (
@@ -32,7 +33,6 @@ from memmodel.cli.options import (
     Timeout,
     parse_budget,
 )
-from memmodel.cli.diff import diff
 from memmodel.cli.ptx import ptx
 from memmodel.cli.repair import fix, weaken
 from memmodel.cli.search import synth, verify

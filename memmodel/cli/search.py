@@ -173,11 +173,11 @@ def verify(
     missing -= {one["check"] for one in found.results}
     _keep(found, into, plot, json_out)
     if json_out != "-":
-        for one in {record["check"]: record for record in reversed(found.results)}.values():
+        for shown in {record["check"]: record for record in reversed(found.results)}.values():
             word = "example" if it.kind == "possible" else "counterexample"
-            say(f"{word}, {_what(one)}: {one['check']}")
-            say(one["text"])
-            _explain(it.name, model, one, draw)
+            say(f"{word}, {_what(shown)}: {shown['check']}")
+            say(shown["text"])
+            _explain(name, model, shown, draw)
         said = f"{it.name} holds for {model}: no violation"
         if it.kind == "possible":
             said = f"{it.name} of {model}: no example of {', '.join(sorted(missing))}" if missing else "all shown"
@@ -189,17 +189,13 @@ def verify(
     return _code(found)
 
 
-# ---- parts ---------------------------------------------------------------------------------------------------------------
+# ---- parts -------------------------------------------------------------------------------------------------
 
 
-def _vocabulary(
-    words: str, scopes: str | None, spread: str | None, threads: int | None, places: int
-) -> Vocabulary:
+def _vocabulary(words: str, scopes: str | None, spread: str | None, threads: int | None, places: int) -> Vocabulary:
     from memmodel.search.vocabulary import vocabulary
 
-    return vocabulary(
-        _list(words), _list(scopes or "cta,gpu"), threads or 4, places, spread=_list(spread or "cta")
-    )
+    return vocabulary(_list(words), _list(scopes or "cta,gpu"), threads or 4, places, spread=_list(spread or "cta"))
 
 
 def _list(text: str) -> list[str]:
@@ -256,7 +252,7 @@ def _keep(found: Progress, into: str | None, plot: str | None, json_out: str | N
             first, _, rest = one["text"].partition("\n")
             _write(os.path.join(into, f"{number:03}.litmus"), f"{first}-{number:03}\n{rest}")
     if plot is not None:
-        from memmodel.search.plot import bound_plot
+        from memmodel.search.explain import bound_plot
 
         _write(plot, bound_plot(found.seconds))
     if json_out is not None:

@@ -7,7 +7,6 @@ program has the difference. So is an instruction outside the one cycle of progra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -74,7 +73,7 @@ class _Criticism:
 
     def _sources(self, read: tuple[int, int]) -> list[int]:
         """What a load may return; what two instructions make impossible is found with two instructions."""
-        _, place, own = self._of(read)
+        _, place, _ = self._of(read)
         found = _values(self.it, place)
         if len(self.nodes) == 2:
             return found
@@ -147,7 +146,8 @@ def _written(it: Plain, place: int) -> bool:
 
 def _interleavings(it: Plain) -> set[tuple[int, ...]]:
     """What running the threads in turns gives."""
-    start = ((0,) * len(it.threads), tuple(0 for _ in it.places), tuple(() for _ in it.threads))
+    none: tuple[int, ...] = ()
+    start = ((0,) * len(it.threads), (0,) * len(it.places), (none,) * len(it.threads))
     seen = {start}
     todo = [start]
     found = set()

@@ -7,7 +7,7 @@ can be dropped with a difference left; of the spellings of one sketch the plaine
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memmodel import api
@@ -25,7 +25,7 @@ _TRIED = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many programs of this sketch differ so."""
+    """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many programs of the sketch differ so."""
 
     allows: str
     forbids: str
@@ -35,7 +35,7 @@ class Difference:
     text: str
 
 
-class Comparison:
+class ModelPair:
     """Two models by name. `outcomes`: findings do not count."""
 
     def __init__(self, first: str, second: str, *, outcomes: bool = False) -> None:
@@ -68,7 +68,7 @@ class Comparison:
             }
             every = _union(worlds.values())
             left = ready.without_needless_fences(every)
-            chosen = self._minimal(ready, left, lambda one: self._differ(one))
+            chosen = self._minimal(ready, left, self._differ)
             if chosen is not None:
                 world = 1 << ready.grid.number(chosen)
                 key = min(key for key, those in worlds.items() if those & world)
@@ -80,13 +80,12 @@ class Comparison:
             for flag in self.flags:
                 worlds = verdicts.raised[mine].get(flag, 0) & ~verdicts.raised[other].get(flag, 0) & ready.worlds
                 left = ready.without_needless_fences(worlds)
-                chosen = self._minimal(ready, left, lambda one: self._flags_differ(one))
+                chosen = self._minimal(ready, left, self._flags_differ)
                 if chosen is not None:
                     yield self._shown(ready.specimen(chosen), "true", mine, flag, left.bit_count())
 
-    def _minimal(self, ready: Ready, worlds: int, differ: object) -> tuple[int, ...] | None:
+    def _minimal(self, ready: Ready, worlds: int, differ: Callable[[Specimen], bool]) -> tuple[int, ...] | None:
         """The plainest of these programs in which no smaller one differs."""
-        assert callable(differ)
         for _ in range(_TRIED):
             if not worlds:
                 return None
@@ -114,8 +113,8 @@ class Comparison:
         return Difference(allows, forbids, one.size, flag, spellings, text)
 
 
-def _union(sets: object) -> int:
+def _union(sets: Iterable[int]) -> int:
     found = 0
-    for one in sets:  # type: ignore[attr-defined]
+    for one in sets:
         found |= one
     return found

@@ -189,7 +189,9 @@ class Frame:
         return self._pairs(row, self._labels)
 
     def _by_place(self, row: BaseRelation) -> SlicedRows:
-        return self._pairs(row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self._labels, strict=True)])
+        return self._pairs(
+            row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self._labels, strict=True)]
+        )
 
     def _pairs(self, row: BaseRelation, variants: Sequence[Sequence[tuple[int, Label]]]) -> SlicedRows:
         """A relation of the table, asked of every two labels and in every placement."""
@@ -272,9 +274,7 @@ class Frame:
 class Readied:
     """A draft read once, with its runs."""
 
-    def __init__(
-        self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]
-    ) -> None:
+    def __init__(self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> None:
         self.draft, self.vocabulary, self.grid = it, vocabulary, grid
         base = [0] * (len(grid.sizes))
         for body in it.threads:
@@ -312,9 +312,7 @@ class Readied:
 
     def frames(self) -> Iterator[Frame]:
         """The ways in which the threads can run to their ends."""
-        problem = prepare(
-            self.read.lowered, 1, self.meter, waits=False, asked=self.question.extents, grounded=True
-        )
+        problem = prepare(self.read.lowered, 1, self.meter, waits=False, asked=self.question.extents, grounded=True)
         groups: dict[object, list[tuple[Trace, ...]]] = {}
         for traces in product(*problem.complete):
             key = tuple((trace.records, trace.ending, trace.contributions) for trace in traces)

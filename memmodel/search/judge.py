@@ -28,7 +28,6 @@ from memmodel.search.slices import Formulas, SlicedRows
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 
-
 FEW = 24
 """Up to so many worlds, asking the enumeration engine one by one is faster."""
 
@@ -56,7 +55,12 @@ class ModelJudge:
         self._plans = [Plan(model, tuple(names)) for model, names in zip(models, wanted, strict=True)]
 
     def judge(
-        self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats], wanted: set[Key] | None = None
+        self,
+        it: Draft,
+        vocabulary: Vocabulary,
+        grid: WorldGrid,
+        seatings: Sequence[Seats],
+        wanted: set[Key] | None = None,
     ) -> Verdicts:
         """What the models say of a draft. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
         if grid.count <= FEW:
@@ -201,11 +205,19 @@ class _Judging:
         points = [frame.fixed.events[one].point for one in frame.fences]
         threads = tuple(point.thread for point in points)
         if threads not in _ORDERS:
-            peers = [sum(1 << b for b, other in enumerate(threads) if b != a and other == mine) for a, mine in enumerate(threads)]
+            peers = [
+                sum(1 << b for b, other in enumerate(threads) if b != a and other == mine)
+                for a, mine in enumerate(threads)
+            ]
             _ORDERS[threads] = tuple(
                 order
                 for order in partial_orders(len(threads), peers)
-                if not any(order[b] >> a & 1 for a in range(len(threads)) for b in range(a + 1, len(threads)) if threads[a] == threads[b])
+                if not any(
+                    order[b] >> a & 1
+                    for a in range(len(threads))
+                    for b in range(a + 1, len(threads))
+                    if threads[a] == threads[b]
+                )
             )
         return _ORDERS[threads]
 
@@ -213,7 +225,7 @@ class _Judging:
 _ORDERS: dict[tuple[object, ...], tuple[tuple[int, ...], ...]] = {}
 
 
-# ---- candidate executions -----------------------------------------------------------------------------------------------
+# ---- candidate executions ----------------------------------------------------------------------------------
 
 
 def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]]:
@@ -225,10 +237,10 @@ def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[
     for traces in frame.traces:
         values = frame.fixed.values_of(traces)
         choices = []
-        for read in frame.reads:
-            cell = frame.fixed.events[read].point.cell
+        for one in frame.reads:
+            cell = frame.fixed.events[one].point.cell
             assert cell is not None
-            choices.append([write for write in frame.writes[cell] if values[write] == values[read]])
+            choices.append([write for write in frame.writes[cell] if values[write] == values[one]])
         if not all(choices):
             continue
         registers = [trace.registers for trace in traces]
@@ -248,6 +260,6 @@ def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[
             orders.append((co, list(keys)))
         for sources in product(*choices):
             rows = [0] * count
-            for read, write in zip(frame.reads, sources, strict=True):
-                rows[write] |= 1 << read
+            for one, write in zip(frame.reads, sources, strict=True):
+                rows[write] |= 1 << one
             yield traces, rows, orders

@@ -1,7 +1,7 @@
 """One program of the search: a sketch, a choice of forms, a placement; and what each sketch is judged with.
 
-In: Sketch, Vocabulary. Out: `Ready` (draft, worlds, placements) and `Specimen`, which prints itself as a litmus test and
-is judged by both engines.
+In: Sketch, Vocabulary. Out: `Ready` (draft, worlds, placements) and `Specimen`, which prints itself as a litmus
+test and is judged by both engines.
 """
 
 from __future__ import annotations

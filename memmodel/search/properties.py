@@ -5,8 +5,8 @@ cat behind a heading of lines `Word  text` in its first comment:
 
 Kind        invariant: each check holds in every consistent execution; possible: in some; inclusion: see Compare
 Subject     the names of the model that the property is about; it may use no other of its definitions
-Compare     inclusion only. `outcomes in M`: every outcome is one under M, if the program raises no flag of this file and
-            has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
+Compare     inclusion only. `outcomes in M`: every outcome is one under M, if the program raises no flag of this file
+            and has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
             `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
 Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
 Accesses    the instructions besides fences that a program has at most
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from memmodel import api, cat
 from memmodel.base.resources import axioms_dir
@@ -39,7 +40,10 @@ from memmodel.search.vocabulary import Vocabulary, vocabulary
 from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
-_LINE = re.compile(r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$", re.M)
+_LINE = re.compile(
+    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$",
+    re.M,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,9 @@ def load_property(name: str) -> Property:
     heading = {word: text for word, text in _LINE.findall(comment)}
     kind = heading.get("Kind", "")
     if kind not in KINDS:
-        raise InputError(f"{path}: a property says its kind", hint=f"a line `Kind  {'|'.join(KINDS)}` in its first comment")
+        raise InputError(
+            f"{path}: a property says its kind", hint=f"a line `Kind  {'|'.join(KINDS)}` in its first comment"
+        )
     title = source.text.split('"')[1] if source.text.startswith('"') else path.stem
     scopes = _list(heading.get("Scopes", "cta, gpu"))
     words = vocabulary(
@@ -126,7 +132,8 @@ def joined(it: Property, name: str) -> Model:
         for used in names_in(expr):
             if used.ref is not None and used.ref < known and used.name not in (*it.subject, *prelude):
                 raise InputError(
-                    f"{it.name} uses `{used.name}` of the model, which is not its subject", used.span,
+                    f"{it.name} uses `{used.name}` of the model, which is not its subject",
+                    used.span,
                     hint="state it over base names, or name it in the line `Subject`",
                 )
     return replace(found, name=f"{model.name}+{it.name}", checks=(*model.checks, *(_flag(it, one) for one in checks)))
@@ -206,9 +213,9 @@ class PropertyCheck:
         for name in self.unless:
             race |= found.raised[0].get(name, 0)
         keep = self.it.compare == "fences"
-        tables: list[dict[object, int]] = [dict(found.allowed[0])]
+        tables: list[dict[Any, int]] = [{**found.allowed[0]}]
         if not keep:
-            tables.append(dict(found.raised[0]))
+            tables.append({**found.raised[0]})
         worlds: dict[tuple[int, ...], int] = {}
         for dimension, old, new in relaxations(ready):
             here = ready.grid.where(dimension, old)

@@ -61,9 +61,10 @@ def _partitions(size: int, most: int, largest: int | None = None) -> Iterator[tu
             yield (first, *rest)
 
 
-def _sorted(lengths: Sequence[int], names: Sequence[int]) -> bool:
+def _sorted(lengths: Sequence[int], names: tuple[int, ...]) -> bool:
     """Do threads of one length come in the order of their instructions? Others have a smaller spelling."""
-    start, last = 0, None
+    start = 0
+    last: tuple[int, ...] | None = None
     for length in lengths:
         mine = names[start : start + length]
         if last is not None and len(last) == length and mine < last:
@@ -136,8 +137,8 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 
 
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """Can every instruction matter? Each place is named twice and written, or is one end of a copy; an object is arrived
-    at and waited for; and no part of the program is without a place or a barrier that the rest has."""
+    """Can every instruction matter? Each place is named twice and written, or is one end of a copy; an object is
+    arrived at and waited for; and no part of the program is without a place or a barrier that the rest has."""
     uses: dict[tuple[str, int], str] = {}
     count: dict[tuple[str, int], int] = {}
     for body in threads:
@@ -171,15 +172,15 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
         marks.append(mine)
     left, reached = list(range(1, len(marks))), set(marks[0])
     while True:
-        near = [one for one in left if marks[one] & reached]
+        near = [number for number in left if marks[number] & reached]
         if not near:
             return not left
-        for one in near:
-            reached |= marks[one]
-        left = [one for one in left if one not in near]
+        for number in near:
+            reached |= marks[number]
+        left = [number for number in left if number not in near]
 
 
-# ---- placements ------------------------------------------------------------------------------------------------------
+# ---- placements --------------------------------------------------------------------------------------------
 
 
 def seatings(count: int, spread: Sequence[str]) -> list[tuple[tuple[int, int, int], ...]]:

@@ -199,11 +199,7 @@ class Formulas:
             return [every & ~mine for every, mine in zip(self.exists, one, strict=True)]
         if op == "~":
             return [
-                {
-                    b: left
-                    for b, other in enumerate(self.exists)
-                    if (left := every & other & ~row.get(b, 0))
-                }
+                {b: left for b, other in enumerate(self.exists) if (left := every & other & ~row.get(b, 0))}
                 for every, row in zip(self.exists, one, strict=True)
             ]
         if op == "^-1":

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from memmodel import api
-from memmodel.search.differences import Comparison
+from memmodel.search.differences import ModelPair
 from memmodel.search.properties import PropertyCheck, load_property
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import Synthesis
@@ -82,8 +82,8 @@ class PropertyTask:
 
 
 @lru_cache(maxsize=4)
-def _comparison(first: str, second: str, outcomes: bool) -> Comparison:
-    return Comparison(first, second, outcomes=outcomes)
+def _comparison(first: str, second: str, outcomes: bool) -> ModelPair:
+    return ModelPair(first, second, outcomes=outcomes)
 
 
 @lru_cache(maxsize=4)

@@ -199,8 +199,7 @@ def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
         (
             Form(
                 (),
-                expect
-                + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{y}], [{x}], 16, [{z}];",
+                expect + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{y}], [{x}], 16, [{z}];",
             ),
         ),
         TILE + SHARED + OBJECT,

@@ -31,8 +31,13 @@ Record = dict[str, Any]
 class Task(Protocol):
     """What is asked of every sketch. It travels to workers as it is."""
 
-    vocabulary: Vocabulary
-    most: int
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What programs are made of."""
+
+    @property
+    def most(self) -> int:
+        """The instructions of the largest ones."""
 
     def key(self) -> str:
         """All that the results depend on."""
@@ -43,7 +48,7 @@ class Task(Protocol):
 
 @dataclass(slots=True)
 class Progress:
-    """`bound`: every program up to so many instructions has been judged. `seconds`: time at which each size was done."""
+    """`bound`: every program up to so many instructions has been judged. `seconds`: when each size was done."""
 
     results: list[Record] = field(default_factory=list)
     bound: int = 0
@@ -116,7 +121,9 @@ class DaskCluster:
         try:
             from distributed import Client
         except ImportError as error:
-            raise InputError("--executor dask:// needs dask.distributed", hint="pip install 'memmodel[dask]'") from error
+            raise InputError(
+                "--executor dask:// needs dask.distributed", hint="pip install 'memmodel[dask]'"
+            ) from error
         try:
             self._client = Client(address, timeout=20, set_as_default=False)
         except (OSError, TimeoutError) as error:
@@ -147,7 +154,7 @@ def workers(jobs: int, executor: str | None) -> Workers:
     return Processes(jobs) if jobs > 1 else HereAndNow()
 
 
-# ---- the file that keeps what is done ------------------------------------------------------------------------------------
+# ---- the file that keeps what is done ----------------------------------------------------------------------
 
 
 class Journal:
@@ -189,7 +196,7 @@ class Journal:
                 handle.write(json.dumps({"size": size, "chunk": chunk, "results": results}) + "\n")
 
 
-# ---- running -------------------------------------------------------------------------------------------------------------
+# ---- running -----------------------------------------------------------------------------------------------
 
 
 def run(
