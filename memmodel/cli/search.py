@@ -48,7 +48,7 @@ Executor = Annotated[
 ]
 Into = Annotated[str | None, typer.Option("--output", "-o", metavar="DIR", help="Write each result as a litmus file.")]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="SVG", help="Draw the bound reached against time.")]
-Show = Annotated[int, typer.Option("--show", min=0, help="Results to print; 0: all.")]
+Show = Annotated[int, typer.Option("--show", min=0, help="Results to print.")]
 
 
 def search_differences(
@@ -270,7 +270,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _shown(results: Sequence[Record], most: int) -> Sequence[Record]:
-    return results[:most] if most else results
+    return results[:most]
 
 
 def _what(one: Record) -> str:

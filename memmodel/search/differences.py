@@ -25,7 +25,7 @@ _TRIED = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many programs of the sketch differ so."""
+    """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many spellings differ so."""
 
     allows: str
     forbids: str

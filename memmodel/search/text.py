@@ -183,6 +183,8 @@ def write(
         initial = _INITIAL + tiles if tiles else 0
         tiles += kind in (TILE, SHARED)
         lines.append(_DECLARED[kind].format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
+    seen = [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None]
+    lines += dict.fromkeys(f"{names[0]}_alias aliases {names[0]};" for one, names in seen if one.name == "ld.alias")
     if any(vocabulary.accesses[spot.use[0]].name == "tcgen05.mma" for spot in it.uses if spot.use is not None):
         lines.append(".shared .align 16 .u32 one[4] = {1};")
     together = clustered(seats)
