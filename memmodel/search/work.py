@@ -130,6 +130,11 @@ class DaskCluster:
             raise InputError(f"no Dask scheduler answers at {address}", hint="start one: dask scheduler") from error
         self.count = max(1, sum(self._client.nthreads().values()))
 
+    def wait_for(self, workers: int) -> None:
+        """Until so many workers are there."""
+        self._client.wait_for_workers(workers, timeout=60)
+        self.count = max(self.count, workers)
+
     def submit(self, task: Task, chunk: Sequence[Sketch]) -> Any:
         return self._client.submit(judge_chunk, task, chunk, pure=False, retries=3)
 
@@ -137,7 +142,8 @@ class DaskCluster:
         from distributed import wait as wait_for
 
         try:
-            return set(wait_for(list(futures), timeout=seconds, return_when="FIRST_COMPLETED").done)
+            with self._client.as_current():
+                return set(wait_for(list(futures), timeout=seconds, return_when="FIRST_COMPLETED").done)
         except TimeoutError:
             return set()
 
