@@ -17,9 +17,9 @@ from memmodel.engine import Options, outcomes
 from memmodel.errors import InputError
 from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.differences import ModelPair
-from memmodel.search.layout import WorldGrid, members
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import canonical, connected, sketches
+from memmodel.search.slices import WorldGrid, members
 from memmodel.search.tasks import DifferenceTask, SynthesisTask
 from memmodel.search.text import asked, draft
 from memmodel.search.vocabulary import Vocabulary, vocabulary
@@ -51,7 +51,9 @@ def brute_force(words: Vocabulary, size: int) -> set[object]:
     return found
 
 
-@pytest.mark.parametrize(("names", "size"), [("ld.weak,st.weak", 3), ("ld.weak,st.weak", 4), ("ld.weak,st.weak,bar", 3)])
+@pytest.mark.parametrize(
+    ("names", "size"), [("ld.weak,st.weak", 3), ("ld.weak,st.weak", 4), ("ld.weak,st.weak,bar", 3)]
+)
 def test_every_sketch_once(names: str, size: int) -> None:
     words = vocabulary(names.split(","), spread=("one",))
     made = [sketch.threads for sketch in sketches(words, size)]
@@ -82,7 +84,9 @@ def test_worlds_are_numbered() -> None:
         ("st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
     ],
 )
-def test_slices_agree_with_the_engine(names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_agree_with_the_engine(
+    names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("memmodel.search.judge.FEW", 0)
     words = vocabulary(names.split(","))
     pair = ModelPair(first, second, outcomes=True)
@@ -215,7 +219,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         address = str(json.loads(file.read_text())["address"])
         worker = [*base[:2], f"{base[2]}.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
         started += [
-            subprocess.Popen([*worker, "--host", "127.0.0.1", "--local-directory", str(tmp_path)], **quiet)  # type: ignore[call-overload]
+            subprocess.Popen([*worker, "--host", "127.0.0.1", "--local-directory", str(tmp_path)], **quiet)  # type: ignore
             for _ in range(2)
         ]
         yield address, started
@@ -267,3 +271,14 @@ def test_outcomes_of_store_buffering() -> None:
     found = plain(draft(shapes["st ld", "st ld"], words), words)
     assert found is not None
     assert len({it for it in sketches(words, 4) if critical_outcomes(plain(draft(it, words), words) or found)}) >= 6
+
+
+def test_the_lattice_of_models() -> None:
+    pytest.importorskip("networkx")
+    from memmodel.search.lattice import implications, lattice, lattice_svg
+
+    names = ["sc", "ptx-6.0", "ptx-9.3"]
+    found = implications(names, vocabulary(["plain"], spread=("one",)), 4)
+    assert ("sc", "ptx-6.0") in found and ("ptx-6.0", "sc") not in found
+    drawn = lattice_svg(lattice(names, found))
+    assert drawn.startswith("<svg") and "ptx-9.3" in drawn

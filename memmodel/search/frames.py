@@ -30,8 +30,7 @@ from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
 from memmodel.ptx import Place, Sem
-from memmodel.search.layout import WorldGrid
-from memmodel.search.slices import Members, SlicedRows
+from memmodel.search.slices import Members, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, before, clustered, lines_of, write
 from memmodel.search.vocabulary import Form, Vocabulary
 

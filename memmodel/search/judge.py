@@ -23,8 +23,7 @@ from memmodel.enumeration.search import Search
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.search.frames import Frame, Key, Readied, read
-from memmodel.search.layout import WorldGrid
-from memmodel.search.slices import Formulas, SlicedRows
+from memmodel.search.slices import Formulas, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 

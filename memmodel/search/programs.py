@@ -15,8 +15,8 @@ from memmodel.answer import Observation
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InternalError
-from memmodel.search.layout import WorldGrid
 from memmodel.search.sketches import Sketch, seatings
+from memmodel.search.slices import WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, draft, write
 from memmodel.search.vocabulary import Vocabulary
 

@@ -106,9 +106,7 @@ def _ingredients(scopes: Sequence[str]) -> dict[str, Ingredient]:
             GLOBAL,
             "w",
         ),
-        Ingredient(
-            "ld.alias", (Form(("weak",), "ld.weak.global.u32 %{r}, [{x}_alias];"),), GLOBAL, "r", answers=True
-        ),
+        Ingredient("ld.alias", (Form(("weak",), "ld.weak.global.u32 %{r}, [{x}_alias];"),), GLOBAL, "r", answers=True),
         Ingredient("st.data", _dependent(scopes), GLOBAL, "w"),
         Ingredient(
             "atom",
