@@ -17,7 +17,7 @@ from memmodel.engine import Options
 
 GENERIC = [path for path in PATHS if not path.startswith("async/")]
 
-ROWS = "bytes/"
+ROWS = ("bytes/", "distinguish/")
 """Where the rows of the verdict table are that need no generic model beside the default one."""
 
 LARGE = (

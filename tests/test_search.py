@@ -251,7 +251,7 @@ def test_a_dask_cluster_finds_the_same_though_a_worker_dies(
     assert found.results == run(task, HereAndNow()).results
 
 
-# ---- what people type --------------------------------------------------------------------------------------------------
+# ---- what people type ----------------------------------------------------------------------------------------------
 
 
 def test_words_that_are_no_instruction() -> None:
