@@ -125,7 +125,7 @@ class DaskCluster:
                 "--executor dask:// needs dask.distributed", hint="pip install 'memmodel[dask]'"
             ) from error
         try:
-            self._client = Client(address, timeout=20, set_as_default=False)
+            self._client = Client(address, timeout=10, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise InputError(f"no Dask scheduler answers at {address}", hint="start one: dask scheduler") from error
         self.count = max(1, sum(self._client.nthreads().values()))
