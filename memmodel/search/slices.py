@@ -1,9 +1,9 @@
 """Relations of all spellings of a program at once: each pair of events holds the set of spellings that relate them.
 
 In: models, the sizes of the choices. Out: `WorldGrid`, and `Formulas`, which evaluates definitions and checks over such
-relations. A spelling is a *world*, a set of worlds one integer. A set of events is a list of worlds by event, a relation
-a list of rows, each a dictionary from event to worlds; what is absent is empty. Equal expressions of all models share
-one node.
+relations. A spelling is a *world*, a set of worlds one integer. A set of events is a list of worlds by event, a
+relation a list of rows, each a dictionary from event to worlds; what is absent is empty. Equal expressions of all
+models share one node.
 """
 
 from __future__ import annotations
