@@ -17,7 +17,7 @@ from memmodel.engine import Options
 
 GENERIC = [path for path in PATHS if not path.startswith("async/")]
 
-ROWS = "bytes/"
+ROWS = ("bytes/", "distinguish/")
 """Where the rows of the verdict table are that need no generic model beside the default one."""
 
 LARGE = (
@@ -60,7 +60,7 @@ IMPLIED = {"Fence-SC": "docs/axioms.md shows that the other axioms imply it"}
 def test_the_corpus_is_there() -> None:
     assert len(GENERIC) >= 360
     folders = {Path(path).parts[0] for path in GENERIC}
-    assert folders == {"isa", "generic", "shapes", "proxy", "control", "readings", "bytes"}
+    assert folders == {"isa", "generic", "shapes", "proxy", "control", "readings", "bytes", "distinguish"}
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -20,7 +20,7 @@ ROOMS = (
     "base.classes", "errors", "source", "output", "ptx", "network", "records",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "solve", "engine",
-    "why", "report", "emit", "api", "cache", "batch", "library", "testing", "compare",
+    "why", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
     "kernel", "repair", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is

@@ -53,6 +53,8 @@ COMMANDS = {
     "weaken": "memmodel.cli.commands.repair:weaken",
     "schema": "memmodel.cli.commands.schema:schema",
     "diff": "memmodel.cli.commands.diff:diff",
+    "synth": "memmodel.cli.commands.search:synth",
+    "verify": "memmodel.cli.commands.search:verify",
     "cache": "memmodel.cli.commands.cache:cache",
 }
 """The commands in the order in which help lists them, and where each stands."""

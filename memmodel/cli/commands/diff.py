@@ -11,6 +11,19 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
+from memmodel.cli.commands.search import (
+    Executor,
+    Into,
+    Places,
+    Plot,
+    Resume,
+    Scopes,
+    Show,
+    Spread,
+    Threads,
+    Words,
+    search_differences,
+)
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import (
@@ -28,6 +41,7 @@ from memmodel.errors import InputError
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
+    from memmodel.compare.judge import Sides
 
 
 class DiffFormat(StrEnum):
@@ -58,6 +72,20 @@ def diff(
     memory: MemoryText = None,
     no_cache: NoCache = False,
     include: Includes = None,
+    search: Annotated[
+        int | None,
+        Option("--search", metavar="N", min=1, max=12, help="Try all programs of up to N instructions instead."),
+    ] = None,
+    words: Words = None,
+    scopes: Scopes = None,
+    spread: Spread = None,
+    threads: Threads = None,
+    places: Places = 3,
+    resume: Resume = None,
+    executor: Executor = None,
+    into: Into = None,
+    plot: Plot = None,
+    show: Show = 10,
 ) -> Exit:
     """List the tests on which two models differ.
 
@@ -65,22 +93,49 @@ def diff(
     difference has its direction (the second model forbids more, allows more, or both) and what each model says of it.
     Exit code: 0 the same, 1 they differ, 2 bad input, 3 undecided and no difference known.
     """
-    from memmodel import batch
-    from memmodel.cli.terminal import style_for, ticker
-    from memmodel.compare import text
+    if search is not None:
+        return search_differences(
+            *_two_models(models_and_files, git),
+            search,
+            words=words,
+            scopes=scopes,
+            spread=spread,
+            threads=threads,
+            places=places,
+            outcomes=outcomes,
+            jobs=jobs,
+            seconds=timeout,
+            resume=resume,
+            executor=executor,
+            into=into,
+            plot=plot,
+            show=show,
+            json_out="-" if form is DiffFormat.JSON else None,
+        )
     from memmodel.compare.judge import Sides
-    from memmodel.compare.run import FileFault, FileResult, run
     from memmodel.engine import Options
     from memmodel.limits import shared
 
     first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
     options = Options(engine.value, shared(parse_budget(budget, timeout, memory), jobs), bound)
     sides = Sides(first, second, names, options, outcomes)
+    return _on_tests(sides, paths, form, jobs, include or (), kept=not no_cache)
+
+
+def _on_tests(
+    sides: Sides, paths: Sequence[str], form: DiffFormat, jobs: int, include: Sequence[str], *, kept: bool
+) -> Exit:
+    from memmodel import batch
+    from memmodel.cli.terminal import style_for, ticker
+    from memmodel.compare import text
+    from memmodel.compare.run import FileFault, FileResult, run
+
+    names = sides.names
     files = batch.plan(paths, ()).jobs
     style = style_for(sys.stdout)
     results: list[FileResult] = []
     with ticker(len(files)) as tick:
-        for result in run([job.path for job in files], sides, kept=not no_cache, jobs=jobs, include=include or ()):
+        for result in run([job.path for job in files], sides, kept=kept, jobs=jobs, include=include):
             results.append(result)
             if result.message or (form is DiffFormat.TEXT and result.contrasts):
                 tick.hide()
@@ -101,6 +156,13 @@ def diff(
     every = [one for result in results for one in result.contrasts]
     found += [Exit.DIFFERS if one.differs else Exit.UNDECIDED for one in every if one.differs or one.undecided]
     return worst(found)
+
+
+def _two_models(words: Sequence[str], revision: str | None) -> tuple[str, str]:
+    """The models of a search. Raises InputError."""
+    if revision is not None or len(words) != 2:
+        raise InputError("a search is about two models and no files", hint="memmodel diff MODEL_A MODEL_B --search 4")
+    return words[0], words[1]
 
 
 def _sides(

@@ -1,0 +1,302 @@
+"""The commands that try all small programs: `synth`, `verify`, and the search of `diff`.
+
+In: what was typed. Out: litmus tests, how far the search came, and an exit code. Settled here: what is searched where
+nothing is asked for, and that a search which was stopped says so: 3, undecided, unless it has found something.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.grammar import Argument, Option
+from memmodel.cli.options import JsonOut
+from memmodel.output import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memmodel.search.vocabulary import Vocabulary
+    from memmodel.search.work import Progress, Record, Task
+
+Words = Annotated[
+    str | None,
+    Option(
+        "--vocabulary",
+        metavar="LIST",
+        help="Instructions, as ld,st.release,fence.sc, or presets: core, atomics, plain, async, objects, tensor.",
+    ),
+]
+Scopes = Annotated[str | None, Option("--scopes", metavar="LIST", help="Scopes that instructions may have.")]
+Spread = Annotated[
+    str | None, Option("--spread", metavar="LIST", help="How threads are placed: one, cta, cluster, gpu.")
+]
+Threads = Annotated[int | None, Option("--threads", min=1, max=6, help="Threads at most.")]
+Places = Annotated[int, Option("--places", min=1, max=4, help="Places of a kind at most.")]
+Jobs = Annotated[int, Option("--jobs", "-j", min=0, max=256, help="Processes; 0: one for each core.")]
+Seconds = Annotated[float | None, Option("--timeout", metavar="SECONDS", min=1, help="Stop after so long.")]
+Resume = Annotated[str | None, Option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")]
+Executor = Annotated[
+    str | None, Option("--executor", metavar="dask://HOST:PORT", help="Work on an existing Dask cluster.")
+]
+Into = Annotated[str | None, Option("--output", "-o", metavar="DIR", help="Write each result as a litmus file.")]
+Plot = Annotated[str | None, Option("--plot", metavar="SVG", help="Draw the bound reached against time.")]
+Show = Annotated[int, Option("--show", min=0, help="Results to print.")]
+
+
+def search_differences(
+    first: str,
+    second: str,
+    size: int,
+    *,
+    words: str | None = None,
+    scopes: str | None = None,
+    spread: str | None = None,
+    threads: int | None = None,
+    places: int = 3,
+    outcomes: bool = False,
+    jobs: int = 0,
+    seconds: float | None = None,
+    resume: str | None = None,
+    executor: str | None = None,
+    into: str | None = None,
+    plot: str | None = None,
+    show: int = 10,
+    json_out: str | None = None,
+) -> Exit:
+    """What `memmodel diff FIRST SECOND --search SIZE` does. Exit code 1: they differ; 3: stopped before the bound."""
+    from memmodel.search.tasks import DifferenceTask
+
+    task = DifferenceTask(first, second, _vocabulary(words or "core", scopes, spread, threads, places), size, outcomes)
+    found = _run(task, jobs, executor, resume, seconds)
+    _keep(found, into, plot, json_out)
+    if json_out != "-":
+        for one in _shown(found.results, show):
+            say(f"{one['allows']} allows, {one['forbids']} forbids, {_what(one)}:")
+            say(one["text"])
+        _bound(found, task, f"{first} and {second} differ", "no difference")
+    return _code(found)
+
+
+@guarded
+def synth(
+    model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
+    size: Annotated[int, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = 4,
+    words: Words = None,
+    scopes: Scopes = None,
+    spread: Spread = None,
+    threads: Threads = None,
+    places: Places = 3,
+    jobs: Jobs = 0,
+    seconds: Seconds = None,
+    resume: Resume = None,
+    executor: Executor = None,
+    into: Into = None,
+    plot: Plot = None,
+    show: Show = 10,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Find the minimally forbidden programs of a model.
+
+    Each has an outcome that is forbidden, and allowed after any single relaxation: a fence or dependency dropped,
+    semantics weakened, a scope narrowed. Exit code: 0, or 3 stopped before the bound.
+    """
+    from memmodel.search.tasks import SynthesisTask
+
+    task = SynthesisTask(model, _vocabulary(words or "core", scopes, spread, threads, places), size)
+    found = _run(task, jobs, executor, resume, seconds)
+    _keep(found, into, plot, json_out)
+    if json_out != "-":
+        for one in _shown(found.results, show):
+            say(f"minimally forbidden, {_what(one)}:")
+            say(one["text"])
+        _bound(found, task, f"{len(found.results)} minimally forbidden", "nothing is minimally forbidden")
+    return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
+
+
+@guarded
+def verify(
+    name: Annotated[str, Argument(metavar="PROPERTY", help="A shipped property or a cat file; `list` lists.")],
+    model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
+    size: Annotated[int | None, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = None,
+    words: Words = None,
+    scopes: Scopes = None,
+    spread: Spread = None,
+    threads: Threads = None,
+    places: Places = 3,
+    jobs: Jobs = 0,
+    seconds: Seconds = None,
+    resume: Resume = None,
+    executor: Executor = None,
+    into: Into = None,
+    plot: Plot = None,
+    draw: Annotated[str | None, Option("--draw", metavar="SVG", help="Draw the first counterexample.")] = None,
+    json_out: JsonOut = None,
+) -> Exit:
+    """Look for a program that breaks a property of a model.
+
+    Exit code: 0 no violation up to the bound (of a property that says `possible`: an example), 1 a violation (no
+    example), 3 stopped before the bound.
+    """
+    from memmodel.cat import load_model
+    from memmodel.search.properties import joined, load_property, shipped_properties
+    from memmodel.search.tasks import PropertyTask
+
+    if name == "list":
+        for one in shipped_properties():
+            found_one = load_property(one)
+            say(f"{one}  {found_one.kind}  {found_one.title}")
+        return Exit.AS_EXPECTED
+    it = load_property(name)
+    chosen = it.vocabulary
+    if words or scopes or spread or threads:
+        scoped = scopes or ",".join(it.scopes)
+        placed = spread or ",".join(chosen.spread)
+        most = None if words else chosen.most
+        chosen = replace(_vocabulary(words or ",".join(chosen.words), scoped, placed, threads, places), most=most)
+    task = PropertyTask(name, model, chosen, size or it.size)
+    missing = {check.name for check in joined(it, model).flags} - {check.name for check in load_model(model).flags}
+    if it.kind != "possible":
+        missing = set()
+
+    def enough(results: list[Record]) -> bool:
+        return bool(results) and missing <= {one["check"] for one in results}
+
+    found = _run(task, jobs, executor, resume, seconds, enough)
+    missing -= {one["check"] for one in found.results}
+    _keep(found, into, plot, json_out)
+    if json_out != "-":
+        for shown in {record["check"]: record for record in reversed(found.results)}.values():
+            word = "example" if it.kind == "possible" else "counterexample"
+            say(f"{word}, {_what(shown)}: {shown['check']}")
+            say(shown["text"])
+            _explain(name, model, shown, draw)
+        said = f"{it.name} holds for {model}: no violation"
+        if it.kind == "possible":
+            said = f"{it.name} of {model}: no example of {', '.join(sorted(missing))}" if missing else "all shown"
+        elif found.results:
+            said = f"{it.name} does not hold for {model}: {len(found.results)} shapes violate it"
+        say(f"{said}, {_reach(found, task)}")
+    if it.kind == "possible":
+        return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
+    return _code(found)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+def _vocabulary(words: str, scopes: str | None, spread: str | None, threads: int | None, places: int) -> Vocabulary:
+    from memmodel.search.vocabulary import vocabulary
+
+    return vocabulary(_list(words), _list(scopes or "cta,gpu"), threads or 4, places, spread=_list(spread or "cta"))
+
+
+def _list(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _run(
+    task: Task,
+    jobs: int,
+    executor: str | None,
+    resume: str | None,
+    seconds: float | None,
+    enough: Callable[[list[Record]], bool] = lambda results: False,
+) -> Progress:
+    from memmodel.search.work import run, workers
+
+    count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    with _bar() as told:
+        return run(task, workers(count, executor), journal=resume, seconds=seconds, told=told, enough=enough)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, int], None]]:
+    """A bar with the time left, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda size, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=False)
+    tasks = {}
+
+    def told(size: int, done: int, total: int) -> None:
+        if size not in tasks:
+            bar.start()
+            tasks[size] = bar.add_task(f"{size} instructions", total=total)
+        bar.update(tasks[size], completed=done, refresh=True)
+
+    try:
+        yield told
+    finally:
+        bar.stop()
+
+
+def _keep(found: Progress, into: str | None, plot: str | None, json_out: str | None) -> None:
+    """Write results to files."""
+    import json
+
+    if into is not None:
+        os.makedirs(into, exist_ok=True)
+        for number, one in enumerate(found.results, 1):
+            first, _, rest = one["text"].partition("\n")
+            write_text(os.path.join(into, f"{number:03}.litmus"), f"{first}-{number:03}\n{rest}")
+    if plot is not None:
+        from memmodel.search.explain import bound_plot
+
+        write_text(plot, bound_plot(found.seconds))
+    if json_out is not None:
+        record = {"bound": found.bound, "sketches": found.sketches, "complete": not found.interrupted}
+        text = json.dumps({**record, "results": found.results}, indent=1) + "\n"
+        if json_out == "-":
+            say(text.rstrip("\n"))
+        else:
+            write_text(json_out, text)
+
+
+def _shown(results: Sequence[Record], most: int) -> Sequence[Record]:
+    return results[:most]
+
+
+def _what(one: Record) -> str:
+    number = "1 instruction" if one["size"] == 1 else f"{one['size']} instructions"
+    more = one["spellings"] - 1
+    also = f" ({more:,} other spellings)" if more else ""
+    return f"{'' if one.get('finding') is None else one['finding'] + ', '}{number}{also}"
+
+
+def _explain(name: str, model: str, one: Record, draw: str | None) -> None:
+    """What the model says of a counterexample, and its picture."""
+    from memmodel.search.explain import explained, picture
+
+    text = explained(name, model, one["text"], one["check"])
+    if text:
+        say(text)
+    if draw is not None:
+        write_text(draw, picture(name, model, one["text"], one["check"]))
+
+
+def _bound(found: Progress, task: Task, positive: str, negative: str) -> None:
+    """The last line: what was found, and how far the search came."""
+    number = len(found.results)
+    said = f"{positive}: {number} shape{'s' if number > 1 else ''}" if number else negative
+    say(f"{said}, {_reach(found, task)}")
+
+
+def _reach(found: Progress, task: Task) -> str:
+    bound = f"{found.bound} of {task.most}" if found.bound < task.most else f"{task.most}"
+    return f"up to {bound} instructions ({task.vocabulary.text()})"
+
+
+def _code(found: Progress) -> Exit:
+    if found.results:
+        return Exit.DIFFERS
+    return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED

@@ -1,0 +1,120 @@
+"""The smallest programs on which two models differ.
+
+In: two models, a sketch. Out: `Difference`s: one outcome that an execution under one model has and none under the
+other, or a finding that only one reports. Settled here: what is smallest. No fence and no instruction of a difference
+can be dropped with a difference left; of the spellings of one sketch the plainest is shown and the others are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from memmodel import api
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.syntax import Model
+from memmodel.search.critical import critical_outcomes, plain
+from memmodel.search.judge import Judgements, ModelJudge
+from memmodel.search.programs import Ready, Specimen, confirm
+from memmodel.search.sketches import Sketch
+from memmodel.search.vocabulary import Vocabulary
+
+_TRIED = 40
+"""Spellings of one sketch that are asked whether a smaller program inside differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`allows` has the outcome or finding, `forbids` has not. `spellings`: how many spellings differ so."""
+
+    allows: str
+    forbids: str
+    size: int
+    finding: str | None
+    spellings: int
+    text: str
+
+
+class ModelPair:
+    """Two models by name. `outcomes`: findings do not count."""
+
+    def __init__(self, first: str, second: str, *, outcomes: bool = False) -> None:
+        self.names = (first, second)
+        self.models: tuple[Model, Model] = (api.load(first), api.load(second))
+        shared = {check.name for check in self.models[0].flags} & {check.name for check in self.models[1].flags}
+        self.flags = () if outcomes else tuple(sorted(one for one in shared if kind_of(one) is not FindingKind.OTHER))
+        self._judge = ModelJudge(self.models)
+        self._flagger = ModelJudge(self.models, [self.flags] * 2) if self.flags else None
+
+    def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Difference]:
+        """The differences of one sketch with up to so many instructions, one for each kind."""
+        ready = Ready(sketch, vocabulary, most)
+        simple = plain(ready.draft, vocabulary)
+        wanted = critical_outcomes(simple) if simple is not None else None
+        if self._flagger is not None:
+            verdicts = self._flagger.judge(ready.draft, vocabulary, ready.grid, ready.seatings)
+            yield from self._outcomes(ready, verdicts)
+            yield from self._findings(ready, verdicts)
+        elif wanted is None or wanted:
+            yield from self._outcomes(
+                ready, self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
+            )
+
+    def _outcomes(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
+        for mine, other in ((0, 1), (1, 0)):
+            worlds = {
+                key: ready.worlds & allowed & ~verdicts.allowed[other].get(key, 0)
+                for key, allowed in verdicts.allowed[mine].items()
+            }
+            every = _union(worlds.values())
+            left = ready.without_needless_fences(every)
+            chosen = self._minimal(ready, left, self._differ)
+            if chosen is not None:
+                world = 1 << ready.grid.number(chosen)
+                key = min(key for key, those in worlds.items() if those & world)
+                specimen = ready.specimen(chosen)
+                yield self._shown(specimen, specimen.condition(key), mine, None, left.bit_count())
+
+    def _findings(self, ready: Ready, verdicts: Judgements) -> Iterator[Difference]:
+        for mine, other in ((0, 1), (1, 0)):
+            for flag in self.flags:
+                worlds = verdicts.raised[mine].get(flag, 0) & ~verdicts.raised[other].get(flag, 0) & ready.worlds
+                left = ready.without_needless_fences(worlds)
+                chosen = self._minimal(ready, left, self._flags_differ)
+                if chosen is not None:
+                    yield self._shown(ready.specimen(chosen), "true", mine, flag, left.bit_count())
+
+    def _minimal(self, ready: Ready, worlds: int, differ: Callable[[Specimen], bool]) -> tuple[int, ...] | None:
+        """The plainest of these programs in which no smaller one differs."""
+        for _ in range(_TRIED):
+            if not worlds:
+                return None
+            choice = ready.plainest(worlds)
+            if not any(differ(one) for one in ready.specimen(choice).smaller()):
+                return choice
+            worlds &= ~(1 << ready.grid.number(choice))
+        return None
+
+    def _differ(self, one: Specimen) -> bool:
+        return one.outcomes(self.models[0]) != one.outcomes(self.models[1])
+
+    def _flags_differ(self, one: Specimen) -> bool:
+        return one.flags(self.models[0]) & set(self.flags) != one.flags(self.models[1]) & set(self.flags)
+
+    def _shown(self, one: Specimen, condition: str, mine: int, flag: str | None, spellings: int) -> Difference:
+        """A difference as a litmus test, confirmed by both engines."""
+        allows, forbids = self.names[mine], self.names[1 - mine]
+        question = f"exists ({condition})" if flag is None else "exists race" if "race" in flag else "exists (true)"
+        header = f"Expect={allows}:sometimes {forbids}:never" if flag is None or "race" in flag else ""
+        text = one.text(question, f"{'outcome' if flag is None else flag}-{one.size}", header)
+        if header:
+            for number, model in enumerate(self.models):
+                confirm(text, model, number == mine)
+        return Difference(allows, forbids, one.size, flag, spellings, text)
+
+
+def _union(sets: Iterable[int]) -> int:
+    found = 0
+    for one in sets:
+        found |= one
+    return found

@@ -1,0 +1,325 @@
+"""The events of a draft in all worlds: which exist, and what each base name means.
+
+In: Draft, Vocabulary, WorldGrid. Out: `Frame`s, one for each way in which the threads can run (what tests return), with
+its candidate executions. Forms of one instruction execute the same steps, so runs, rf, co, barriers and objects are the
+same in all worlds; labels and places differ, and the tables of `base` say what that means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.base.labels import Access, Fence, InitialWrite, Label, Side, scope_of
+from memmodel.base.points import Point
+from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.sets import SET_ROWS
+from memmodel.concrete.assembly import Assembly
+from memmodel.concrete.barriers import meetings, reductions_agree
+from memmodel.concrete.execution import FixedPart
+from memmodel.concrete.mbarriers import observations
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import Trace
+from memmodel.enumeration.coherence import CellWrites, Coherence
+from memmodel.enumeration.problem import prepare
+from memmodel.enumeration.question import AskedKey
+from memmodel.litmus.syntax import Number, terms_of
+from memmodel.memory.bytes import Cell
+from memmodel.program.lowered import LoweredTest
+from memmodel.ptx import Place, Sem
+from memmodel.search.slices import Members, SlicedRows, WorldGrid
+from memmodel.search.text import Draft, Seats, Spot, asked, before, clustered, lines_of, write
+from memmodel.search.vocabulary import Form, Vocabulary
+
+Key = tuple[int, ...]
+"""An outcome: the values of the registers and places that `asked` names."""
+
+_BY_SCOPE = ("sr", "sri")
+_BY_PLACE = ("scta", "scluster", "sgpu", "swarpgroup", "spcta")
+_LABELS: dict[tuple[str, str], tuple[Label, ...]] = {}
+"""The labels that a form of an instruction gives its records, by its text and the name of the instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A draft with some choice of forms, read."""
+
+    lowered: LoweredTest
+    spots: tuple[tuple[Spot, ...], ...]
+    """For each thread, the spot of each instruction."""
+
+
+def read(it: Draft, vocabulary: Vocabulary, choice: Sequence[int], seats: Seats) -> Lowered:
+    """A program as a lowered test whose condition names all that an outcome consists of."""
+    names = asked(it, vocabulary)
+    condition = "exists (" + (" /\\ ".join(f"{name} == 0" for name in names) or "true") + ")"
+    lowered = api.lowered(write(it, vocabulary, choice, seats, condition))
+    spots = tuple(tuple(spot for _, spot in body) for body in lines_of(it, vocabulary, choice))
+    return Lowered(lowered, spots)
+
+
+class Frame:
+    """The events of one way in which the threads can run.
+
+    `traces`: the combinations of runs with these events. `exists`: the worlds in which each event is there.
+    """
+
+    def __init__(self, family: Readied, traces: list[tuple[Trace, ...]]) -> None:
+        self.family = family
+        self.traces = traces
+        self.fixed = FixedPart(family.read.lowered, traces[0], family.question.extents)
+        self.assembly = Assembly(self.fixed)
+        self.count = self.fixed.count
+        self._spots = [self._spot(number) for number in range(self.count)]
+        full = family.grid.full
+        self.exists: Members = [self._existing(spot, full) for spot in self._spots]
+        self._labels = [self._variants(number) for number in range(self.count)]
+        self.reads, self.writes, self.fences = self._kinds()
+        self._known: dict[str, object] = {}
+
+    def _spot(self, number: int) -> Spot | None:
+        record = self.fixed.record_of(self.fixed.events[number])
+        if record is None:
+            return None
+        steps = self.fixed.lowered.programs[record.name.thread].steps
+        if record.name.step >= len(steps):
+            return None
+        return self.family.read.spots[record.name.thread][steps[record.name.step].index]
+
+    def _existing(self, spot: Spot | None, full: int) -> int:
+        if spot is None or spot.use is not None:
+            return full
+        return full & ~self.family.grid.where(spot.dimension, 0)
+
+    def _variants(self, number: int) -> list[tuple[int, Label]]:
+        """The labels of an event, each with its worlds."""
+        event, spot = self.fixed.events[number], self._spots[number]
+        if spot is None or event.record is None or len(spot.forms) == 1:
+            return [(self.exists[number], event.label)]
+        thread, record = event.record
+        first = next(
+            at for at in range(record + 1) if self._spot_of_record(thread, at) is spot
+        )  # records of one instruction are neighbours
+        found: dict[Label, int] = {}
+        for at, form in enumerate(spot.forms):
+            if form is not None:
+                label = self.family.labels(spot, form)[record - first]
+                found[label] = found.get(label, 0) | self.family.grid.where(spot.dimension, at)
+        return [(worlds, label) for label, worlds in found.items()]
+
+    def _spot_of_record(self, thread: int, record: int) -> Spot | None:
+        return self._spots[self.fixed.of_record[thread, record][0]]
+
+    def _kinds(self) -> tuple[list[int], dict[Cell, list[int]], list[int]]:
+        reads, fences = [], []
+        writes: dict[Cell, list[int]] = {}
+        for number, event in enumerate(self.fixed.events):
+            label, cell = event.label, event.point.cell
+            if isinstance(label, Access) and label.side is Side.READ:
+                reads.append(number)
+            elif isinstance(label, Access | InitialWrite) and cell is not None:
+                writes.setdefault(cell, []).append(number)
+            elif any(isinstance(one, Fence) and one.sem is Sem.SC for _, one in self._labels[number]):
+                fences.append(number)
+        return reads, writes, fences
+
+    # ---- base names --------------------------------------------------------------------------------------------
+
+    def base(self, name: str) -> object:
+        """What a base name means, as far as neither barriers, objects, rf, co nor fence order decide it."""
+        if name not in self._known:
+            self._known[name] = self._set(name) if name in SET_ROWS else self._relation(name)
+        return self._known[name]
+
+    def _set(self, name: str) -> Members:
+        row = SET_ROWS[name]
+        if row.holds is None:
+            mask = self.fixed.set(name)
+            return [every if mask >> number & 1 else 0 for number, every in enumerate(self.exists)]
+        found = []
+        for number, variants in enumerate(self._labels):
+            there = row.there(self.fixed.events[number].point.cell)
+            found.append(sum(worlds for worlds, label in variants if row.holds(label)) if there else 0)
+        return found
+
+    def _relation(self, name: str) -> SlicedRows:
+        row = RELATION_ROWS[name]
+        if name in _BY_SCOPE:
+            return self._by_scope(row)
+        if name in _BY_PLACE:
+            return self._by_place(row)
+        if name == "covers":
+            return self._by_label(row)
+        found = self.plain(self.fixed.relation(name))
+        if name == "data":
+            self._dependent(found)
+        return found
+
+    def plain(self, rows: Sequence[int]) -> SlicedRows:
+        """A relation that holds in all worlds where its events are."""
+        found: SlicedRows = []
+        for a, row in enumerate(rows):
+            mine = {}
+            while row:
+                b = (row & -row).bit_length() - 1
+                row &= row - 1
+                both = self.exists[a] & self.exists[b]
+                if both:
+                    mine[b] = both
+            found.append(mine)
+        return found
+
+    def _by_scope(self, row: BaseRelation) -> SlicedRows:
+        scoped: list[list[tuple[int, Label]]] = []
+        for variants in self._labels:
+            mine: dict[object, tuple[int, Label]] = {}
+            for worlds, label in variants:
+                scope = scope_of(label)
+                if scope is not None:
+                    known = mine.get(scope)
+                    mine[scope] = (worlds | (known[0] if known else 0), label)
+            scoped.append(list(mine.values()))
+        return self._pairs(row, scoped)
+
+    def _by_label(self, row: BaseRelation) -> SlicedRows:
+        return self._pairs(row, self._labels)
+
+    def _by_place(self, row: BaseRelation) -> SlicedRows:
+        return self._pairs(
+            row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self._labels, strict=True)]
+        )
+
+    def _pairs(self, row: BaseRelation, variants: Sequence[Sequence[tuple[int, Label]]]) -> SlicedRows:
+        """A relation of the table, asked of every two labels and in every placement."""
+        found: SlicedRows = [{} for _ in range(self.count)]
+        for worlds, places in self.family.placements:
+            alternatives = []
+            for number, mine in enumerate(variants):
+                point = self.fixed.events[number].point
+                if point.thread is not None:
+                    point = replace(point, place=places[point.thread])
+                alternatives.append([(w & worlds, replace(point, label=label)) for w, label in mine if w & worlds])
+            for a, lefts in enumerate(alternatives):
+                for b, rights in enumerate(alternatives):
+                    both = self._holding(row, lefts, rights)
+                    if both:
+                        found[a][b] = found[a].get(b, 0) | both
+        return found
+
+    def _holding(
+        self, row: BaseRelation, lefts: Sequence[tuple[int, Point]], rights: Sequence[tuple[int, Point]]
+    ) -> int:
+        both = 0
+        for mine, left in lefts:
+            if row.domain is not None and not row.domain(left):
+                continue
+            key = row.key(left) if row.key is not None else None
+            for other, right in rights:
+                if row.range is not None and not row.range(right):
+                    continue
+                if row.key is not None and (key is None or key != row.key(right)):
+                    continue
+                if row.holds is None or row.holds(left, right):
+                    both |= mine & other
+        return both
+
+    def _dependent(self, found: SlicedRows) -> None:
+        """Forms of stores whose value depends on the load before."""
+        for thread, body in enumerate(self.family.draft.threads):
+            for at, spot in enumerate(body):
+                source = before(body, at, self.family.vocabulary)
+                forms = [n for n, form in enumerate(spot.forms) if form is not None and form.data]
+                if source is None or not forms:
+                    continue
+                worlds = sum(self.family.grid.where(spot.dimension, one) for one in forms)
+                for a in self.reads:
+                    if self._spots[a] is body[source] and self.fixed.events[a].point.thread == thread:
+                        for b in range(self.count):
+                            if self._spots[b] is spot and b not in self.reads:
+                                found[a][b] = found[a].get(b, 0) | worlds
+
+    # ---- choices -----------------------------------------------------------------------------------------------
+
+    def variants(self, meter: Meter) -> Iterator[dict[str, object]]:
+        """What barriers and objects decide, in every way: the meaning of their names."""
+        assembly = self.assembly
+        for meeting in meetings(assembly.barriers, assembly.halves, assembly.waiting):
+            if not reductions_agree(assembly.contributions, assembly.barriers, meeting):
+                continue
+            for observed in observations(assembly.objects, meter):
+                names: dict[str, object] = {
+                    name: self.plain(rows) for name, rows in assembly.relations(meeting, observed).items()
+                }
+                for name, mask in assembly.sets(observed).items():
+                    names[name] = [every if mask >> at & 1 else 0 for at, every in enumerate(self.exists)]
+                yield names
+
+    def coherence(self) -> Coherence:
+        """The choices of co."""
+        writes = []
+        for cell, (initial, *others) in self.writes.items():
+            operations: dict[int, int] = {}
+            for event in others:
+                operation = self.fixed.events[event].point.operation
+                assert operation is not None
+                operations[operation] = event
+            writes.append(CellWrites(cell, initial, operations))
+        return Coherence(writes, self.count)
+
+
+class Readied:
+    """A draft read once, with its runs."""
+
+    def __init__(self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats]) -> None:
+        self.draft, self.vocabulary, self.grid = it, vocabulary, grid
+        base = [0] * (len(grid.sizes))
+        for body in it.threads:
+            for spot in body:
+                base[spot.dimension] = int(spot.use is None)
+        self._base, self._seats = base, seatings[0]
+        self.read = read(it, vocabulary, base, seatings[0])
+        last = len(grid.sizes) - 1
+        self.placements = [
+            (grid.where(last, number), [_place(seat, clustered(seats)) for seat in seats])
+            for number, seats in enumerate(seatings)
+        ]
+        terms = [one for one in terms_of(self.read.lowered.test.condition) if not isinstance(one, Number)]
+        self.question = AskedKey(self.read.lowered, terms)
+        self.meter = Meter(Budget())
+
+    def labels(self, spot: Spot, form: Form) -> tuple[Label, ...]:
+        """The labels that a form gives the records of its instruction."""
+        name = "" if spot.use is None else self.vocabulary.accesses[spot.use[0]].name
+        key = (name, form.text)
+        if key not in _LABELS:
+            choice = list(self._base)
+            choice[spot.dimension] = spot.forms.index(form)
+            other = read(self.draft, self.vocabulary, choice, self._seats)
+            problem = prepare(other.lowered, 1, self.meter, waits=False, grounded=True)
+            for thread, body in enumerate(other.spots):
+                if spot in body:
+                    steps = other.lowered.programs[thread].steps
+                    _LABELS[key] = tuple(
+                        record.label
+                        for record in problem.complete[thread][0].records
+                        if record.name.step < len(steps) and body[steps[record.name.step].index] == spot
+                    )
+        return _LABELS[key]
+
+    def frames(self) -> Iterator[Frame]:
+        """The ways in which the threads can run to their ends."""
+        problem = prepare(self.read.lowered, 1, self.meter, waits=False, asked=self.question.extents, grounded=True)
+        groups: dict[object, list[tuple[Trace, ...]]] = {}
+        for traces in product(*problem.complete):
+            key = tuple((trace.records, trace.ending, trace.contributions) for trace in traces)
+            groups.setdefault(key, []).append(traces)
+        for group in groups.values():
+            yield Frame(self, group)
+
+
+def _place(seat: tuple[int, int, int], clustered: bool) -> Place:
+    gpu, cluster, cta = seat
+    return Place(gpu, cluster if clustered else None, cta)

@@ -1,0 +1,264 @@
+"""All programs of a draft judged at once: which outcomes each model allows in which worlds, and which flags it raises.
+
+In: Draft, Vocabulary, models. Out: `Judgements`. Candidate executions are chosen as in `enumeration`: runs, barriers
+and objects, rf, order of fence.sc, co; each is evaluated in all worlds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from memmodel.answer import Budget
+from memmodel.cat.syntax import Check, Model
+from memmodel.concrete.execution import bits
+from memmodel.concrete.meter import Meter
+from memmodel.concrete.records import Trace
+from memmodel.enumeration.orders import partial_orders
+from memmodel.enumeration.plan import Plan
+from memmodel.enumeration.problem import prepare
+from memmodel.enumeration.question import AskedKey
+from memmodel.enumeration.search import Search
+from memmodel.litmus.syntax import Number, terms_of
+from memmodel.memory.bytes import Cell
+from memmodel.search.frames import Frame, Key, Readied, read
+from memmodel.search.slices import Formulas, SlicedRows, WorldGrid
+from memmodel.search.text import Draft, Seats
+from memmodel.search.vocabulary import Vocabulary
+
+FEW = 24
+"""Up to so many worlds, asking the enumeration engine one by one is faster."""
+
+
+@dataclass(slots=True)
+class Judgements:
+    """`allowed[m]`: outcome -> worlds in which model m allows it. `raised[m]`: flag -> worlds in which it is raised."""
+
+    allowed: list[dict[Key, int]]
+    raised: list[dict[str, int]]
+
+
+class ModelJudge:
+    """Models to compare. `flags[m]`: the flags of model m that are looked for."""
+
+    def __init__(self, models: Sequence[Model], flags: Sequence[Sequence[str]] | None = None) -> None:
+        self.models = models
+        self.formulas = Formulas(models)
+        wanted = flags or [()] * len(models)
+        self.stages: list[list[list[Check]]] = []
+        for number, (model, names) in enumerate(zip(models, wanted, strict=True)):
+            checks = [*model.axioms, *(one for one in model.flags if one.name in names)]
+            self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
+        self.flagged = any(wanted)
+        self._plans = [Plan(model, tuple(names)) for model, names in zip(models, wanted, strict=True)]
+
+    def judge(
+        self,
+        it: Draft,
+        vocabulary: Vocabulary,
+        grid: WorldGrid,
+        seatings: Sequence[Seats],
+        wanted: set[Key] | None = None,
+    ) -> Judgements:
+        """What the models say of a draft. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
+        if grid.count <= FEW:
+            return self._one_by_one(it, vocabulary, grid, seatings, wanted)
+        return _Judging(self, Readied(it, vocabulary, grid, seatings), wanted).run()
+
+    def _one_by_one(
+        self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats], wanted: set[Key] | None
+    ) -> Judgements:
+        """The same from the enumeration engine, world by world."""
+        found = Judgements([{} for _ in self.models], [{} for _ in self.models])
+        for world in range(grid.count):
+            choice = grid.choice(world)
+            lowered = read(it, vocabulary, choice, seatings[choice[-1]]).lowered
+            question = AskedKey(lowered, [t for t in terms_of(lowered.test.condition) if not isinstance(t, Number)])
+            meter = Meter(Budget())
+            problem = prepare(lowered, 1, meter, waits=False, asked=question.extents, grounded=True)
+            for number, plan in enumerate(self._plans):
+                search = Search(problem, plan, question, None, (), meter)
+                search.run()
+                for key in search.result.found:
+                    if isinstance(key, tuple) and (wanted is None or key in wanted):
+                        found.allowed[number][key] = found.allowed[number].get(key, 0) | 1 << world
+                for name in search.result.raised:
+                    found.raised[number][name] = found.raised[number].get(name, 0) | 1 << world
+        return found
+
+
+class _Judging:
+    def __init__(self, judge: ModelJudge, readied: Readied, wanted: set[Key] | None) -> None:
+        self.judge, self.readied = judge, readied
+        self.formulas = judge.formulas
+        self.wanted = wanted
+        self.full = readied.grid.full
+        number = len(judge.models)
+        self.found = Judgements([{} for _ in range(number)], [{} for _ in range(number)])
+
+    def run(self) -> Judgements:
+        for frame in self.readied.frames():
+            self._frame(frame, self.wanted)
+        return self.found
+
+    def _frame(self, frame: Frame, wanted: set[Key] | None) -> None:
+        candidates: list[tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]] = []
+        for traces, rf, orders in executions(frame):
+            if wanted is not None:
+                orders = [(co, kept) for co, keys in orders if (kept := [key for key in keys if key in wanted])]
+            if orders:
+                candidates.append((traces, rf, orders))
+        if not candidates:
+            return
+        names: dict[str, object] = {}
+        self.formulas.start(frame.exists, lambda name: names[name] if name in names else frame.base(name))
+        count = frame.count
+        for variant in frame.variants(self.readied.meter):
+            names.clear()
+            names.update(variant)
+            self.formulas.again()
+            alive0 = self._stage(0, [self.full] * len(self.judge.models), None)
+            if not any(alive0[0]):
+                continue
+            for _, rf, orders in candidates:
+                if self._done(orders):
+                    continue
+                self.formulas.choose("rf", frame.plain(rf))
+                alive1 = self._stage(1, *alive0)
+                if not any(alive1[0]):
+                    continue
+                for worlds, fences in self._fence_orders(frame):
+                    self.formulas.choose("sync_fence", fences)
+                    alive2 = self._stage(2, [worlds & one for one in alive1[0]], alive1[1])
+                    if not any(alive2[0]):
+                        continue
+                    for co, keys in orders:
+                        if self._known(keys):
+                            continue
+                        rows = [co >> at * count & (1 << count) - 1 for at in range(count)]
+                        self.formulas.choose("co", frame.plain(rows))
+                        self._accept(keys, *self._stage(3, *alive2))
+
+    def _known(self, keys: Sequence[Key]) -> bool:
+        """Are these outcomes allowed everywhere already, so that only flags could be new?"""
+        if self.judge.flagged:
+            return False
+        return all(allowed.get(key) == self.full for key in keys for allowed in self.found.allowed)
+
+    def _done(self, orders: Sequence[tuple[int, list[Key]]]) -> bool:
+        return all(self._known(keys) for _, keys in orders)
+
+    def _stage(
+        self, stage: int, alive: Sequence[int], raised: Sequence[dict[str, int]] | None
+    ) -> tuple[list[int], list[dict[str, int]]]:
+        """The worlds left to each model after the checks of a stage, and those in which flags are raised."""
+        left, flags = list(alive), [dict(one) for one in raised or [{} for _ in alive]]
+        for number, stages in enumerate(self.judge.stages):
+            for check in stages[stage]:
+                if not left[number]:
+                    break
+                fails = self.formulas.fails(number, check.name)
+                holds = fails if check.negated else ~fails
+                if check.flag:
+                    if holds & left[number]:
+                        flags[number][check.name] = flags[number].get(check.name, 0) | holds
+                else:
+                    left[number] &= holds
+        return left, flags
+
+    def _accept(self, keys: Sequence[Key], alive: Sequence[int], flags: Sequence[dict[str, int]]) -> None:
+        for number, worlds in enumerate(alive):
+            if not worlds:
+                continue
+            for key in keys:
+                self.found.allowed[number][key] = self.found.allowed[number].get(key, 0) | worlds
+            for name, raised in flags[number].items():
+                if raised & worlds:
+                    self.found.raised[number][name] = self.found.raised[number].get(name, 0) | raised & worlds
+
+    def _fence_orders(self, frame: Frame) -> Iterator[tuple[int, SlicedRows]]:
+        """The partial orders of fence.sc, each with the worlds where it relates every pair in `sr`.
+
+        Orders against program order are left out: one that follows it on each cycle relates no more.
+        """
+        if not frame.fences:
+            yield self.full, [{} for _ in range(frame.count)]
+            return
+        inclusive, strict = frame.base("sr"), frame.base("SC")
+        assert isinstance(inclusive, list) and isinstance(strict, list)
+        for order in self._orders(frame):
+            worlds, rows = self.full, [dict[int, int]() for _ in range(frame.count)]
+            for first, a in enumerate(frame.fences):
+                for second, b in enumerate(frame.fences):
+                    both = strict[a] & strict[b]
+                    if order[first] >> second & 1:
+                        if both:
+                            rows[a][b] = both
+                    elif first < second and not order[second] >> first & 1:
+                        worlds &= ~(both & inclusive[a].get(b, 0))
+            yield worlds, rows
+
+    def _orders(self, frame: Frame) -> tuple[tuple[int, ...], ...]:
+        """The partial orders of all that may be a fence.sc, along program order."""
+        points = [frame.fixed.events[one].point for one in frame.fences]
+        threads = tuple(point.thread for point in points)
+        if threads not in _ORDERS:
+            peers = [
+                sum(1 << b for b, other in enumerate(threads) if b != a and other == mine)
+                for a, mine in enumerate(threads)
+            ]
+            _ORDERS[threads] = tuple(
+                order
+                for order in partial_orders(len(threads), peers)
+                if not any(
+                    order[b] >> a & 1
+                    for a in range(len(threads))
+                    for b in range(a + 1, len(threads))
+                    if threads[a] == threads[b]
+                )
+            )
+        return _ORDERS[threads]
+
+
+_ORDERS: dict[tuple[object, ...], tuple[tuple[int, ...], ...]] = {}
+
+
+# ---- candidate executions ----------------------------------------------------------------------------------
+
+
+def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]]:
+    """Every rf of a frame as rows, with every co and the outcomes that it can end in."""
+    count = frame.count
+    coherence = list(frame.coherence().choices(lambda least, greatest: True))
+    extents = frame.family.question.extents
+    cells = list(dict.fromkeys(cell for one in extents for cell in frame.fixed.cutting.cells(one)))
+    for traces in frame.traces:
+        values = frame.fixed.values_of(traces)
+        choices = []
+        for one in frame.reads:
+            cell = frame.fixed.events[one].point.cell
+            assert cell is not None
+            choices.append([write for write in frame.writes[cell] if values[write] == values[one]])
+        if not all(choices):
+            continue
+        registers = [trace.registers for trace in traces]
+        orders: list[tuple[int, list[Key]]] = []
+        for co, last in coherence:
+            kept = [cell for cell in cells if cell in last]
+            keys: dict[Key, None] = {}
+            for chosen in product(*(bits(last[cell]) for cell in kept)):
+                memory: dict[Cell, int] = {}
+                for cell, write in zip(kept, chosen, strict=True):
+                    value = values[write]
+                    assert value is not None
+                    memory[cell] = value
+                key = frame.family.question.key(registers, memory)
+                assert isinstance(key, tuple)
+                keys[key] = None
+            orders.append((co, list(keys)))
+        for sources in product(*choices):
+            rows = [0] * count
+            for one, write in zip(frame.reads, sources, strict=True):
+                rows[write] |= 1 << one
+            yield traces, rows, orders

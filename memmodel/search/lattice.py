@@ -1,0 +1,81 @@
+"""Which models allow whatever others allow: an order of models, drawn.
+
+In: models, a vocabulary, a size. Out: a networkx graph, SVG. Settled here: a model implies another if it allows no
+outcome in any program up to the size that the other forbids. Models that allow the same are one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from memmodel import api
+from memmodel.errors import InputError
+from memmodel.search.judge import ModelJudge
+from memmodel.search.programs import Ready
+from memmodel.search.sketches import sketches
+from memmodel.search.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import networkx
+
+_ROW, _COLUMN, _LINE = 90, 230, 16
+
+
+def implications(names: Sequence[str], vocabulary: Vocabulary, most: int) -> set[tuple[str, str]]:
+    """Pairs (a, b): all that a allows, b allows too."""
+    judge = ModelJudge([api.load(name) for name in names])
+    found = {(a, b) for a in names for b in names if a != b}
+    for size in range(1, most + 1):
+        for sketch in sketches(vocabulary, size):
+            ready = Ready(sketch, vocabulary, most)
+            allowed = judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings).allowed
+            for first, mine in zip(names, allowed, strict=True):
+                for second, other in zip(names, allowed, strict=True):
+                    if (first, second) in found and any(
+                        worlds & ready.worlds & ~other.get(key, 0) for key, worlds in mine.items()
+                    ):
+                        found.discard((first, second))
+    return found
+
+
+def lattice(names: Sequence[str], implied: set[tuple[str, str]]) -> networkx.DiGraph:
+    """The order without what follows from the rest; a node is the names of models that allow the same."""
+    try:
+        import networkx
+    except ImportError as error:
+        raise InputError("the lattice needs networkx", hint="pip install 'memmodel[graphs]'") from error
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(implied)
+    condensed = networkx.condensation(graph)
+    groups = {node: tuple(sorted(data["members"])) for node, data in condensed.nodes(data=True)}
+    return networkx.relabel_nodes(networkx.transitive_reduction(condensed), groups)
+
+
+def lattice_svg(graph: networkx.DiGraph) -> str:
+    """The strongest models at the bottom; a line leads up to a model that allows more."""
+    import networkx
+
+    rows = list(networkx.topological_generations(graph))
+    width = max(len(row) for row in rows) * _COLUMN
+    tall = max(len(names) for names in graph) * _LINE + _ROW
+    height = len(rows) * tall
+    at: dict[tuple[str, ...], tuple[float, float]] = {}
+    for number, row in enumerate(rows):
+        for place, names in enumerate(sorted(row)):
+            at[names] = (width * (place + 0.5) / len(row), height - tall * (number + 0.5))
+    lines = [
+        f'<line x1="{at[a][0]:.0f}" y1="{at[a][1] - _LINE:.0f}" x2="{at[b][0]:.0f}" '
+        f'y2="{at[b][1] + len(b) * _LINE:.0f}" stroke="grey"/>'
+        for a, b in sorted(graph.edges)
+    ]
+    texts = [
+        f'<text x="{x:.0f}" y="{y + number * _LINE:.0f}" text-anchor="middle">{escape(name)}</text>'
+        for names, (x, y) in sorted(at.items())
+        for number, name in enumerate(names)
+    ]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-size="12"'
+    body = "\n".join(['<rect width="100%" height="100%" fill="white"/>', *lines, *texts])
+    return f'{head} font-family="sans-serif">\n{body}\n</svg>\n'

@@ -1,0 +1,145 @@
+"""One program of the search: a sketch, a choice of forms, a placement; and what each sketch is judged with.
+
+In: Sketch, Vocabulary. Out: `Ready` (draft, worlds, placements) and `Specimen`, which prints itself as a litmus
+test and is judged by both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from memmodel import api, engine
+from memmodel.answer import Observation
+from memmodel.cat.syntax import Model
+from memmodel.engine import Options
+from memmodel.errors import InternalError
+from memmodel.search.sketches import Sketch, seatings
+from memmodel.search.slices import WorldGrid
+from memmodel.search.text import Draft, Seats, Spot, asked, draft, write
+from memmodel.search.vocabulary import Vocabulary
+
+ENGINES = ("enumerate", "z3")
+
+
+class Ready:
+    """A sketch with its worlds: the form of each instruction and gap, and last the placement."""
+
+    def __init__(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> None:
+        self.sketch, self.vocabulary = sketch, vocabulary
+        self.draft = draft(sketch, vocabulary, gaps=most > sketch.size)
+        self.seatings: list[Seats] = (
+            [sketch.seats] if sketch.seats is not None else seatings(len(sketch.threads), vocabulary.spread)
+        )
+        self.spots = [spot for body in self.draft.threads for spot in body]
+        self.grid = WorldGrid([*(len(spot.forms) for spot in self.spots), len(self.seatings)])
+        self.most = most
+
+    @property
+    def gaps(self) -> list[Spot]:
+        return [spot for spot in self.spots if spot.use is None]
+
+    @cached_property
+    def worlds(self) -> int:
+        """The worlds with no more instructions than asked for, each set of fences of a gap once."""
+        counts = {0: self.grid.full}
+        for spot in self.gaps:
+            none = self.grid.where(spot.dimension, 0)
+            more: dict[int, int] = {}
+            for number, worlds in counts.items():
+                more[number] = more.get(number, 0) | worlds & none
+                more[number + 1] = more.get(number + 1, 0) | worlds & ~none
+            counts = more
+        room = self.most - self.sketch.size
+        found = sum(worlds for number, worlds in counts.items() if number <= room)
+        for one, two in zip(self.spots, self.spots[1:], strict=False):
+            if one.use is None and two.use is None and one.index == two.index:
+                found &= self._in_order(one, two)
+        return found
+
+    def _in_order(self, one: Spot, two: Spot) -> int:
+        """Two fences side by side: different ones, or the second is none."""
+        found = self.grid.where(two.dimension, 0)
+        for number in range(1, len(one.forms)):
+            found |= self.grid.where(one.dimension, number) & ~self.grid.where(two.dimension, number)
+        return found & ~(self.grid.where(one.dimension, 0) & ~self.grid.where(two.dimension, 0))
+
+    def without_needless_fences(self, worlds: int) -> int:
+        """Those of the worlds of which none is left when a fence is dropped."""
+        kept = worlds
+        for spot in self.gaps:
+            for number in range(1, len(spot.forms)):
+                kept &= ~self.grid.moved(worlds, spot.dimension, number, 0)
+        return kept
+
+    def plainest(self, worlds: int) -> tuple[int, ...]:
+        """The choice with the fewest fences and the plainest forms: first forms first."""
+        order = [*self.gaps, *(spot for spot in self.spots if spot.use is not None)]
+        for dimension in [*(spot.dimension for spot in order), len(self.spots)]:
+            for number in range(self.grid.sizes[dimension]):
+                if worlds & self.grid.where(dimension, number):
+                    worlds &= self.grid.where(dimension, number)
+                    break
+        return self.grid.choice(worlds.bit_length() - 1)
+
+    def specimen(self, choice: Sequence[int]) -> Specimen:
+        return Specimen(self.draft, self.vocabulary, tuple(choice), self.seatings[choice[-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """One program."""
+
+    draft: Draft
+    vocabulary: Vocabulary
+    choice: tuple[int, ...]
+    seats: Seats
+
+    @property
+    def size(self) -> int:
+        """Instructions, fences included."""
+        return sum(spot.forms[self.choice[spot.dimension]] is not None for body in self.draft.threads for spot in body)
+
+    def condition(self, key: Sequence[int]) -> str:
+        """An outcome as a condition."""
+        terms = [f"{name} == {value}" for name, value in zip(asked(self.draft, self.vocabulary), key, strict=True)]
+        return " /\\ ".join(terms) or "true"
+
+    def text(self, question: str, name: str = "found", header: str = "") -> str:
+        """The litmus test. `question`: its last line."""
+        return write(self.draft, self.vocabulary, self.choice, self.seats, question, name=name, header=header)
+
+    def smaller(self) -> list[Specimen]:
+        """The programs that lack one instruction."""
+        found = []
+        for body in self.draft.threads:
+            for spot in body:
+                if spot.use is not None:
+                    less = self.draft.without(spot.dimension)
+                    kept = [n for n, mine in enumerate(less.threads) if any(one.use is not None for one in mine)]
+                    threads = tuple(less.threads[n] for n in kept)
+                    seats = tuple(self.seats[n] for n in kept)
+                    if threads:
+                        found.append(replace(self, draft=Draft(threads, less.seats and seats), seats=seats))
+        return found
+
+    def outcomes(self, model: Model, options: Options = Options()) -> frozenset[tuple[tuple[str, int], ...]]:
+        """All outcomes under a model, by the engine."""
+        steps = api.lowered(self.text(f"exists ({self.condition((0,) * len(asked(self.draft, self.vocabulary)))})"))
+        found = engine.outcomes(steps, model, options)
+        if not found.complete:
+            raise InternalError(f"a program of the search was not judged: {found.reason}")
+        return frozenset(tuple(sorted(state.values)) for state in found.states)
+
+    def flags(self, model: Model) -> frozenset[str]:
+        """The flags that some execution raises under a model."""
+        return frozenset(api.check(self.text("exists (true)"), model, engine="enumerate").answer.flags)
+
+
+def confirm(text: str, model: Model, allowed: bool) -> None:
+    """Ask both engines about a result. Raises InternalError if one says otherwise."""
+    for name in ENGINES:
+        found = api.check(text, model, engine=name).answer.observation
+        if found is Observation.UNDECIDED or (found in (Observation.SOMETIMES, Observation.ALWAYS)) is not allowed:
+            raise InternalError(f"{name} does not confirm what the search found under {model.name}:\n{text}")

@@ -1,0 +1,256 @@
+"""Properties of a model, and the programs that break them.
+
+In: a property file, a model, a sketch. Out: `Counterexample`s (of a property that says `possible`: examples). A file is
+cat behind a heading of lines `Word  text` in its first comment:
+
+Kind        invariant: each check holds in every consistent execution; possible: in some; inclusion: see Compare
+Subject     the names of the model that the property is about; it may use no other of its definitions
+Compare     inclusion only. `outcomes in M`: every outcome is one under M, if the program raises no flag of this file
+            and has no data race. `relaxations`: a weaker program has every outcome and finding of the stronger one.
+            `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
+Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
+Accesses    the instructions besides fences that a program has at most
+Vocabulary, Scopes, Spread, Threads, Size: what is searched if nothing else is asked for
+
+A check whose name begins with `assume` restricts the executions that are looked at; one with `unless`, the programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memmodel import api, cat
+from memmodel.base.resources import axioms_dir
+from memmodel.cat.analysis import names_in
+from memmodel.cat.load import parse_model
+from memmodel.cat.syntax import Check, Model
+from memmodel.errors import InputError, InternalError, nearest
+from memmodel.search.critical import critical_outcomes, plain
+from memmodel.search.judge import Judgements, ModelJudge
+from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
+from memmodel.search.sketches import Sketch
+from memmodel.search.synthesis import relaxations
+from memmodel.search.vocabulary import Vocabulary, vocabulary
+from memmodel.source import Source
+
+KINDS = ("invariant", "inclusion", "possible")
+_LINE = re.compile(
+    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$",
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property as read; `text` with its heading."""
+
+    name: str
+    title: str
+    kind: str
+    subject: tuple[str, ...]
+    compare: str
+    critical: bool
+    size: int
+    vocabulary: Vocabulary
+    scopes: tuple[str, ...]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A program with an execution in which a check of a property fails (`possible`: holds)."""
+
+    size: int
+    check: str
+    spellings: int
+    text: str
+
+
+def shipped_properties() -> list[str]:
+    """The names that `load_property` takes."""
+    return sorted(path.stem for path in (axioms_dir() / "properties").glob("*.cat"))
+
+
+@lru_cache(maxsize=64)
+def load_property(name: str) -> Property:
+    """A property, by its shipped name or a path. Raises InputError."""
+    path = axioms_dir() / "properties" / f"{name}.cat"
+    if not path.is_file():
+        path = Path(name)
+    if not path.is_file():
+        near = nearest(name, shipped_properties())
+        meant = f"did you mean {near}? " if near else ""
+        raise InputError(f"no property `{name}`", hint=f"{meant}shipped: {', '.join(shipped_properties())}")
+    source = Source.read(path)
+    comment = source.text[source.text.find("(*") : source.text.find("*)") + 2]
+    heading = {word: text for word, text in _LINE.findall(comment)}
+    kind = heading.get("Kind", "")
+    if kind not in KINDS:
+        raise InputError(
+            f"{path}: a property says its kind", hint=f"a line `Kind  {'|'.join(KINDS)}` in its first comment"
+        )
+    title = source.text.split('"')[1] if source.text.startswith('"') else path.stem
+    scopes = _list(heading.get("Scopes", "cta, gpu"))
+    words = vocabulary(
+        _list(heading.get("Vocabulary", "core")),
+        scopes,
+        int(heading.get("Threads", "3")),
+        spread=_list(heading.get("Spread", "cta")),
+    )
+    if "Accesses" in heading:
+        words = replace(words, most=int(heading["Accesses"]))
+    subject = tuple(_list(heading.get("Subject", "")))
+    compare, size = heading.get("Compare", ""), int(heading.get("Size", "4"))
+    critical = heading.get("Search", "") == "critical"
+    return Property(path.stem, title, kind, subject, compare, critical, size, words, tuple(scopes), source)
+
+
+def _list(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def joined(it: Property, name: str) -> Model:
+    """The model with the definitions of the property, whose checks have become flags. Raises InputError."""
+    model = api.load(name)
+    path = axioms_dir() / f"{name}.cat"
+    where = path if path.is_file() else Path(name)
+    text = it.source.text
+    end = text.index('"', 1) + 1 if text.startswith('"') else 0
+    source = Source(it.source.name, f'{text[:end]} include "{os.path.abspath(where)}" {text[end:]}')
+    found = parse_model(source)
+    known = len(model.definitions)
+    prelude = {one.name for one in parse_model(Source("prelude", "let nothing = 0")).definitions}
+    own = found.definitions[known:]
+    checks = [check for check in found.checks if check not in model.checks]
+    for expr in [*(one.body for one in own), *(check.body for check in checks)]:
+        for used in names_in(expr):
+            if used.ref is not None and used.ref < known and used.name not in (*it.subject, *prelude):
+                raise InputError(
+                    f"{it.name} uses `{used.name}` of the model, which is not its subject",
+                    used.span,
+                    hint="state it over base names, or name it in the line `Subject`",
+                )
+    return replace(found, name=f"{model.name}+{it.name}", checks=(*model.checks, *(_flag(it, one) for one in checks)))
+
+
+def _flag(it: Property, check: Check) -> Check:
+    """A check of a property as a flag that is raised where it matters."""
+    if check.name.startswith("assume"):
+        return check
+    return replace(check, flag=True, negated=check.negated if it.kind == "possible" else not check.negated)
+
+
+class PropertyCheck:
+    """A property of a model."""
+
+    def __init__(self, it: Property, model: str) -> None:
+        self.it, self.name = it, model
+        self.model = joined(it, model)
+        bare = api.load(model)
+        own = [check.name for check in self.model.flags if check not in bare.flags]
+        self.own = [one for one in own if not one.startswith("unless")]
+        self.unless = [one for one in own if one.startswith("unless")]
+        models, flags = [self.model], [own]
+        races = [one.name for one in bare.flags if one.name == "data-race"]
+        if it.kind == "inclusion":
+            self.unless += races
+            flags = [own + races]
+            if it.compare.startswith("outcomes in "):
+                models.append(api.load(it.compare.removeprefix("outcomes in ")))
+                flags.append([])
+            elif it.compare == "relaxations":
+                flags = [[check.name for check in bare.flags]]
+        self.models = models
+        self._judge = ModelJudge(models, flags)
+
+    def of(self, sketch: Sketch, words: Vocabulary, most: int) -> Iterator[Counterexample]:
+        """The programs of one sketch that break the property (that show it, if it says `possible`)."""
+        ready = Ready(sketch, words, most)
+        simple = plain(ready.draft, words) if self.it.critical else None
+        wanted = None if simple is None else critical_outcomes(simple)
+        if wanted is not None and not wanted:
+            return
+        found = self._judge.judge(ready.draft, words, ready.grid, ready.seatings, wanted)
+        if self.it.kind != "inclusion":
+            for name in self.own:
+                worlds = found.raised[0].get(name, 0) & ready.worlds
+                least = ready.without_needless_fences(worlds)
+                if least:
+                    yield self._raised(ready.specimen(ready.plainest(least)), name, least.bit_count())
+        elif self.it.compare.startswith("outcomes in "):
+            yield from self._outcomes(ready, found)
+        else:
+            yield from self._relaxed(ready, found)
+
+    def _raised(self, one: Specimen, name: str, spellings: int) -> Counterexample:
+        """A program with an execution that raises the flag, as both engines see it."""
+        text = one.text("exists (true)", f"{self.it.name}-{one.size}")
+        for engine in ENGINES:
+            answer = api.check(text, self.model, engine=engine).answer
+            if name not in answer.flags:
+                raise InternalError(f"{engine} does not find {name} in\n{text}")
+        return Counterexample(one.size, name, spellings, text)
+
+    def _outcomes(self, ready: Ready, found: Judgements) -> Iterator[Counterexample]:
+        exempt = 0
+        for name in self.unless:
+            exempt |= found.raised[0].get(name, 0)
+        worlds = {
+            key: allowed & ~found.allowed[1].get(key, 0) & ~exempt & ready.worlds
+            for key, allowed in found.allowed[0].items()
+        }
+        yield from self._first(ready, worlds, self.it.compare, confirmed=self.models[1])
+
+    def _relaxed(self, ready: Ready, found: Judgements) -> Iterator[Counterexample]:
+        """Compare each program with its single relaxations."""
+        race = 0
+        for name in self.unless:
+            race |= found.raised[0].get(name, 0)
+        keep = self.it.compare == "fences"
+        tables: list[dict[Any, int]] = [{**found.allowed[0]}]
+        if not keep:
+            tables.append({**found.raised[0]})
+        worlds: dict[tuple[int, ...], int] = {}
+        for dimension, old, new in relaxations(ready):
+            here = ready.grid.where(dimension, old)
+            if keep and ready.spots[dimension].use is not None:
+                continue
+            for table in tables:
+                for key, those in table.items():
+                    weak = ready.grid.moved(those, dimension, old, new)
+                    raced = ready.grid.moved(race, dimension, old, new)
+                    bad = here & weak & ~those & ~raced & ~race if keep else here & those & ~weak
+                    bad &= ready.worlds
+                    if bad:
+                        outcome = key if isinstance(key, tuple) else ()
+                        worlds[outcome] = worlds.get(outcome, 0) | bad
+        yield from self._first(ready, worlds, self.it.compare)
+
+    def _first(
+        self, ready: Ready, worlds: dict[tuple[int, ...], int], check: str, confirmed: Model | None = None
+    ) -> Iterator[Counterexample]:
+        every = 0
+        for one in worlds.values():
+            every |= one
+        if every:
+            chosen = ready.plainest(every)
+            key = min(key for key, those in worlds.items() if those >> ready.grid.number(chosen) & 1)
+            specimen = ready.specimen(chosen)
+            condition = specimen.condition(key) if key else "true"
+            text = specimen.text(f"exists ({condition})", f"{self.it.name}-{specimen.size}")
+            if confirmed is not None:
+                confirm(text, confirmed, False)
+            yield Counterexample(specimen.size, check, every.bit_count(), text)
+
+
+def property_models(names: Sequence[str]) -> list[str]:
+    """The names of models as the search takes them: shipped names or paths. Raises InputError for one there is not."""
+    for one in names:
+        cat.load_model(one)
+    return list(names)

@@ -1,0 +1,223 @@
+"""Every program without its spellings, once up to renaming threads, places and values.
+
+In: Vocabulary, a number of instructions. Out: `Sketch`es. A sketch is canonical if no order of its threads, with
+places numbered as they are first named, reads smaller. Settled here: which sketches are worth judging (`connected`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+from memmodel.search.vocabulary import OBJECT, Ingredient, Vocabulary
+
+Use = tuple[int, tuple[int, ...]]
+"""The number of an ingredient among the accesses of the vocabulary, and its places: numbers, by class."""
+
+Body = tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A program whose instructions have no spelling yet, and whose gaps may hold fences.
+
+    `seats`: for each thread (gpu, cluster, cta); None: every placement is tried at once.
+    """
+
+    threads: tuple[Body, ...]
+    seats: tuple[tuple[int, int, int], ...] | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.threads))
+
+
+def sketches(vocabulary: Vocabulary, size: int) -> Iterator[Sketch]:
+    """All canonical connected sketches of so many instructions, fences not counted."""
+    accesses = vocabulary.accesses
+    if vocabulary.most is not None and size > vocabulary.most:
+        return
+    for lengths in _partitions(size, vocabulary.threads):
+        for names in product(range(len(accesses)), repeat=size):
+            if not _sorted(lengths, names):
+                continue
+            for places in _places([accesses[one].places for one in names], vocabulary.locations):
+                uses = list(zip(names, places, strict=True))
+                threads = _cut(uses, lengths)
+                if connected(threads, accesses) and canonical(threads, accesses) == threads:
+                    yield from _seated(Sketch(threads), vocabulary)
+
+
+def _partitions(size: int, most: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Lengths of threads, the longest first."""
+    if size == 0:
+        yield ()
+        return
+    if most == 0:
+        return
+    for first in range(min(size, largest or size), 0, -1):
+        for rest in _partitions(size - first, most - 1, first):
+            yield (first, *rest)
+
+
+def _sorted(lengths: Sequence[int], names: tuple[int, ...]) -> bool:
+    """Do threads of one length come in the order of their instructions? Others have a smaller spelling."""
+    start = 0
+    last: tuple[int, ...] | None = None
+    for length in lengths:
+        mine = names[start : start + length]
+        if last is not None and len(last) == length and mine < last:
+            return False
+        last, start = mine, start + length
+    return True
+
+
+def _places(classes: Sequence[str], most: int) -> Iterator[list[tuple[int, ...]]]:
+    """Numbers for all places, each class counted as it is first named."""
+    flat = [one for text in classes for one in text]
+
+    def extend(at: int, used: dict[str, int], chosen: list[int]) -> Iterator[list[int]]:
+        if at == len(flat):
+            yield chosen
+            return
+        known = used.get(flat[at], 0)
+        for number in range(min(known + 1, most)):
+            yield from extend(at + 1, {**used, flat[at]: max(known, number + 1)}, [*chosen, number])
+
+    for numbers in extend(0, {}, []):
+        found, at = [], 0
+        for text in classes:
+            found.append(tuple(numbers[at : at + len(text)]))
+            at += len(text)
+        yield found
+
+
+def _cut(uses: Sequence[Use], lengths: Sequence[int]) -> tuple[Body, ...]:
+    threads, at = [], 0
+    for length in lengths:
+        threads.append(tuple(uses[at : at + length]))
+        at += length
+    return tuple(threads)
+
+
+def renamed(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[Body, ...]:
+    """The same threads, with the places of each class numbered as they are first named."""
+    known: dict[tuple[str, int], int] = {}
+    used: dict[str, int] = {}
+    found = []
+    for body in threads:
+        mine = []
+        for name, places in body:
+            new = []
+            for kind, place in zip(accesses[name].places, places, strict=True):
+                if (kind, place) not in known:
+                    known[kind, place] = used.get(kind, 0)
+                    used[kind] = known[kind, place] + 1
+                new.append(known[kind, place])
+            mine.append((name, tuple(new)))
+        found.append(tuple(mine))
+    return tuple(found)
+
+
+def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[Body, ...]:
+    """The smallest spelling under every order of the threads; longer threads come first."""
+    key = [(-len(body), tuple(name for name, _ in body)) for body in threads]
+    order = sorted(range(len(threads)), key=lambda one: key[one])
+    groups: list[list[int]] = []
+    for one in order:
+        if groups and key[groups[-1][0]] == key[one]:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return min(
+        renamed([threads[one] for part in parts for one in part], accesses)
+        for parts in product(*(permutations(group) for group in groups))
+    )
+
+
+def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
+    """Can every instruction matter? Each place is named twice and written, or is one end of a copy; an object is
+    arrived at and waited for; and no part of the program is without a place or a barrier that the rest has."""
+    uses: dict[tuple[str, int], str] = {}
+    count: dict[tuple[str, int], int] = {}
+    for body in threads:
+        for name, places in body:
+            one = accesses[name]
+            for kind, does, place in zip(one.places, one.does, places, strict=True):
+                known = "a" if one.arrives and kind == OBJECT else "c" if len(one.places) > 1 else does
+                uses[kind, place] = uses.get((kind, place), "") + known
+                count[kind, place] = count.get((kind, place), 0) + 1
+    for where, does in uses.items():
+        if where[0] == OBJECT:
+            if not ("a" in does and "-" in does):
+                return False
+        elif does == "c":
+            continue
+        elif count[where] < 2 or not {"w", "u", "c"} & set(does):
+            return False
+    return _joined(threads, accesses)
+
+
+def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
+    """Is there one component? Threads with a barrier are joined by it."""
+    marks = []
+    for body in threads:
+        mine: set[object] = set()
+        for name, places in body:
+            one = accesses[name]
+            mine.update(zip(one.places, places, strict=True))
+            if not one.places and one.local and not one.name.startswith(("wait_group", "tcgen05")):
+                mine.add(one.name.split(".")[0])
+        marks.append(mine)
+    left, reached = list(range(1, len(marks))), set(marks[0])
+    while True:
+        near = [number for number in left if marks[number] & reached]
+        if not near:
+            return not left
+        for number in near:
+            reached |= marks[number]
+        left = [number for number in left if number not in near]
+
+
+# ---- placements --------------------------------------------------------------------------------------------
+
+
+def seatings(count: int, spread: Sequence[str]) -> list[tuple[tuple[int, int, int], ...]]:
+    """The ways to place so many threads, as (gpu, cluster, cta): each partition into CTAs, these into clusters (or each
+    its own), these onto GPUs (or one)."""
+    found = []
+    ctas = _set_partitions(count) if "cta" in spread else [(0,) * count] if "one" in spread else [tuple(range(count))]
+    for cta in ctas:
+        clusters = _set_partitions(max(cta) + 1) if "cluster" in spread else [tuple(range(max(cta) + 1))]
+        for cluster in clusters:
+            gpus = _set_partitions(max(cluster) + 1) if "gpu" in spread else [(0,) * (max(cluster) + 1)]
+            for gpu in gpus:
+                found.append(tuple((gpu[cluster[one]], cluster[one], one) for one in cta))
+    return found
+
+
+def _set_partitions(count: int) -> list[tuple[int, ...]]:
+    """Restricted growth strings."""
+    found: list[tuple[int, ...]] = [()]
+    for _ in range(count):
+        found = [(*one, block) for one in found for block in range(max(one, default=-1) + 2)]
+    return found
+
+
+def _seated(sketch: Sketch, vocabulary: Vocabulary) -> Iterator[Sketch]:
+    """One sketch for all placements, or one for each if the instructions depend on them."""
+    if not any(vocabulary.accesses[name].local for body in sketch.threads for name, _ in body):
+        yield sketch
+        return
+    shared: dict[tuple[str, int], set[int]] = {}
+    for number, body in enumerate(sketch.threads):
+        for name, places in body:
+            one = vocabulary.accesses[name]
+            for kind, place in zip(one.places, places, strict=True):
+                if kind in "sbt":
+                    shared.setdefault((kind, place), set()).add(number)
+    for seats in seatings(len(sketch.threads), vocabulary.spread):
+        # A name of shared memory means the own CTA's: all its users are in one.
+        if all(len({seats[one] for one in users}) == 1 for users in shared.values()):
+            yield Sketch(sketch.threads, seats)

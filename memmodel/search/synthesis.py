@@ -1,0 +1,98 @@
+"""Programs with an outcome that a model forbids, and allows after any single relaxation.
+
+In: a model, a sketch. Out: `Forbidden`. A relaxation drops a fence or a dependency, or replaces a form by a weaker one:
+weaker semantics, a narrower scope (`weaker`). Dropping an instruction that the outcome needs is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memmodel import api
+from memmodel.search.critical import critical_outcomes, plain
+from memmodel.search.judge import ModelJudge
+from memmodel.search.programs import Ready, confirm
+from memmodel.search.sketches import Sketch
+from memmodel.search.vocabulary import SCOPES, Form, Vocabulary
+
+WEAKER_WORD = {
+    "relaxed": ("weak",),
+    "acquire": ("relaxed", "weak"),
+    "release": ("relaxed", "weak"),
+    "acq_rel": ("acquire", "release", "relaxed"),
+    "sc": ("acq_rel", "acquire", "release"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """A minimally forbidden program. `spellings`: how many of this sketch there are."""
+
+    size: int
+    spellings: int
+    text: str
+
+
+def weaker(form: Form, other: Form | None) -> bool:
+    """Is the second a relaxation of the first? None: no fence."""
+    if other is None:
+        return True
+    if form.data and not other.data and [w for w in form.words if w != "data"] == list(other.words):
+        return True
+    if form.data != other.data:
+        return False
+    sem, scope = _parts(form)
+    less, narrow = _parts(other)
+    if sem == less:
+        return scope is not None and narrow is not None and SCOPES.index(narrow) < SCOPES.index(scope)
+    return less in WEAKER_WORD.get(sem, ()) and (narrow == scope or narrow is None)
+
+
+def _parts(form: Form) -> tuple[str, str | None]:
+    words = [one for one in form.words if one != "data"]
+    return (words[0] if words else ""), next((one for one in words if one in SCOPES), None)
+
+
+def relaxations(ready: Ready) -> Iterator[tuple[int, int, int]]:
+    """Dimension, choice, and a weaker choice."""
+    for spot in ready.spots:
+        for old, form in enumerate(spot.forms):
+            for new, other in enumerate(spot.forms):
+                if form is not None and new != old and weaker(form, other):
+                    yield spot.dimension, old, new
+
+
+class Synthesis:
+    """One model, by name."""
+
+    def __init__(self, model: str) -> None:
+        self.name, self.model = model, api.load(model)
+        self._judge = ModelJudge([self.model])
+
+    def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Forbidden]:
+        """What is minimally forbidden in one sketch; for each outcome the plainest program."""
+        ready = Ready(sketch, vocabulary, most)
+        simple = plain(ready.draft, vocabulary)
+        wanted = critical_outcomes(simple) if simple is not None else None
+        if simple is not None and not wanted:
+            return
+        found = self._judge.judge(ready.draft, vocabulary, ready.grid, ready.seatings, wanted)
+        allowed = found.allowed[0]
+        shown = 0
+        for key in sorted(wanted if wanted is not None else allowed):
+            yes = allowed.get(key, 0)
+            if not yes:
+                continue  # forbidden however the program is spelt
+            least = ready.grid.full & ~yes
+            for dimension, old, new in relaxations(ready):
+                here = ready.grid.where(dimension, old)
+                least &= ~here | ready.grid.moved(yes, dimension, old, new)
+            least &= ready.worlds
+            if least and not shown & least:
+                shown |= least
+                specimen = ready.specimen(ready.plainest(least))
+                header = f"Expect={self.name}:never"
+                text = specimen.text(f"exists ({specimen.condition(key)})", f"forbidden-{specimen.size}", header)
+                confirm(text, self.model, False)
+                yield Forbidden(specimen.size, least.bit_count(), text)

@@ -1,0 +1,96 @@
+"""The questions that a search asks of each sketch, in a form that travels to workers.
+
+In: names of models, a vocabulary, a size. Out: `DifferenceTask`, `SynthesisTask`, `PropertyTask`. Each worker loads the
+models once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+from memmodel import api
+from memmodel.search.differences import ModelPair
+from memmodel.search.properties import PropertyCheck, load_property
+from memmodel.search.sketches import Sketch
+from memmodel.search.synthesis import Synthesis
+from memmodel.search.vocabulary import Vocabulary
+from memmodel.search.work import Record
+
+
+def _models_key(*names: str) -> str:
+    """The text of models, so that a kept result does not outlive a change."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for name in names:
+        for source in api.load(name).sources:
+            digest.update(source.text.encode())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTask:
+    """Where do two models differ?"""
+
+    first: str
+    second: str
+    vocabulary: Vocabulary
+    most: int
+    outcomes: bool = False
+
+    def key(self) -> str:
+        return (
+            f"diff {self.first} {self.second} {_models_key(self.first, self.second)} {self.most} {self.outcomes} "
+            f"{self.vocabulary.text()}"
+        )
+
+    def judge(self, sketch: Sketch) -> list[Record]:
+        comparison = _comparison(self.first, self.second, self.outcomes)
+        return [asdict(one) for one in comparison.of(sketch, self.vocabulary, self.most)]
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisTask:
+    """What does a model forbid that every relaxation of the program allows?"""
+
+    model: str
+    vocabulary: Vocabulary
+    most: int
+
+    def key(self) -> str:
+        return f"synth {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
+
+    def judge(self, sketch: Sketch) -> list[Record]:
+        return [asdict(one) for one in _synthesis(self.model).of(sketch, self.vocabulary, self.most)]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyTask:
+    """Where does a property fail, or hold if it says that something is possible?"""
+
+    property: str
+    model: str
+    vocabulary: Vocabulary
+    most: int
+
+    def key(self) -> str:
+        return f"verify {self.property} {self.model} {_models_key(self.model)} {self.most} {self.vocabulary.text()}"
+
+    def judge(self, sketch: Sketch) -> list[Record]:
+        return [asdict(one) for one in _check(self.property, self.model).of(sketch, self.vocabulary, self.most)]
+
+
+@lru_cache(maxsize=4)
+def _comparison(first: str, second: str, outcomes: bool) -> ModelPair:
+    return ModelPair(first, second, outcomes=outcomes)
+
+
+@lru_cache(maxsize=4)
+def _synthesis(model: str) -> Synthesis:
+    return Synthesis(model)
+
+
+@lru_cache(maxsize=4)
+def _check(name: str, model: str) -> PropertyCheck:
+    return PropertyCheck(load_property(name), model)

@@ -1,0 +1,307 @@
+"""The instructions that programs are made of.
+
+In: names such as `ld`, `st.release`, `fence.sc`, scopes, numbers of threads and places. Out: `Vocabulary`. An
+`Ingredient` is an instruction with its parts, counted as one; its `forms` are spellings that execute the same steps
+and differ in labels only. The lines of a form are PTX, with holes for places, value and register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from memmodel.errors import InputError, nearest
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+
+GLOBAL, TILE, SHARED, TENSOR, OBJECT = "g", "G", "s", "t", "b"
+"""Classes of places: a word or a 16-byte tile in global memory, a tile in shared memory, tensor memory, an mbarrier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One spelling. `words`: what a vocabulary selects it by. `text`: lines of PTX. `data`: its value depends on the
+    load before it in the thread."""
+
+    words: tuple[str, ...]
+    text: str
+    data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredient:
+    """An instruction without its spelling.
+
+    `places`: the class of each place it names; `does`: whether it reads (r), writes (w), both (u) or neither (-) there.
+    `fence`: it stands in a gap between two instructions. `answers`: it puts something into a register. `local`: what it
+    does depends on the CTA of its thread, so that placements are tried one by one. `arrives`: arrivals on an object.
+    """
+
+    name: str
+    forms: tuple[Form, ...]
+    places: str = ""
+    does: str = ""
+    fence: bool = False
+    answers: bool = False
+    local: bool = False
+    arrives: int = 0
+    setup: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
+    of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu).
+    `most`: how many instructions besides fences a program has at most."""
+
+    ingredients: tuple[Ingredient, ...]
+    threads: int = 4
+    locations: int = 3
+    gap: int = 1
+    spread: tuple[str, ...] = ("cta",)
+    words: tuple[str, ...] = ()
+    most: int | None = None
+
+    @property
+    def accesses(self) -> tuple[Ingredient, ...]:
+        return tuple(one for one in self.ingredients if not one.fence)
+
+    @property
+    def fences(self) -> tuple[Form, ...]:
+        """What may stand in a gap."""
+        return tuple(form for one in self.ingredients if one.fence for form in one.forms)
+
+    @property
+    def local(self) -> bool:
+        """Does any instruction depend on the CTA of its thread?"""
+        return any(one.local for one in self.ingredients)
+
+    def text(self) -> str:
+        """What was searched, in words."""
+        return (
+            f"{', '.join(self.words)}; up to {self.threads} threads and {self.locations} places of a kind, "
+            f"placed by {', '.join(self.spread)}"
+        )
+
+
+def _scoped(head: str, sems: Sequence[str], scopes: Sequence[str], tail: str) -> tuple[Form, ...]:
+    return tuple(Form((sem, scope), f"{head}.{sem}.{scope}{tail}") for sem in sems for scope in scopes)
+
+
+def _ingredients(scopes: Sequence[str]) -> dict[str, Ingredient]:
+    """Every ingredient, with the forms that these scopes give it; plain forms come first."""
+    near = [one for one in scopes if one in ("cta", "cluster")] or ["cta"]
+    load, store = ".global.u32 %{r}, [{x}];", ".global.u32 [{x}], {v};"
+    found = [
+        Ingredient(
+            "ld",
+            (Form(("weak",), "ld.weak" + load), *_scoped("ld", ("relaxed", "acquire"), scopes, load)),
+            GLOBAL,
+            "r",
+            answers=True,
+        ),
+        Ingredient(
+            "st",
+            (Form(("weak",), "st.weak" + store), *_scoped("st", ("relaxed", "release"), scopes, store)),
+            GLOBAL,
+            "w",
+        ),
+        Ingredient("ld.alias", (Form(("weak",), "ld.weak.global.u32 %{r}, [{x}_alias];"),), GLOBAL, "r", answers=True),
+        Ingredient("st.data", _dependent(scopes), GLOBAL, "w"),
+        Ingredient(
+            "atom",
+            _scoped("atom", ("relaxed", "acquire", "release", "acq_rel"), scopes, ".global.exch.b32 %{r}, [{x}], {v};"),
+            GLOBAL,
+            "u",
+            answers=True,
+        ),
+        Ingredient("red", _scoped("red", ("relaxed", "release"), scopes, ".global.or.b32 [{x}], {v};"), GLOBAL, "u"),
+        *_fences(scopes),
+        Ingredient("bar", (Form((), "bar.sync 0;"),), local=True),
+        Ingredient("cluster.arrive", _cluster("arrive", ("release", "relaxed")), local=True),
+        Ingredient("cluster.wait", (Form((), "barrier.cluster.wait.acquire;"),), local=True),
+        *_tiles(near),
+        *_objects(near),
+        *_copies(near),
+        *_tensor(),
+    ]
+    return {one.name: one for one in found}
+
+
+def _dependent(scopes: Sequence[str]) -> tuple[Form, ...]:
+    """Stores whose value may depend on the load before."""
+    free = (Form(("weak",), "st.weak.global.u32 [{x}], {v};"), *_scoped("st", ("relaxed",), scopes, _STORE))
+    return tuple(
+        one
+        for form in free
+        for one in (form, Form((*form.words, "data"), _DEPENDS + form.text.replace("{v}", "%d{n}"), data=True))
+    )
+
+
+_STORE = ".global.u32 [{x}], {v};"
+_DEPENDS = "xor.b32 %e{n}, %{before}, %{before};\nadd.u32 %d{n}, %e{n}, {v};\n"
+
+
+def _cluster(what: str, sems: Sequence[str]) -> tuple[Form, ...]:
+    return tuple(Form((sem,), f"barrier.cluster.{what}.{sem};") for sem in sems)
+
+
+def _fences(scopes: Sequence[str]) -> Iterable[Ingredient]:
+    for sem in ("acq_rel", "sc", "acquire", "release"):
+        yield Ingredient(f"fence.{sem}", _scoped("fence", (sem,), scopes, ";"), fence=True)
+    for what in ("async", "alias", "async.shared::cta", "async.global"):
+        yield Ingredient(f"fence.proxy.{what}", (Form(("proxy",), f"fence.proxy.{what};"),), fence=True)
+    for what in ("before", "after"):
+        mnemonic = f"tcgen05.fence::{what}_thread_sync;"
+        yield Ingredient(f"tcgen05.fence::{what}", (Form((what,), mnemonic),), fence=True)
+
+
+def _tiles(scopes: Sequence[str]) -> Iterable[Ingredient]:
+    """Loads and stores of the first word of a tile."""
+    for name, space, place in (("shared", "shared::cta", SHARED), ("tile", "global", TILE)):
+        load, store = f".{space}.u32 %{{r}}, [{{x}}];", f".{space}.u32 [{{x}}], {{v}};"
+        strong = _scoped("ld", ("relaxed", "acquire"), scopes, load)
+        local = place == SHARED
+        yield Ingredient(f"ld.{name}", (Form(("weak",), "ld.weak" + load), *strong), place, "r", False, True, local)
+        strong = _scoped("st", ("relaxed", "release"), scopes, store)
+        yield Ingredient(f"st.{name}", (Form(("weak",), "st.weak" + store), *strong), place, "w", local=local)
+
+
+def _objects(scopes: Sequence[str]) -> Iterable[Ingredient]:
+    """Arrivals on mbarrier objects, and tests of their first phase."""
+    yield Ingredient(
+        "arrive",
+        _scoped("mbarrier.arrive", ("release", "relaxed"), scopes, ".shared::cta.b64 _, [{x}];"),
+        OBJECT,
+        "-",
+        local=True,
+        arrives=1,
+    )
+    yield Ingredient(
+        "wait",
+        _scoped(
+            "mbarrier.test_wait.parity",
+            ("acquire", "relaxed"),
+            scopes,
+            ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;",
+        ),
+        OBJECT,
+        "-",
+        answers=True,
+        local=True,
+    )
+
+
+def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
+    """Bulk copies with what starts and tracks them; reductions; waits for groups."""
+    expect = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [{z}], 16;\n"
+    yield Ingredient(
+        "copy.in",
+        (
+            Form(
+                (),
+                expect + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{y}], [{x}], 16, [{z}];",
+            ),
+        ),
+        TILE + SHARED + OBJECT,
+        "rw-",
+        local=True,
+        arrives=1,
+    )
+    out = "cp.async.bulk.global.shared::cta.bulk_group [{y}], [{x}], 16;\ncp.async.bulk.commit_group;"
+    yield Ingredient("copy.out", (Form((), out),), SHARED + TILE, "rw", local=True)
+    reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [{y}], [{x}], 16;\ncp.async.bulk.commit_group;"
+    yield Ingredient("reduce", (Form((), reduce),), SHARED + TILE, "ru", local=True)
+    yield Ingredient("wait_group", (Form((), "cp.async.bulk.wait_group 0;"),), local=True)
+    yield Ingredient("wait_group.read", (Form((), "cp.async.bulk.wait_group.read 0;"),), local=True)
+
+
+def _tensor() -> Iterable[Ingredient]:
+    """tcgen05 operations on one word of tensor memory, and what tells of their end."""
+    put = "mov.u32 %v{n}, {v};\ntcgen05.st.sync.aligned.32x32b.x1.b32 [{x}], {{%v{n}}};"
+    get = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%{r}}}, [{x}];"
+    mma = (
+        "mov.u64 %da{n}, {y};\nmov.u64 %db{n}, one;\nmov.u32 %i{n}, 0x8100010;\nmov.pred %c{n}, 0;\n"
+        "tcgen05.mma.cta_group::1.kind::f16 [{x}], %da{n}, %db{n}, %i{n}, %c{n};"
+    )
+    yield Ingredient("tcgen05.st", (Form((), put),), TENSOR, "w", local=True)
+    yield Ingredient("tcgen05.ld", (Form((), get),), TENSOR, "r", answers=True, local=True)
+    yield Ingredient("tcgen05.wait::st", (Form((), "tcgen05.wait::st.sync.aligned;"),), local=True)
+    yield Ingredient("tcgen05.wait::ld", (Form((), "tcgen05.wait::ld.sync.aligned;"),), local=True)
+    yield Ingredient("tcgen05.mma", (Form((), mma),), TENSOR + SHARED, "wr", local=True)
+    copy = "mov.u64 %dc{n}, {y};\ntcgen05.cp.cta_group::1.128x256b [{x}], %dc{n};"
+    yield Ingredient("tcgen05.cp", (Form((), copy),), TENSOR + SHARED, "wr", local=True)
+    commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
+    yield Ingredient("tcgen05.commit", (Form((), commit),), OBJECT, "-", local=True, arrives=1)
+
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "core": ("ld", "st", "fence.acq_rel", "fence.sc"),
+    "atomics": ("ld", "st", "atom", "red", "fence.acq_rel", "fence.sc"),
+    "plain": ("ld.weak", "st.weak"),
+    "fences": ("ld.weak", "st.weak", "fence.sc", "fence.acq_rel"),
+    "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
+    "barriers": ("ld.weak", "st.weak", "bar"),
+    "async": (
+        "ld.tile", "st.tile", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
+        "wait_group.read", "fence.proxy.async",
+    ),
+    "objects": ("ld.shared.weak", "st.shared.weak", "arrive", "wait", "fence.acq_rel"),
+    "tensor": (
+        "tcgen05.st", "tcgen05.ld", "tcgen05.wait::st", "tcgen05.wait::ld", "arrive", "wait",
+        "tcgen05.fence::before", "tcgen05.fence::after",
+    ),
+}  # fmt: skip
+"""Vocabularies that a name stands for."""
+
+
+def vocabulary(
+    words: Sequence[str],
+    scopes: Sequence[str] = ("cta", "gpu"),
+    threads: int = 4,
+    locations: int = 3,
+    spread: Sequence[str] = ("cta",),
+    gap: int | None = None,
+) -> Vocabulary:
+    """The vocabulary of these words: an ingredient (`ld`), some of its forms (`ld.acquire`), a preset (`core`)."""
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise InputError(f"unknown scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
+    every = _ingredients(tuple(scopes))
+    spelt = [one for word in words for one in PRESETS.get(word, (word,))]
+    chosen: dict[str, set[Form]] = {}
+    for word in spelt:
+        name, forms = _select(word, every)
+        chosen.setdefault(name, set()).update(forms)
+    found = [
+        replace(one, forms=tuple(form for form in one.forms if form in chosen[name]))
+        for name, one in every.items()
+        if name in chosen
+    ]
+    if not any(not one.fence for one in found):
+        raise InputError("a vocabulary needs an instruction that is not a fence", hint="such as ld, st")
+    proxies = any(form.words == ("proxy",) for one in found if one.fence for form in one.forms)
+    memory = any(form.words != ("proxy",) for one in found if one.fence for form in one.forms)
+    wide = gap if gap is not None else 2 if proxies and memory else 1
+    return Vocabulary(tuple(found), threads, locations, wide, tuple(spread), tuple(dict.fromkeys(spelt)))
+
+
+def _select(word: str, every: dict[str, Ingredient]) -> tuple[str, tuple[Form, ...]]:
+    """The ingredient that a word names, and the forms that it selects. Raises InputError."""
+    if word in every:
+        return word, every[word].forms
+    parts = word.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:cut])
+        if name in every:
+            forms = tuple(form for form in every[name].forms if set(parts[cut:]) <= set(form.words))
+            if forms:
+                return name, forms
+            words = sorted({one for form in every[name].forms for one in form.words})
+            raise InputError(f"{name} has no form {'.'.join(parts[cut:])!r} here", hint=f"words: {', '.join(words)}")
+    near = nearest(word, [*every, *PRESETS])
+    meant = f"did you mean {near}? " if near else ""
+    raise InputError(
+        f"no instruction {word!r} in the vocabulary",
+        hint=f"{meant}presets: {', '.join(PRESETS)}; instructions: {', '.join(every)}",
+    )

@@ -1,0 +1,280 @@
+"""Many sketches judged: on one process, on several, or on a Dask cluster; a file keeps what is done.
+
+In: a `Task`, sizes. Out: `Progress`, with every result and the largest size that is done. Settled here: chunks. A chunk
+of sketches is judged as a whole, counted once, whichever worker ends it and however often it was begun; a run that was
+interrupted goes on with the chunks that the file lacks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from time import monotonic
+from typing import Any, Protocol
+
+from memmodel.errors import InputError
+from memmodel.search.sketches import Sketch, sketches
+from memmodel.search.vocabulary import Vocabulary
+
+_CHUNK = 16
+_AHEAD = 4
+"""Chunks that wait for each worker."""
+
+Record = dict[str, Any]
+"""One result, as JSON has it."""
+
+
+class Task(Protocol):
+    """What is asked of every sketch. It travels to workers as it is."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What programs are made of."""
+
+    @property
+    def most(self) -> int:
+        """The instructions of the largest ones."""
+
+    def key(self) -> str:
+        """All that the results depend on."""
+
+    def judge(self, sketch: Sketch) -> list[Record]:
+        """The results of one sketch."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """`bound`: every program up to so many instructions has been judged. `seconds`: when each size was done."""
+
+    results: list[Record] = field(default_factory=list)
+    bound: int = 0
+    sketches: int = 0
+    seconds: dict[int, float] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+class SearchWorkers(Protocol):
+    """Where chunks are judged."""
+
+    count: int
+
+    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Any: ...
+
+    def first(self, futures: set[Any], seconds: float | None) -> set[Any]: ...
+
+    def close(self) -> None: ...
+
+
+def judge_chunk(task: Task, chunk: Sequence[Sketch]) -> list[Record]:
+    """What a worker does."""
+    return [record for sketch in chunk for record in task.judge(sketch)]
+
+
+class HereAndNow:
+    """The own process."""
+
+    count = 1
+
+    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
+        future: Future[list[Record]] = Future()
+        future.set_result(judge_chunk(task, chunk))
+        return future
+
+    def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
+        return set(futures)
+
+    def close(self) -> None:
+        pass
+
+
+class Processes:
+    """So many processes of this machine."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ProcessPoolExecutor(count, initializer=_ignore_interrupts)
+
+    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
+        return self._pool.submit(judge_chunk, task, chunk)
+
+    def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
+        return set(wait(futures, seconds, FIRST_COMPLETED).done)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class DaskCluster:
+    """A running Dask cluster, by the address of its scheduler. A chunk whose worker dies is judged by another."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise InputError(
+                "--executor dask:// needs dask.distributed", hint="pip install 'memmodel[dask]'"
+            ) from error
+        try:
+            self._client = Client(address, timeout=10, set_as_default=False)
+        except (OSError, TimeoutError) as error:
+            raise InputError(f"no Dask scheduler answers at {address}", hint="start one: dask scheduler") from error
+        self.count = max(1, sum(self._client.nthreads().values()))
+
+    def wait_for(self, workers: int) -> None:
+        """Until so many workers are there."""
+        self._client.wait_for_workers(workers, timeout=60)
+        self.count = max(self.count, workers)
+
+    def submit(self, task: Task, chunk: Sequence[Sketch]) -> Any:
+        return self._client.submit(judge_chunk, task, chunk, pure=False, retries=3)
+
+    def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
+        from distributed import wait as wait_for
+
+        try:
+            with self._client.as_current():
+                return set(wait_for(list(futures), timeout=seconds, return_when="FIRST_COMPLETED").done)
+        except TimeoutError:
+            return set()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def workers(jobs: int, executor: str | None) -> SearchWorkers:
+    """Those that `--jobs` and `--executor` ask for. Raises InputError."""
+    if executor is not None:
+        if not executor.startswith("dask://"):
+            raise InputError(f"unknown executor {executor!r}", hint="dask://HOST:PORT")
+        return DaskCluster("tcp://" + executor.removeprefix("dask://"))
+    return Processes(jobs) if jobs > 1 else HereAndNow()
+
+
+# ---- the file that keeps what is done ----------------------------------------------------------------------
+
+
+class Journal:
+    """Finished chunks, one line of JSON each; a line that was cut short by a crash counts as not done."""
+
+    def __init__(self, path: str | None, key: str) -> None:
+        self._path = path
+        self.done: dict[tuple[int, int], list[Record]] = {}
+        if path is None:
+            return
+        lines = self._lines(path)
+        if lines and lines[0].get("search") != key:
+            raise InputError(f"{path}: this file is of another search", hint="name another file, or repeat its options")
+        for line in lines[1:]:
+            self.done[line["size"], line["chunk"]] = line["results"]
+        if not lines:
+            with open(path, "w", encoding="utf-8") as handle:
+                handle.write(json.dumps({"search": key}) + "\n")
+
+    def _lines(self, path: str) -> list[Record]:
+        if not os.path.exists(path):
+            return []
+        found = []
+        with open(path, encoding="utf-8") as handle:
+            for line in handle:
+                try:
+                    found.append(json.loads(line))
+                except ValueError as error:
+                    if not found:
+                        raise InputError(f"{path}: no record of a search") from error
+        if found and not (isinstance(found[0], dict) and "search" in found[0]):
+            raise InputError(f"{path}: no record of a search")
+        return [line for line in found if isinstance(line, dict)]
+
+    def add(self, size: int, chunk: int, results: list[Record]) -> None:
+        self.done[size, chunk] = results
+        if self._path is not None:
+            with open(self._path, "a", encoding="utf-8") as handle:
+                handle.write(json.dumps({"size": size, "chunk": chunk, "results": results}) + "\n")
+
+
+# ---- running -----------------------------------------------------------------------------------------------
+
+
+def run(
+    task: Task,
+    where: SearchWorkers,
+    *,
+    journal: str | None = None,
+    seconds: float | None = None,
+    told: Callable[[int, int, int], None] = lambda size, done, total: None,
+    enough: Callable[[list[Record]], bool] = lambda results: False,
+) -> Progress:
+    """Judge every sketch up to the task's size, or as long as the time lasts. `told`: size, chunks done, chunks.
+
+    `enough`: asked once a size is done; then no larger programs are tried.
+    """
+    kept, found, started = Journal(journal, task.key()), Progress(), monotonic()
+    try:
+        for size in range(1, task.most + 1):
+            left = None if seconds is None else seconds - (monotonic() - started)
+            if not _size(task, where, kept, found, size, left, told):
+                found.interrupted = True
+                break
+            found.bound = size
+            found.seconds[size] = monotonic() - started
+            if enough([record for those in kept.done.values() for record in those]):
+                break
+    except KeyboardInterrupt:
+        found.interrupted = True
+    finally:
+        where.close()
+    found.results = [record for key in sorted(kept.done) for record in kept.done[key]]
+    # A sketch of `size` instructions may take fences up to the bound: only a run to its end has seen all of them.
+    found.results.sort(key=lambda record: int(record.get("size", 0)))
+    return found
+
+
+def _size(
+    task: Task,
+    where: SearchWorkers,
+    kept: Journal,
+    found: Progress,
+    size: int,
+    seconds: float | None,
+    told: Callable[[int, int, int], None],
+) -> bool:
+    """All sketches of one size; False if time ran out."""
+    deadline = None if seconds is None else monotonic() + seconds
+    every = list(sketches(task.vocabulary, size))
+    found.sketches += len(every)
+    chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
+    todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
+    running: dict[Any, int] = {}
+
+    def fill() -> None:
+        for number, chunk in islice(todo, where.count * _AHEAD - len(running)):
+            running[where.submit(task, chunk)] = number
+
+    fill()
+    while running:
+        if deadline is not None and monotonic() > deadline:
+            return False
+        for future in where.first(set(running), 1.0):
+            number = running.pop(future)
+            kept.add(size, number, future.result())
+            told(size, sum(key[0] == size for key in kept.done), len(chunks))
+        fill()
+    return True
+
+
+def records(results: Sequence[Any]) -> Iterator[Record]:
+    """Dataclasses as records."""
+    from dataclasses import asdict
+
+    for one in results:
+        yield asdict(one)

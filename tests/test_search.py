@@ -1,0 +1,284 @@
+"""The search: every program once, all spellings judged as the engines judge each, and what it finds."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from memmodel import api
+from memmodel.engine import Options, outcomes
+from memmodel.errors import InputError
+from memmodel.search.critical import critical_outcomes, plain
+from memmodel.search.differences import ModelPair
+from memmodel.search.programs import Ready
+from memmodel.search.sketches import canonical, connected, sketches
+from memmodel.search.slices import WorldGrid, members
+from memmodel.search.tasks import DifferenceTask, SynthesisTask
+from memmodel.search.text import asked, draft
+from memmodel.search.vocabulary import Vocabulary, vocabulary
+from memmodel.search.work import HereAndNow, Processes, run
+
+# ---- every program once ------------------------------------------------------------------------------------------
+
+
+def brute_force(words: Vocabulary, size: int) -> set[object]:
+    """Every program of so many instructions, however spelt, by its smallest spelling."""
+    accesses = words.accesses
+    uses = [
+        (name, places)
+        for name, one in enumerate(accesses)
+        for places in product(range(words.locations), repeat=len(one.places))
+    ]
+    found: set[object] = set()
+    for body in product(uses, repeat=size):
+        for cuts in product((False, True), repeat=size - 1):
+            threads, now = [], [body[0]]
+            for cut, use in zip(cuts, body[1:], strict=True):
+                if cut:
+                    threads.append(tuple(now))
+                    now = []
+                now.append(use)
+            threads.append(tuple(now))
+            if len(threads) <= words.threads and connected(threads, accesses):
+                found.add(canonical(threads, accesses))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "size"), [("ld.weak,st.weak", 3), ("ld.weak,st.weak", 4), ("ld.weak,st.weak,bar", 3)]
+)
+def test_every_sketch_once(names: str, size: int) -> None:
+    words = vocabulary(names.split(","), spread=("one",))
+    made = [sketch.threads for sketch in sketches(words, size)]
+    assert len(made) == len(set(made))
+    assert set(made) == brute_force(words, size)
+
+
+def test_worlds_are_numbered() -> None:
+    grid = WorldGrid((2, 3, 2))
+    for world in range(grid.count):
+        choice = grid.choice(world)
+        assert grid.number(choice) == world
+        assert all(grid.where(at, one) >> world & 1 for at, one in enumerate(choice))
+    moved = grid.moved(grid.full, 1, 2, 0)
+    assert moved == grid.where(1, 2)
+    assert list(members(0b10110)) == [1, 2, 4]
+
+
+# ---- all spellings at once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "size", "first", "second"),
+    [
+        ("core,atom", 4, "ptx-9.3", "ptx-6.0"),
+        ("dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
+        ("objects", 3, "ptx-9.3", "readings/D10-dependent"),
+        ("st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
+    ],
+)
+def test_slices_agree_with_the_engine(
+    names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memmodel.search.judge.FEW", 0)
+    words = vocabulary(names.split(","))
+    pair = ModelPair(first, second, outcomes=True)
+    choose = random.Random(names)
+    for sketch in choose.sample(list(sketches(words, size)), 6):
+        ready = Ready(sketch, words, size + 1)
+        verdicts = pair._judge.judge(ready.draft, words, ready.grid, ready.seatings)
+        for world in choose.choices(range(ready.grid.count), k=2):
+            specimen = ready.specimen(ready.grid.choice(world))
+            names_ = asked(ready.draft, words)
+            lowered = api.lowered(specimen.text(f"exists ({specimen.condition((0,) * len(names_))})"))
+            for number, model in enumerate(pair.models):
+                states = outcomes(lowered, model, Options("enumerate")).states
+                expected = {tuple(_value(state.values, name) for name in names_) for state in states}
+                found = {key for key, worlds in verdicts.allowed[number].items() if worlds >> world & 1}
+                assert found == expected, specimen.text("exists (true)")
+
+
+def _value(values: tuple[tuple[str, int], ...], name: str) -> int:
+    found = dict(values)
+    return found[name] if name in found else found[name.removesuffix("[0]")]
+
+
+def test_critical_outcomes_lose_no_smallest_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every outcome asked for, the same sketches differ, and no others."""
+    few = vocabulary(["ld.weak", "st.weak", "st.release"], ["gpu"], spread=("one",))
+    plainest = vocabulary(["plain"], spread=("one",))
+
+    def differing() -> set[object]:
+        pair = ModelPair("sc", "ptx-6.0", outcomes=True)
+        return {
+            (sketch, one.allows)
+            for words, size in ((few, 2), (few, 3), (plainest, 4))
+            for sketch in sketches(words, size)
+            for one in pair.of(sketch, words, size)
+        }
+
+    quick = differing()
+    monkeypatch.setattr("memmodel.search.differences.plain", lambda *args: None)
+    assert quick == differing()
+
+
+# ---- what is found -------------------------------------------------------------------------------------------------
+
+
+def difference(first: str, second: str, names: str, size: int, **options: object) -> list[dict[str, object]]:
+    words = vocabulary(names.split(","), spread=("one",))
+    return run(DifferenceTask(first, second, words, size, True), HereAndNow()).results
+
+
+def test_a_model_does_not_differ_from_itself_or_its_reformulation(tmp_path: Path) -> None:
+    again = tmp_path / "again.cat"
+    again.write_text(
+        '"PTX 9.3"\ninclude "ptx-9.3.cat"\noverride let thread-causality = po | po? ; (synchronizes ; po?)+\n'
+    )
+    assert not difference("ptx-9.3", str(again), "core", 3)
+
+
+def test_two_plus_two_writes_is_found() -> None:
+    found = difference("sc", "ptx-6.0", "st.weak", 4)
+    assert [one["size"] for one in found] == [4]
+
+
+def test_a_change_that_no_shipped_test_notices_is_found(tmp_path: Path) -> None:
+    """The second write of a release pattern may go to another location."""
+    loose = tmp_path / "loose.cat"
+    loose.write_text(
+        '"PTX 9.3"\ninclude "ptx-9.3.cat"\noverride let release-pattern = [W & REL] | '
+        "([W & REL] | [release-fence]) ; po ; [strong-write]\n"
+    )
+    words = "st.release,st.relaxed,ld.relaxed,ld.weak,fence.acq_rel"
+    task = DifferenceTask("ptx-9.3", str(loose), vocabulary(words.split(","), ["gpu"], 2, spread=("one",)), 5, True)
+    shapes = [it for it in sketches(task.vocabulary, 4) if sorted(_names(it, task.vocabulary)) == ["ld ld", "st st"]]
+    assert any(task.judge(sketch) for sketch in shapes)
+
+
+def _names(it: object, words: Vocabulary) -> list[str]:
+    return [" ".join(words.accesses[name].name for name, _ in body) for body in it.threads]  # type: ignore[attr-defined]
+
+
+def test_minimally_forbidden_programs() -> None:
+    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"], spread=("one",)), 3), HereAndNow()).results
+    assert {one["size"] for one in found} == {2, 3} or {one["size"] for one in found} == {3}
+    for one in found:
+        assert api.check(str(one["text"])).answer.observation.value == "never"
+
+
+# ---- work ------------------------------------------------------------------------------------------------------------
+
+
+def test_processes_find_the_same_and_a_file_keeps_it(tmp_path: Path) -> None:
+    words = vocabulary(["plain"], spread=("one",))
+    task = DifferenceTask("sc", "ptx-6.0", words, 4, True)
+    journal = tmp_path / "kept.jsonl"
+    alone = run(task, HereAndNow())
+    several = run(task, Processes(2), journal=str(journal))
+    assert several.results == alone.results
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:-2], lines[-2][:20]]) + "\n")
+    again = run(task, HereAndNow(), journal=str(journal))
+    assert again.results == alone.results
+    other = DifferenceTask("sc", "ptx-7.5", words, 4, True)
+    with pytest.raises(InputError, match="another search"):
+        run(other, HereAndNow(), journal=str(journal))
+
+
+def test_time_runs_out(tmp_path: Path) -> None:
+    task = DifferenceTask("sc", "ptx-6.0", vocabulary(["core"]), 6, True)
+    found = run(task, HereAndNow(), seconds=0.5)
+    assert found.interrupted and found.bound < 6
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers, each a process of its own, on loopback."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    base = [sys.executable, "-m", "distributed.cli"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    arguments = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show", "--scheduler-file", str(file)]
+    started = [subprocess.Popen([*base[:2], f"{base[2]}.dask_scheduler", *arguments], **quiet)]  # type: ignore[call-overload]
+    try:
+        for _ in range(200):
+            if file.exists() and file.stat().st_size:
+                break
+            started[0].poll()
+            import time
+
+            time.sleep(0.1)
+        address = str(json.loads(file.read_text())["address"])
+        worker = [*base[:2], f"{base[2]}.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        started += [
+            subprocess.Popen([*worker, "--host", "127.0.0.1", "--local-directory", str(tmp_path)], **quiet)  # type: ignore
+            for _ in range(2)
+        ]
+        yield address, started
+    finally:
+        for one in reversed(started):
+            one.kill()
+            one.wait()
+
+
+@pytest.mark.timeout(110)
+def test_a_dask_cluster_finds_the_same_though_a_worker_dies(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],
+) -> None:
+    from memmodel.search.work import DaskCluster
+
+    address, processes = cluster
+    task = DifferenceTask("sc", "ptx-6.0", vocabulary(["plain"], spread=("one",)), 4, True)
+    where = DaskCluster(address)
+    where.wait_for(2)
+    killed = []
+
+    def told(size: int, done: int, total: int) -> None:
+        if not killed and size == 4 and done * 2 >= total:
+            processes[1].kill()
+            killed.append(done)
+
+    found = run(task, where, told=told)
+    assert killed
+    assert found.results == run(task, HereAndNow()).results
+
+
+# ---- what people type ----------------------------------------------------------------------------------------------
+
+
+def test_words_that_are_no_instruction() -> None:
+    with pytest.raises(InputError, match="no instruction 'lod'"):
+        vocabulary(["lod"])
+    with pytest.raises(InputError, match="ld has no form 'release'"):
+        vocabulary(["ld.release"])
+    with pytest.raises(InputError, match="unknown scope"):
+        vocabulary(["ld"], ["block"])
+    with pytest.raises(InputError, match="not a fence"):
+        vocabulary(["fence.sc"])
+
+
+def test_outcomes_of_store_buffering() -> None:
+    words = vocabulary(["plain"], spread=("one",))
+    shapes = {tuple(_names(it, words)): it for it in sketches(words, 4)}
+    found = plain(draft(shapes["st ld", "st ld"], words), words)
+    assert found is not None
+    assert len({it for it in sketches(words, 4) if critical_outcomes(plain(draft(it, words), words) or found)}) >= 6
+
+
+def test_the_lattice_of_models() -> None:
+    pytest.importorskip("networkx")
+    from memmodel.search.lattice import implications, lattice, lattice_svg
+
+    names = ["sc", "ptx-6.0", "ptx-9.3"]
+    found = implications(names, vocabulary(["plain"], spread=("one",)), 4)
+    assert ("sc", "ptx-6.0") in found and ("ptx-6.0", "sc") not in found
+    drawn = lattice_svg(lattice(names, found))
+    assert drawn.startswith("<svg") and "ptx-9.3" in drawn
