@@ -52,6 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--memmodel-budget", default=None, metavar="STEPS", help="Solver steps for each answer, such as 5M (100M).")
     add("--memmodel-timeout", type=float, default=None, metavar="SECONDS", help="Seconds for each answer (120).")
     add("--memmodel-no-cache", action="store_true", help="Judge everything anew, and keep nothing.")
+    add(
+        "--memmodel-allow-include",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="Models may include files below this folder as well as below their own; may be repeated.",
+    )
     add("--memmodel-size", type=int, default=4, metavar="N", help="Instructions up to which properties are tried (4).")
 
 
@@ -80,15 +87,18 @@ class LitmusRun:
 
     def __init__(self, config: pytest.Config) -> None:
         from memmodel.cache.verdicts import Verdicts
+        from memmodel.cat.load import settle
         from memmodel.errors import InputError
 
         self._config = config
-        self.verdicts: Verdicts = Verdicts.kept(not config.getoption("--memmodel-no-cache"))
+        kept, include = not config.getoption("--memmodel-no-cache"), config.getoption("--memmodel-allow-include")
+        self.verdicts: Verdicts = Verdicts.kept(kept)
         self.engines: tuple[str, ...] = tuple(dict.fromkeys(config.getoption("--memmodel-engine"))) or ("auto",)
         self.standing: dict[str, list[str]] = {}
         self._options: dict[str, Options] = {}
         self._judged_by: dict[str, str] = {}
         try:
+            settle(include, kept=kept)
             for text in config.getoption("--memmodel"):
                 name, model = self._stands_for(text)
                 self.standing.setdefault(name, []).append(model)

@@ -13,10 +13,12 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
+import platformdirs
 import pytest
 
-from memmodel import api, batch
-from memmodel.answer import Budget
+from memmodel import api, batch, cat, library
+from memmodel.answer import Budget, Observation
+from memmodel.base.resources import cache_dir
 from memmodel.batch import Job, Settings
 from memmodel.cache import keys
 from memmodel.cache.codec import NotKept, dump, undump
@@ -25,6 +27,7 @@ from memmodel.cache.verdicts import Verdicts
 from memmodel.cat import parse_model
 from memmodel.cli import main
 from memmodel.engine import Options
+from memmodel.errors import InputError
 from memmodel.report.report import Report
 from memmodel.source import Source
 
@@ -294,6 +297,7 @@ def test_what_cannot_be_written_down_is_refused():
 
 def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
     monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
     monkeypatch.chdir(ROOT)
     batch.forget()
 
@@ -311,12 +315,53 @@ def test_check_suite_and_cache(tmp_path, monkeypatch, capsys, judged):
     assert run("suite", test, "--no-cache")[0] == 0 and len(judged) == 3
     assert run("cache", "--path")[1] == f"{tmp_path / 'kept' / 'verdicts.sqlite'}\n"
     assert "3 entries" in run("cache")[1]
+    assert list((tmp_path / "kept").glob("*.model"))
     assert "empty" in run("cache", "--clear")[1]
-    assert not (tmp_path / "kept" / "verdicts.sqlite").exists()
+    assert list((tmp_path / "kept").iterdir()) == []
     assert "0 entries" in run("cache")[1]
-    monkeypatch.setenv("MEMMODEL_CACHE", "off")
-    assert run("cache")[0] == 2
+    monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
+    run("check", test, "--no-cache")
+    assert not list((tmp_path / "kept").glob("*.model"))
+    for nothing in ("off", ""):
+        monkeypatch.setenv("MEMMODEL_CACHE", nothing)
+        assert run("cache")[0] == 2
     batch.forget()
+
+
+def test_what_is_kept_of_a_model_opens_no_folder(tmp_path, judged):
+    """An include that was allowed once is refused where it is not, although the model is known."""
+    (tmp_path / "below").mkdir()
+    (tmp_path / "part.cat").write_text("let mine = po\n")
+    model = tmp_path / "below" / "m.cat"
+    model.write_text('include "../part.cat"\nacyclic mine as thin\n')
+    known = keys.ModelKeys(Store(tmp_path / "kept"))
+    cat.allow_includes([tmp_path])
+    try:
+        assert known.of(str(model)).name == "m"
+        assert keys.ModelKeys(Store(tmp_path / "kept")).of(str(model)) == known.of(str(model))
+    finally:
+        cat.allow_includes([])
+    with pytest.raises(InputError, match="lies elsewhere"):
+        keys.ModelKeys(Store(tmp_path / "kept")).of(str(model))
+
+
+def test_the_folder_is_the_one_that_platformdirs_says(tmp_path, monkeypatch):
+    monkeypatch.delenv("MEMMODEL_CACHE")
+    for home in ("", str(tmp_path / "cache"), "relative"):
+        monkeypatch.setenv("XDG_CACHE_HOME", home)
+        assert cache_dir() == platformdirs.user_cache_path("memmodel", appauthor=False)
+
+
+def test_each_run_sees_the_models_anew(tmp_path):
+    """A program may change a model between two suites."""
+    (tmp_path / "t.litmus").write_text(MP)
+    model = tmp_path / "m.cat"
+    found = []
+    for text in ("empty 0 as nothing\n", "acyclic po | rf | co | fr as total\n"):
+        model.write_text(text)
+        (entry,) = library.suite(tmp_path, str(model))
+        found.append(entry.report.answer.observation)
+    assert found == [Observation.SOMETIMES, Observation.NEVER]
 
 
 def test_settings_of_a_program_keep_nothing(tmp_path, monkeypatch, judged):

@@ -271,6 +271,22 @@ def test_version_and_help(run):
 # ---- as a process --------------------------------------------------------------------------------------------
 
 
+def test_the_shell_completes_models_and_schemas():
+    from click.shell_completion import ShellComplete
+
+    from memmodel.cli.app import app
+
+    shell = ShellComplete(app, {}, "memmodel", "_MEMMODEL_COMPLETE")
+
+    def words(*typed: str) -> list[str]:
+        return [one.value for one in shell.get_completions(list(typed[:-1]), typed[-1])]
+
+    assert words("check", "--model", "ptx-9") == ["ptx-9.3"]
+    assert "readings/D1-issuer" in words("suite", "--model", "readings/D1")
+    assert words("schema", "w") == ["weaken"]
+    assert words("di") == ["diff"]
+
+
 def test_a_closed_pipe_is_quiet():
     read, write = os.pipe()
     os.close(read)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memmodel import api
+from memmodel import api, cat
 from memmodel.answer import Budget
 from memmodel.cache.verdicts import Verdicts
 from memmodel.cat import parse_model
@@ -191,6 +191,22 @@ def test_nothing_outside_the_commit_is_read(repository, tmp_path):
         git.model_at("HEAD", "m/new.cat")
     with pytest.raises(InputError, match="no such file"):
         git.model_at("HEAD", "gone/my.cat")
+
+
+def test_an_include_of_the_revision_stays_below_the_model(repository, tmp_path, capsys):
+    (tmp_path / "up.cat").write_text("acyclic po as Up\n")
+    (tmp_path / "m" / "my.cat").write_text('"mine"\ninclude "../up.cat"\n')
+    repository("add", ".")
+    repository("commit", "-q", "-m", "up")
+    with pytest.raises(SystemExit) as left:
+        main(["diff", "--git", "HEAD", "m/my.cat", "mp.litmus"])
+    assert left.value.code == 2 and "--allow-include" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        main(["diff", "--git", "HEAD", "m/my.cat", "mp.litmus", "--allow-include", "."])
+    assert left.value.code == 0
+    cat.allow_includes([])
+    with pytest.raises(InputError, match="lies elsewhere"):
+        git.model_at("HEAD", "m/my.cat")
 
 
 def test_a_model_without_a_repository(tmp_path, monkeypatch):

@@ -14,7 +14,8 @@ def test_mutations(part: int) -> None:
 
 
 LAUNCHES = [
-    ("1.0", fuzz.KERNEL.replace("bra WAIT", "bra "), fuzz.LAUNCH),
+    ("half a character", fuzz.KERNEL, {**fuzz.LAUNCH, "params": [{**fuzz.LAUNCH["params"][0], "type": "\ud800"}]}),
+    ("no target", fuzz.KERNEL.replace("bra WAIT", "bra "), fuzz.LAUNCH),
     ("a buffer of 4 GB", fuzz.KERNEL, {**fuzz.LAUNCH, "params": [{**fuzz.LAUNCH["params"][0], "bytes": 1 << 32}]}),
 ]
 

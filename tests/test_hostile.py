@@ -66,6 +66,13 @@ def test_an_expect_line_names_a_file_beside_the_test(run, tmp_path):
     assert code == 0 and "2 as expected" in said
 
 
+def test_against_counts_for_models_beside_the_test(run, tmp_path):
+    path = test(tmp_path, "Expect=mine.cat:sometimes ptx-9.3:never")
+    (path.parent / "mine.cat").write_text('"Nothing is forbidden"\nempty 0 as nothing\n')
+    code, said = run("suite", path, "--against", "ptx-9.3")
+    assert code == 1 and "1 as expected, 1 differ" in said
+
+
 @pytest.mark.parametrize("include", ["../secret.cat", "{dir}/secret.cat", "link.cat"])
 def test_an_include_stays_below_the_model(include, run, tmp_path):
     (tmp_path / "secret.cat").write_text(SECRET)

@@ -154,6 +154,21 @@ def test_files_that_cannot_be_judged(place):
     ran.stdout.fnmatch_lines(["  got:      undecided*"])
 
 
+def test_a_test_names_models_beside_it_and_no_others(place):
+    """And such a model includes what lies below it, or below a folder that is allowed."""
+    folder = place.path / "litmus" / "own"
+    folder.mkdir()
+    (folder / "free.cat").write_text('"free"\ninclude "../part.cat"\n')
+    (folder.parent / "part.cat").write_text("empty 0 as nothing\n")
+    (folder / "own.litmus").write_text(MP.format(name="own", words="free.cat:sometimes ../part.cat:sometimes"))
+    run = play(place, "--memmodel", "ptx-9.3", "litmus/own", "-v")
+    run.assert_outcomes(failed=2)
+    run.stdout.fnmatch_lines(["*own.litmus::free.cat FAILED*", "*lies elsewhere*", "*files beside the test*"])
+    run = play(place, "--memmodel", "ptx-9.3", "litmus/own", "-v", "--memmodel-allow-include", "litmus")
+    run.assert_outcomes(passed=1, failed=1)
+    play(place, "--memmodel", "ptx-9.3", "litmus/own").assert_outcomes(failed=2)
+
+
 def test_known_items_and_functions_take_turns(place):
     """An item whose answer is known is not set up as others are; what the others set up is torn down all the same."""
     place.makeconftest(

@@ -25,7 +25,7 @@ class Files:
         return is_file(path)
 
     def real(self, path: Path) -> Path:
-        """Where a file or folder lies, whatever leads there: one place has one such path."""
+        """Where a file lies, whatever leads there: one place has one such path."""
         return path.resolve()
 
     def read(self, path: Path) -> Source:

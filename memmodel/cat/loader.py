@@ -35,7 +35,7 @@ class Loader:
     def __init__(self, search: tuple[Path, ...] = (), allowed: Sequence[Path] = (), files: Files | None = None) -> None:
         self.search = search
         self.disk = files or Files()
-        self.allowed = [self.disk.real(path) for path in (self.disk.home, *search, *allowed)]
+        self.allowed = [path.resolve() for path in (self.disk.home, *search, *allowed)]
         self.sources: list[Source] = []
         self.seen: set[Path] = set()
         self.open: list[tuple[Path | None, Source]] = []

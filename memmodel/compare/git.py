@@ -64,7 +64,7 @@ class Revision(Files):
 
     def real(self, path: Path) -> Path:
         """Where a file of the commit lies: links of today lead nowhere in it."""
-        return Path(os.path.normpath(path))
+        return Path(os.path.abspath(path))
 
     def read(self, path: Path) -> Source:
         """Its text then."""

@@ -144,8 +144,12 @@ def parse_launch(data: Any, name: str = "<launch>") -> Launch:
     """A launch description from JSON values."""
     try:
         return Launch.model_validate(data)
+    except UnicodeError as error:
+        raise InputError(
+            f"{name}: half of a character is escaped in it", hint="drop the \\ud800 or its like"
+        ) from error
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
         raise InputError(f"{name}: {where + ': ' if where else ''}{what}") from error
