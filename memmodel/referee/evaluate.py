@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.kinds import Kind
+from memmodel.base.rows import closure, compose, inverse, range_of
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.errors import InternalError
@@ -85,7 +86,7 @@ class _Evaluator:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
         assert definition.order is not None
         left = bits(self._mask(self.value(definition.body)))
-        after = self._inverse(self._rows(self.value(definition.order)))
+        after = inverse(self._rows(self.value(definition.order)))
         rows = [0] * self.count
         left.sort(key=ranks.__getitem__)
         while left:
@@ -114,7 +115,7 @@ class _Evaluator:
         if check.test == "empty":
             true = not value if isinstance(value, int) else not any(value)
         else:
-            rows = self._closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
+            rows = closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
             true = not any(rows[one] >> one & 1 for one in range(self.count))
         return true is not check.negated
 
@@ -132,7 +133,7 @@ class _Evaluator:
             return pairs_of(value)
         if check.test == "irreflexive":
             return [(a, b) for a, b in pairs_of(value) if a == b]
-        reach = self._closure(value)
+        reach = closure(value)
         return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
 
     # ---- expressions ---------------------------------------------------------------------------------------
@@ -163,17 +164,17 @@ class _Evaluator:
             return [mask & 1 << one for one in range(self.count)]
         rows = self._rows(value)
         if op == "^-1":
-            return self._inverse(rows)
+            return inverse(rows)
         if op == "?":
             return [row | 1 << one for one, row in enumerate(rows)]
         if op == "+":
-            return self._closure(rows)
+            return closure(rows)
         if op == "*":
-            return [row | 1 << one for one, row in enumerate(self._closure(rows))]
+            return [row | 1 << one for one, row in enumerate(closure(rows))]
         if op == "domain":
             return sum(1 << one for one, row in enumerate(rows) if row)
         if op == "range":
-            return sum(1 << one for one, row in enumerate(self._inverse(rows)) if row)
+            return range_of(rows)
         raise InternalError(f"unknown operator {op}")
 
     def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
@@ -182,7 +183,7 @@ class _Evaluator:
             first, second = self._mask(left), self._mask(right)
             return [second if first >> one & 1 else 0 for one in range(self.count)]
         if op == ";":
-            return self._compose(self._rows(left), self._rows(right))
+            return compose(self._rows(left), self._rows(right))
         if isinstance(left, int) or isinstance(right, int):
             return self._pointwise(op, self._mask(left), self._mask(right))
         return [self._pointwise(op, a, b) for a, b in zip(left, right, strict=True)]
@@ -196,30 +197,6 @@ class _Evaluator:
         if op == "\\":
             return left & ~right
         raise InternalError(f"unknown operator {op}")
-
-    def _inverse(self, rows: Rows) -> Rows:
-        inverse = [0] * self.count
-        for one, row in enumerate(rows):
-            for other in bits(row):
-                inverse[other] |= 1 << one
-        return inverse
-
-    def _compose(self, left: Rows, right: Rows) -> Rows:
-        composed = []
-        for row in left:
-            reached = 0
-            for middle in bits(row):
-                reached |= right[middle]
-            composed.append(reached)
-        return composed
-
-    def _closure(self, rows: Rows) -> Rows:
-        """The least transitive relation containing `rows`: compose with itself until nothing is added."""
-        while True:
-            longer = [row | more for row, more in zip(rows, self._compose(rows, rows), strict=True)]
-            if longer == rows:
-                return rows
-            rows = longer
 
     @staticmethod
     def _mask(value: Value) -> int:

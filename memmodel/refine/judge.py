@@ -12,19 +12,16 @@ from dataclasses import dataclass
 
 from memmodel.base import rows
 from memmodel.base.logic import FALSE, TRUE
-from memmodel.base.rows import members
+from memmodel.base.rows import Rows, members
 from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.refine.cells import Cells
 from memmodel.refine.explain import Explainer, Reason
 from memmodel.refine.plan import plan_of
-from memmodel.refine.views import View
+from memmodel.refine.views import Value, View, joined
 
 PAIRS = 200
 """A check that more pairs than this could make bad is judged candidate by candidate."""
-
-AT_ONCE = 2000
-"""Clauses that one check learns from one candidate."""
 
 Pair = tuple[int, int]
 
@@ -55,7 +52,7 @@ class Judge:
         self.plan = plan_of(model)
         self.cells = Cells(self.plan, base)
         self.logic = base.graph.logic
-        self._learnt: set[tuple[int, int, int]] = set()
+        self._learnt: set[tuple[tuple[int, int, int], ...]] = set()
 
     def view(self, holds: object) -> View:
         return self.cells.view(holds)  # type: ignore[arg-type]
@@ -80,8 +77,10 @@ class Judge:
         return Statement(check, root, self.logic.var(f"bad({check.name})"), True, {})
 
     def _pair(self, check: Check, root: int, a: int, b: int) -> int:
+        """A formula that is short, or a variable: turned round, because the solver tries `false` first, and an execution
+        that shows many pairs saves looking for others."""
         formula = self.cells.formula(root, a, b)
-        return self.logic.var(f"{check.name}(e{a},e{b})") if formula is None else formula
+        return -self.logic.var(f"not {check.name}(e{a},e{b})") if formula is None else formula
 
     def _short(self, check: Check, root: int) -> int | None:
         """The formula of a check whose pairs are few and have formulas."""
@@ -154,10 +153,62 @@ class Judge:
         elif statement.check.test == "irreflexive":
             yield from self._loops(explainer, root)
         else:
-            for number, pair in enumerate(_pairs(view, root)):
-                if number == AT_ONCE:
-                    return
+            for pair in _pairs(view, root):
                 yield explainer.why(root, *pair)
+            found = self._liberal(explainer, root)
+            for a, row in enumerate([found] if isinstance(found, int) else found):
+                for b in members(row):
+                    yield from self._new(explainer, (root, b, b) if isinstance(found, int) else (root, a, b))
+
+    def _new(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
+        """The reason for what would be wrong if more of what is flat were true, unless it was given before."""
+        if parts in self._learnt:
+            return
+        self._learnt.add(parts)
+        found = [self._cell(explainer, *part) for part in parts]
+        if None not in found:
+            yield frozenset().union(*(one for one in found if one is not None))
+
+    def _cell(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
+        """The reason for a pair of `_liberal`."""
+        node, view = self.plan.nodes[root], explainer.view
+        formula = self.cells.formula(root, a, b)
+        if formula is not None:
+            return None if formula == FALSE else frozenset((formula,)) if formula != TRUE else frozenset()
+        if node.op == "|" and root not in self.plan.named:
+            for arg in node.args:
+                reason = self._cell(explainer, arg, a, b)
+                if reason is not None:
+                    return reason
+            return None
+        if node.op in ("&", "\\") and root not in self.plan.named:
+            first = self._cell(explainer, node.args[0], a, b)
+            if node.op == "&" or first is None:
+                second = None if first is None else self._cell(explainer, node.args[1], a, b)
+            else:
+                taken = self.cells.formula(node.args[1], a, b)
+                if taken is None:
+                    gone = not view.has(node.args[1], a, b)
+                    second = explainer.why(node.args[1], a, b, False) if gone else None
+                else:
+                    second = None if taken == TRUE else frozenset((-taken,)) if taken != FALSE else frozenset()
+            return None if first is None or second is None else first | second
+        return explainer.why(root, a, b) if view.has(root, a, b) else None
+
+    def _liberal(self, explainer: Explainer, root: int) -> Value:
+        """The pairs that a check would find, if all that may hold and is flat held: the rest is as in the candidate."""
+        node, view = self.plan.nodes[root], explainer.view
+        if node.flat:
+            return self.cells.high.value(root)
+        if root in self.plan.named or node.op not in ("|", "&", "\\"):
+            return view.value(root)
+        first = self._liberal(explainer, node.args[0])
+        if node.op == "\\":
+            below = self.plan.nodes[node.args[1]]
+            second = (self.cells.low if below.flat else view).value(node.args[1])
+        else:
+            second = self._liberal(explainer, node.args[1])
+        return joined(node.op, first, second)
 
     def _loops(self, explainer: Explainer, root: int) -> Iterator[Reason]:
         """Events that are related to themselves; of a composition every event in between counts."""
@@ -166,10 +217,15 @@ class Judge:
             for arg in node.args:
                 yield from self._loops(explainer, arg)
         elif node.op == ";":
-            left, right = view.rows(node.args[0]), view.inverse(node.args[1])
+            first, second = node.args
+            left, right = view.rows(first), view.inverse(second)
             for a in range(view.count):
                 for middle in members(left[a] & right[a]):
-                    yield explainer.why(node.args[0], a, middle) | explainer.why(node.args[1], middle, a)
+                    yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
+            wide, back = self._liberal(explainer, first), rows.inverse(_rows(self._liberal(explainer, second)))
+            for a, row in enumerate(_rows(wide)):
+                for middle in members(row & back[a]):
+                    yield from self._new(explainer, (first, a, middle), (second, middle, a))
         else:
             for a, row in enumerate(view.rows(root)):
                 if row >> a & 1:
@@ -186,6 +242,11 @@ class Judge:
                     if reason not in seen:
                         seen.add(reason)
                         yield reason
+
+
+def _rows(value: Value) -> Rows:
+    assert not isinstance(value, int)
+    return value
 
 
 def _pairs(view: View, root: int) -> list[Pair]:

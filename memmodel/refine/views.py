@@ -102,22 +102,28 @@ class View:
             left, right = self.mask(node.args[0]), self.mask(node.args[1])
             return [right if left >> a & 1 else 0 for a in range(self.count)]
         if op == ";":
-            return rows.compose(self.rows(node.args[0]), self.rows(node.args[1]))
+            return self._composed(*node.args)
         return self._pointwise(op, node.args)
+
+    def _composed(self, left: int, right: int) -> Rows:
+        """left ; right. With [S] on one side only rows or columns are left out."""
+        nodes = self.plan.nodes
+        if nodes[left].op == "[]":
+            mask = self._kept(left)
+            return [row if mask >> a & 1 else 0 for a, row in enumerate(self.rows(right))]
+        if nodes[right].op == "[]":
+            mask = self._kept(right)
+            return [row & mask for row in self.rows(left)]
+        return rows.compose(self.rows(left), self.rows(right))
+
+    def _kept(self, number: int) -> int:
+        """The set S of a node [S]."""
+        return sum(row for row in self.rows(number))
 
     def _pointwise(self, op: str, args: Sequence[int]) -> Value:
         first = self.value(args[0])
         second = (self.opposite if op == "\\" else self).value(args[1])
-        if isinstance(first, int) or isinstance(second, int):
-            if not isinstance(first, int) or not isinstance(second, int):
-                raise InternalError("a set and a relation")
-            return first | second if op == "|" else first & second if op == "&" else first & ~second
-        pairs = zip(first, second, strict=True)
-        if op == "|":
-            return [a | b for a, b in pairs]
-        if op == "&":
-            return [a & b for a, b in pairs]
-        return [a & ~b for a, b in pairs]
+        return joined(op, first, second)
 
     def _unary(self, op: str, arg: int) -> Value:
         if op == "~":
@@ -182,3 +188,17 @@ class View:
         inside = View(self.plan, self.count, self.running, self._base, given)
         inside.opposite = inside if self.opposite is self else self.opposite
         return inside
+
+
+def joined(op: str, first: Value, second: Value) -> Value:
+    """Union, intersection or difference of two sets, or of two relations."""
+    if isinstance(first, int) or isinstance(second, int):
+        if not isinstance(first, int) or not isinstance(second, int):
+            raise InternalError("a set and a relation")
+        return first | second if op == "|" else first & second if op == "&" else first & ~second
+    pairs = zip(first, second, strict=True)
+    if op == "|":
+        return [a | b for a, b in pairs]
+    if op == "&":
+        return [a & b for a, b in pairs]
+    return [a & ~b for a, b in pairs]

@@ -42,6 +42,9 @@ class Solver:
         self._solver = z3.SolverFor("QF_FD")
         self._model: z3.ModelRef | None = None
         self._constants: dict[int, z3.BoolRef] = {}
+        self._declared: dict[int, z3.FuncDecl] = {}
+        self._context = self._solver.ctx.ref()
+        self._true = z3.BoolVal(True).as_ast().value  # equal terms are one object
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
@@ -86,7 +89,11 @@ class Solver:
 
     def _variable(self, node: int) -> bool:
         assert self._model is not None
-        return bool(z3.is_true(self._model.eval(self._constant(node), model_completion=True)))
+        declared = self._declared.get(node)
+        if declared is None:
+            declared = self._declared[node] = z3.Z3_get_app_decl(self._context, self._constant(node).as_ast())
+        found = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
+        return bool(found.value == self._true)
 
     def _used(self) -> int:
         for key, value in self._solver.statistics():
