@@ -1,8 +1,8 @@
 """What a model says of one concrete execution: the referee of every witness, whichever engine found it.
 
 In: Model, Execution. Out: Evaluation: axioms that fail, what flags report, the value of every definition.
-Settled here: the meaning of cat's operators, written as plainly as possible and with no regard to speed. A set is a bit
-mask, a relation a list of rows; closures are iterated to the fixpoint; `let rec` is Kleene iteration from empty.
+Settled here: the meaning of cat's operators, written as plainly as possible. A set is a bit mask, a relation a list of
+rows (`base.rows`); `let rec` is Kleene iteration from empty.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Evaluation:
 
     failed: tuple[str, ...]
     flags: dict[str, list[tuple[int, int]]]
-    values: dict[str, Value]
     execution: Execution
+    evaluator: _Evaluator
 
     @property
     def consistent(self) -> bool:
@@ -35,7 +35,8 @@ class Evaluation:
 
     def relation(self, name: str) -> Rows:
         """The relation of that name: the model's last definition of it, else a base relation; KeyError if neither."""
-        value = self.values[name] if name in self.values else self.execution.relation(name)
+        value = self.evaluator.named(name)
+        value = self.execution.relation(name) if value is None else value
         if isinstance(value, int):
             raise KeyError(name)
         return value
@@ -55,32 +56,37 @@ def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> 
             flags[check.name] = evaluator.reported(check)
         elif not check.flag and not holds:
             failed.append(check.name)
-    values = {definition.name: value for definition, value in zip(model.definitions, evaluator.values, strict=True)}
-    return Evaluation(tuple(failed), flags, values, execution)
+    return Evaluation(tuple(failed), flags, execution, evaluator)
 
 
 class _Evaluator:
-    """All definitions of a model on one execution, in order."""
+    """The definitions of a model on one execution, each when it is first asked for."""
 
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
         self.execution = execution
         self.count = len(execution.events)
         self.all = (1 << self.count) - 1
-        self.values: list[Value] = []
-        definitions = model.definitions
-        start = 0
-        while start < len(definitions):
-            group = definitions[start].group
-            end = start + 1
-            if definitions[start].order is not None:
-                self.values.append(self._ordered(definitions[start], ranks.get(start, [0] * self.count)))
-            elif group is None:
-                self.values.append(self.value(definitions[start].body))
+        self.values: dict[int, Value] = {}
+        self._definitions = model.definitions
+        self._ranks = ranks
+
+    def named(self, name: str) -> Value | None:
+        """The value of the model's last definition of that name; None if it has none."""
+        for index in range(len(self._definitions) - 1, -1, -1):
+            if self._definitions[index].name == name:
+                return self._defined(index)
+        return None
+
+    def _defined(self, index: int) -> Value:
+        if index not in self.values:
+            definition = self._definitions[index]
+            if definition.order is not None:
+                self.values[index] = self._ordered(definition, self._ranks.get(index, [0] * self.count))
+            elif definition.group is None:
+                self.values[index] = self.value(definition.body)
             else:
-                while end < len(definitions) and definitions[end].group == group:
-                    end += 1
-                self._fixpoint(definitions[start:end])
-            start = end
+                self._fixpoint([i for i, one in enumerate(self._definitions) if one.group == definition.group])
+        return self.values[index]
 
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
@@ -96,18 +102,18 @@ class _Evaluator:
             rows[one] = remaining & ~(1 << one)
         return rows
 
-    def _fixpoint(self, group: tuple[Definition, ...]) -> None:
+    def _fixpoint(self, group: Sequence[int]) -> None:
         """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""
-        first = len(self.values)
-        empty: list[Value] = [0 if one.kind is Kind.SET else [0] * self.count for one in group]
-        self.values.extend(empty)
+        for index in group:
+            self.values[index] = 0 if self._definitions[index].kind is Kind.SET else [0] * self.count
         limit = len(group) * (self.count * self.count + 1)
         for _ in range(limit + 1):
-            new = [self.value(one.body) for one in group]
-            if new == self.values[first:]:
+            new = {index: self.value(self._definitions[index].body) for index in group}
+            if all(new[index] == self.values[index] for index in group):
                 return
-            self.values[first:] = new
-        raise InternalError(f"'let rec {group[0].name}' has no least fixpoint: its body is not monotone")
+            self.values.update(new)
+        name = self._definitions[group[0]].name
+        raise InternalError(f"'let rec {name}' has no least fixpoint: its body is not monotone")
 
     def holds(self, check: Check) -> bool:
         """Is what the check says true of this execution?"""
@@ -146,12 +152,18 @@ class _Evaluator:
             return 0 if expr.kind is Kind.SET else [0] * self.count
         if isinstance(expr, Unary):
             return self._unary(expr.op, self.value(expr.operand))
+        if expr.op == ";" and isinstance(expr.left, Unary) and expr.left.op == "[]":
+            kept = self._mask(self.value(expr.left.operand))
+            return [row if kept >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr.right)))]
+        if expr.op == ";" and isinstance(expr.right, Unary) and expr.right.op == "[]":
+            kept = self._mask(self.value(expr.right.operand))
+            return [row & kept for row in self._rows(self.value(expr.left))]
         left, right = self.value(expr.left), self.value(expr.right)
         return self._binary(expr, left, right)
 
     def _name(self, name: Name) -> Value:
         if name.ref is not None:
-            return self.values[name.ref]
+            return self._defined(name.ref)
         if name.kind is Kind.SET:
             return self.execution.set(name.name)
         return self.execution.relation(name.name)

@@ -33,12 +33,13 @@ class Cells:
         self.count = len(base.graph.events)
         self._tables: dict[str, Value] = {}
         self._orders: dict[int, Rel] = {}
-        self._known: dict[tuple[int, int, int], int | None] = {}
+        self._known: dict[int, int | None] = {}
         everybody = (1 << self.count) - 1
         surely = sum(1 << uid for uid, runs in enumerate(base.runs) if runs == TRUE)
         self.low = View(plan, self.count, surely, lambda n: self._given(n, surely, lambda f: f == TRUE))
         self.high = View(plan, self.count, everybody, lambda n: self._given(n, everybody, lambda f: f != FALSE))
         self.low.opposite, self.high.opposite = self.high, self.low
+        self._split: dict[int, tuple[list[int], list[tuple[int, int, int]]]] = {}
         self._frames: dict[int, View] = {}
         self._fixed: dict[int, Value | None] = {}
 
@@ -72,7 +73,7 @@ class Cells:
     def _given(self, number: int, running: int, holds: Callable[[int], bool]) -> Value:
         node = self.plan.nodes[number]
         if node.op == "order":
-            return self._of_cells(self.order(number), holds)
+            return self._of_cells(number, self.order(number), holds)
         if node.is_set:
             if SET_ROWS[node.name].holds is None:
                 return sum(1 << uid for uid, formula in self._row(node.name).items() if holds(formula))
@@ -80,14 +81,22 @@ class Cells:
             assert isinstance(members_of, int)
             return members_of & running
         if node.name in DECIDED_RELATIONS:
-            return self._of_cells(self.base.relation(node.name), holds)
+            return self._of_cells(number, self.base.relation(node.name), holds)
         table = self._table(node.name, False)
         assert not isinstance(table, int)
         return [row & running if running >> a & 1 else 0 for a, row in enumerate(table)]
 
-    @staticmethod
-    def _of_cells(cells: Rel, holds: Callable[[int], bool]) -> Value:
-        return [sum(1 << b for b, formula in row.items() if holds(formula)) for row in cells]
+    def _of_cells(self, number: int, cells: Rel, holds: Callable[[int], bool]) -> Value:
+        if number not in self._split:
+            sure = [sum(1 << b for b, formula in row.items() if formula == TRUE) for row in cells]
+            open_ = [(a, 1 << b, formula) for a, row in enumerate(cells) for b, formula in row.items()]
+            self._split[number] = sure, [one for one in open_ if one[2] != TRUE and one[2] != FALSE]
+        sure, open_ = self._split[number]
+        found = list(sure)
+        for a, bit, formula in open_:
+            if holds(formula):
+                found[a] |= bit
+        return found
 
     def _row(self, name: str) -> Row:
         return self.base.set(name)
@@ -129,16 +138,17 @@ class Cells:
 
     def formula(self, number: int, a: int, b: int) -> int | None:
         """The formula of a pair (of an event of a set, twice); None if it would be long."""
+        key = (number * self.count + a) * self.count + b
+        if key in self._known:
+            return self._known[key]
         if not self.high.has(number, a, b):
-            return FALSE
-        if self.low.has(number, a, b):
-            return TRUE
-        if not self.plan.nodes[number].flat:
-            return None
-        key = (number, a, b)
-        if key not in self._known:
-            self._known[key] = self._built(number, a, b)
-        return self._known[key]
+            found: int | None = FALSE
+        elif self.low.has(number, a, b):
+            found = TRUE
+        else:
+            found = self._built(number, a, b) if self.plan.nodes[number].flat else None
+        self._known[key] = found
+        return found
 
     def runs(self, a: int, b: int) -> int:
         """Both events run."""

@@ -30,6 +30,7 @@ class Explainer:
         self.view = view
         self._known: dict[tuple[int, int, int, bool], Reason] = {}
         self._surely: dict[int, Rows] = {}
+        self._reached: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._stages: dict[tuple[int, int], Explainer] = {}
         self._outer = self if outer is None else outer
         self._waiting = waiting
@@ -130,38 +131,44 @@ class Explainer:
 
     def _path(self, number: int, a: int, b: int) -> Reason:
         """A path with few steps that are not in every execution."""
-        steps, sure = self.view.rows(number), self._sure_paths(number)
-        reached = sure[a]
-        layers: list[tuple[int, int]] = [(0, reached)]
-        here = reached | 1 << a
-        while not reached >> b & 1:
-            entered = 0
-            for one in members(here):
-                entered |= steps[one]
-            entered &= ~reached
-            if not entered:
-                raise InternalError("no path where a closure has one")
-            here = entered
-            for one in members(entered):
-                here |= sure[one]
-            here &= ~reached
-            layers.append((entered, here))
-            reached |= here
-        back, reason, at = self.view.inverse(number), NONE, b
-        for number_of in range(len(layers) - 1, -1, -1):
-            entered, all_here = layers[number_of]
-            if not all_here >> at & 1:
-                continue
-            if number_of == 0:
-                break
+        layers = self._layers(number, a)
+        at = b
+        back, sure = self.view.inverse(number), self._sure_paths(number)
+        last = next((n for n, (_, here) in enumerate(layers) if here >> b & 1), None)
+        if last is None:
+            raise InternalError("no path where a closure has one")
+        reason = NONE
+        for layer in range(last, 0, -1):
+            entered = layers[layer][0]
             if not entered >> at & 1:
                 at = next(one for one in members(entered) if sure[one] >> at & 1)
-            before = layers[number_of - 1][1] | (1 << a if number_of == 1 else 0)
+            before = layers[layer - 1][1] | (1 << a if layer == 1 else 0)
             came = back[at] & before
             previous = (came & -came).bit_length() - 1
             reason |= self.why(number, previous, at)
             at = previous
         return reason
+
+    def _layers(self, number: int, a: int) -> list[tuple[int, int]]:
+        """What is reached from an event by 0, 1, 2, … steps that are not in every execution: (by the step, all)."""
+        found = self._reached.get((number, a))
+        if found is None:
+            steps, sure = self.view.rows(number), self._sure_paths(number)
+            reached = sure[a]
+            found = [(0, reached)]
+            here = reached | 1 << a
+            while here:
+                entered = 0
+                for one in members(here):
+                    entered |= steps[one]
+                here = entered = entered & ~reached
+                for one in members(entered):
+                    here |= sure[one]
+                here &= ~reached
+                found.append((entered, here))
+                reached |= here
+            self._reached[number, a] = found
+        return found
 
     def cycle(self, number: int, a: int) -> Reason:
         """A cycle through an event, with few steps that are not in every execution."""

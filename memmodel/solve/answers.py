@@ -211,8 +211,10 @@ class _Questions:
         for again in self.settled:
             self._take(name, again, left, found)
         while True:
-            pairs = {pair: formula for found_at in left.values() for pair, formula in found_at.items()}
-            answer = self.asker.check([self.query.rests], raised=flag, pairs=pairs if flag.pairs else None)
+            if flag.pairs:
+                answer = self.asker.check_many([self.query.rests], flag, list(left.values()))
+            else:
+                answer = self.asker.check([self.query.rests], raised=flag)
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
             again = self._replayed()

@@ -15,6 +15,12 @@ from memmodel.refine.judge import Pair, Statement
 from memmodel.solve.solver import Found, Solver
 
 
+MANY = 4
+"""From so many places on that a flag may speak of, executions are looked for that show many of them at once."""
+
+TRIES = 8
+
+
 @dataclass(slots=True)
 class Asker:
     """Questions about one query. `rounds`: how many candidates were looked at."""
@@ -41,24 +47,59 @@ class Asker:
         wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
         if raised is not None:
             assumed.append(logic.disj(wanted.values()) if raised.pairs else raised.holds)
+        return self._accepted(assumed, judged, raised, [wanted], quiet)
+
+    def _accepted(
+        self,
+        assumed: Sequence[int],
+        judged: Sequence[Statement],
+        raised: Statement | None,
+        groups: Sequence[dict[Pair, int]],
+        quiet: Sequence[Statement] = (),
+    ) -> Found:
+        """Ask until the candidate is what the checks say; a pair of each group is to be seen."""
+        judge = self.query.judge
         while True:
             found = self.solver.check(assumed)
             if found is not Found.SAT or not self._is_open(judged, raised, quiet):
                 return found
             self.rounds += 1
-            view = query.judge.view(self.solver.holds)
+            view = judge.view(self.solver.holds)
             accepted = True
             for one in judged:
-                accepted &= query.judge.accepts(view, one, bad=one.check.negated)
+                accepted &= judge.accepts(view, one, bad=one.check.negated)
             for one in quiet:
-                accepted &= query.judge.accepts(view, one, bad=not one.check.negated)
+                accepted &= judge.accepts(view, one, bad=not one.check.negated)
             if accepted and raised is not None:
                 if raised.pairs:
-                    accepted = query.judge.shows(view, raised, wanted)
+                    for group in groups:
+                        accepted &= judge.shows(view, raised, group)
                 else:
-                    accepted = query.judge.accepts(view, raised, bad=raised.check.negated)
+                    accepted = judge.accepts(view, raised, bad=raised.check.negated)
             if accepted:
                 return found
+
+    def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Found:
+        """An execution that raises a flag by a pair of some group, and by pairs of as many as are soon found."""
+        found = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
+        if found is not Found.SAT or len(groups) < MANY:
+            return found
+        kept = self.solver.valuation()
+        judged = list(self.query.axioms.values())
+        logic = self.query.graph.logic
+        wanted = {logic.disj(group.values()): group for group in groups}
+        for _ in range(TRIES):
+            assumed = [*formulas, *(one.holds for one in judged), *wanted]
+            more = self._accepted(assumed, judged, raised, list(wanted.values()))
+            if more is Found.SAT:
+                return found
+            core = [formula for formula in self.solver.core if formula in wanted]
+            for formula in core[: (len(core) + 1) // 2]:
+                del wanted[formula]
+            if more is Found.UNKNOWN or not core or len(wanted) < 2:
+                break
+        self.solver.restore(kept)
+        return found
 
     def blamed(self) -> list[str]:
         """The axioms that the last question could not do without, as far as the solver says."""

@@ -21,6 +21,9 @@ FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
 
 
+Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
+
+
 class Found(Enum):
     SAT = "sat"
     UNSAT = "unsat"
@@ -79,6 +82,14 @@ class Solver:
         what = f"{self.budget.seconds:g} seconds" if late else f"{self.budget.effort:,} solver steps"
         self.reason = f"the budget of {what} ran out"
         return Found.UNKNOWN
+
+    def valuation(self) -> Valuation:
+        """That of the last SAT answer, to come back to."""
+        return self._model, self._known
+
+    def restore(self, valuation: Valuation) -> None:
+        """Let `holds` speak of an earlier answer again."""
+        self._model, self._known = valuation
 
     def holds(self, formula: int) -> bool:
         """Is a formula true in the valuation of the last SAT answer? Unconstrained variables count as false.
