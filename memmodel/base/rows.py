@@ -31,14 +31,20 @@ def inverse(rows: Sequence[int]) -> Rows:
 
 
 def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
-    """left ; right"""
+    """left ; right. Rows that are equal are composed once."""
+    sources = domain(right)
+    known: dict[int, int] = {0: 0}
     found = []
-    for row in left:
-        reached = 0
-        while row:
-            low = row & -row
-            reached |= right[low.bit_length() - 1]
-            row ^= low
+    for whole in left:
+        row = key = whole & sources
+        reached = known.get(key)
+        if reached is None:
+            reached = 0
+            while row:
+                low = row & -row
+                reached |= right[low.bit_length() - 1]
+                row ^= low
+            known[key] = reached
         found.append(reached)
     return found
 

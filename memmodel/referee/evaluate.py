@@ -92,7 +92,7 @@ class _Evaluator:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
         assert definition.order is not None
         left = bits(self._mask(self.value(definition.body)))
-        after = inverse(self._rows(self.value(definition.order)))
+        after = self._inverse(self._rows(self.value(definition.order)))
         rows = [0] * self.count
         left.sort(key=ranks.__getitem__)
         while left:
@@ -121,7 +121,7 @@ class _Evaluator:
         if check.test == "empty":
             true = not value if isinstance(value, int) else not any(value)
         else:
-            rows = closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
+            rows = self._closure(self._rows(value)) if check.test == "acyclic" else self._rows(value)
             true = not any(rows[one] >> one & 1 for one in range(self.count))
         return true is not check.negated
 
@@ -139,7 +139,7 @@ class _Evaluator:
             return pairs_of(value)
         if check.test == "irreflexive":
             return [(a, b) for a, b in pairs_of(value) if a == b]
-        reach = closure(value)
+        reach = self._closure(value)
         return [(a, b) for a, b in pairs_of(value) if reach[b] >> a & 1]
 
     # ---- expressions ---------------------------------------------------------------------------------------
@@ -176,13 +176,13 @@ class _Evaluator:
             return [mask & 1 << one for one in range(self.count)]
         rows = self._rows(value)
         if op == "^-1":
-            return inverse(rows)
+            return self._inverse(rows)
         if op == "?":
             return [row | 1 << one for one, row in enumerate(rows)]
         if op == "+":
-            return closure(rows)
+            return self._closure(rows)
         if op == "*":
-            return [row | 1 << one for one, row in enumerate(closure(rows))]
+            return [row | 1 << one for one, row in enumerate(self._closure(rows))]
         if op == "domain":
             return sum(1 << one for one, row in enumerate(rows) if row)
         if op == "range":
@@ -195,7 +195,7 @@ class _Evaluator:
             first, second = self._mask(left), self._mask(right)
             return [second if first >> one & 1 else 0 for one in range(self.count)]
         if op == ";":
-            return compose(self._rows(left), self._rows(right))
+            return self._compose(self._rows(left), self._rows(right))
         if isinstance(left, int) or isinstance(right, int):
             return self._pointwise(op, self._mask(left), self._mask(right))
         return [self._pointwise(op, a, b) for a, b in zip(left, right, strict=True)]
@@ -209,6 +209,15 @@ class _Evaluator:
         if op == "\\":
             return left & ~right
         raise InternalError(f"unknown operator {op}")
+
+    def _compose(self, left: Rows, right: Rows) -> Rows:
+        return compose(left, right)
+
+    def _inverse(self, rows: Rows) -> Rows:
+        return inverse(rows)
+
+    def _closure(self, rows: Rows) -> Rows:
+        return closure(rows)
 
     @staticmethod
     def _mask(value: Value) -> int:

@@ -11,20 +11,21 @@ from itertools import combinations
 
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.points import Point
-from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.base.rows import members
+from memmodel.base.relations import DECIDED, RELATION_ROWS, BaseRelation
+from memmodel.base.rows import Rows, members
 from memmodel.base.sets import SET_ROWS
-from memmodel.encode.base import DECIDED_RELATIONS, DECIDED_SETS, BaseFormulas
+from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
 from memmodel.refine.plan import Plan
-from memmodel.refine.views import Value, View
+from memmodel.refine.views import Sure, Value, View
 
 MIDDLES = 64
 """A composition by way of more events than this has no formula: a derivation names the event that it goes by."""
 
 
 class Cells:
-    """One model over one event graph. `low`: what is in every execution that the solver may find; `high`: in some."""
+    """One model over one event graph. `sure`: the pairs that are in every execution in which their events run; `high`:
+    those that are in some."""
 
     def __init__(self, plan: Plan, base: BaseFormulas) -> None:
         self.plan = plan
@@ -35,10 +36,9 @@ class Cells:
         self._orders: dict[int, Rel] = {}
         self._known: dict[int, int | None] = {}
         everybody = (1 << self.count) - 1
-        surely = sum(1 << uid for uid, runs in enumerate(base.runs) if runs == TRUE)
-        self.low = View(plan, self.count, surely, lambda n: self._given(n, surely, lambda f: f == TRUE))
+        self.sure = Sure(plan, self.count, everybody, self._surely).implied(self._follow())
         self.high = View(plan, self.count, everybody, lambda n: self._given(n, everybody, lambda f: f != FALSE))
-        self.low.opposite, self.high.opposite = self.high, self.low
+        self.sure.opposite, self.high.opposite = self.high, self.sure
         self._split: dict[int, tuple[list[int], list[tuple[int, int, int]]]] = {}
         self._frames: dict[int, View] = {}
         self._fixed: dict[int, Value | None] = {}
@@ -53,7 +53,7 @@ class Cells:
         return self._candidate(running, holds, self._frames[running])
 
     def _candidate(self, running: int, holds: Callable[[int], bool], frame: View | None) -> View:
-        nodes, low, high = self.plan.nodes, self.low, self.high
+        nodes = self.plan.nodes
 
         def given(number: int) -> Value | None:
             node = nodes[number]
@@ -62,13 +62,42 @@ class Cells:
             if frame is not None and node.static:
                 return frame.value(number)
             if number not in self._fixed:
-                least = low.value(number)
-                self._fixed[number] = least if least == high.value(number) else None
-            return self._fixed[number]
+                most = self.high.value(number)
+                self._fixed[number] = most if most == self.sure.value(number) else None
+            return _among(self._fixed[number], running)
 
         return View(self.plan, self.count, running, lambda n: self._given(n, running, holds), given)
 
     # ---- base names --------------------------------------------------------------------------------------------------
+
+    def _surely(self, number: int) -> Value:
+        """What a base name has wherever the events run."""
+        node = self.plan.nodes[number]
+        if node.op == "order":
+            return [0] * self.count
+        if node.is_set and SET_ROWS[node.name].holds is None:
+            return sum(1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula))
+        if not node.is_set and node.name in DECIDED:
+            cells = self.base.relation(node.name)
+            return [sum(1 << b for b, f in row.items() if self._follows(a, b, f)) for a, row in enumerate(cells)]
+        return self._table(node.name, node.is_set)
+
+    def _follows(self, a: int, b: int, formula: int) -> bool:
+        """Does a formula hold wherever two events run?"""
+        logic, runs = self.logic, self.base.runs
+        if formula == FALSE:
+            return False
+        return logic.implies(runs[a], formula) or logic.implies(runs[b], formula) or formula == self.runs(a, b)
+
+    def _follow(self) -> Rows:
+        """For each event those that run wherever it does."""
+        alike: dict[int, int] = {}
+        for uid, runs in enumerate(self.base.runs):
+            alike[runs] = alike.get(runs, 0) | 1 << uid
+        found = {
+            runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike
+        }
+        return [found[runs] for runs in self.base.runs]
 
     def _given(self, number: int, running: int, holds: Callable[[int], bool]) -> Value:
         node = self.plan.nodes[number]
@@ -80,7 +109,7 @@ class Cells:
             members_of = self._table(node.name, True)
             assert isinstance(members_of, int)
             return members_of & running
-        if node.name in DECIDED_RELATIONS:
+        if node.name in DECIDED:
             return self._of_cells(number, self.base.relation(node.name), holds)
         table = self._table(node.name, False)
         assert not isinstance(table, int)
@@ -143,8 +172,8 @@ class Cells:
             return self._known[key]
         if not self.high.has(number, a, b):
             found: int | None = FALSE
-        elif self.low.has(number, a, b):
-            found = TRUE
+        elif self.sure.has(number, a, b):
+            found = self.runs(a, b)
         else:
             found = self._built(number, a, b) if self.plan.nodes[number].flat else None
         self._known[key] = found
@@ -189,8 +218,8 @@ class Cells:
 
     def _cell(self, name: str, is_set: bool, a: int, b: int) -> int:
         if is_set:
-            return self.base.set(name).get(a, FALSE) if name in DECIDED_SETS else self.base.runs[a]
-        if name in DECIDED_RELATIONS:
+            return self.base.set(name).get(a, FALSE) if SET_ROWS[name].holds is None else self.base.runs[a]
+        if name in DECIDED:
             return self.base.relation(name)[a].get(b, FALSE)
         return self.runs(a, b)
 
@@ -211,6 +240,13 @@ class Cells:
                 return None
             found.append(formula)
         return self.logic.disj(found)
+
+
+def _among(value: Value | None, running: int) -> Value | None:
+    """What of a set, or of a relation, is among the events that run."""
+    if value is None or isinstance(value, int):
+        return None if value is None else value & running
+    return [row & running if running >> a & 1 else 0 for a, row in enumerate(value)]
 
 
 def _related(row: BaseRelation, points: list[Point]) -> list[int]:

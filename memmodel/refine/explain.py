@@ -1,13 +1,13 @@
 """Why a pair is in a relation of a candidate, or is not: formulas that hold there, and that suffice wherever they hold.
 
-In: Cells, View of a candidate. Out: sets of formulas. A pair that is in every execution needs no reason, and what has a
-short formula is its own reason.
+In: Cells, View of a candidate. Out: sets of formulas. A pair that is in every execution in which its events run needs no
+other reason, and what has a short formula is its own reason.
 """
 
 from __future__ import annotations
 
 from memmodel.base.logic import FALSE, TRUE
-from memmodel.base.rows import Rows, closure, members
+from memmodel.base.rows import Rows, members
 from memmodel.errors import InternalError
 from memmodel.refine.cells import Cells
 from memmodel.refine.views import View
@@ -60,10 +60,6 @@ class Explainer:
         runs = self.cells.base.runs
         return frozenset(runs[one] for one in events if runs[one] != TRUE)
 
-    def _surely_there(self, number: int, a: int, b: int) -> bool:
-        node = self.nodes[number]
-        return (node.group is None or node.op == "fix") and self.cells.low.has(number, a, b)
-
     # ---- there -------------------------------------------------------------------------------------------------------
 
     def _present(self, number: int, a: int, b: int) -> Reason:
@@ -110,8 +106,8 @@ class Explainer:
     def _middle(self, left: int, right: int, a: int, b: int) -> int:
         """An event by way of which two relations are composed: one that needs few reasons."""
         between = self.view.rows(left)[a] & self.view.inverse(right)[b]
-        first = between & self.cells.low.rows(left)[a] if self._is_open(left) else 0
-        second = between & self.cells.low.inverse(right)[b] if self._is_open(right) else 0
+        first = between & self.cells.sure.rows(left)[a] if self._is_open(left) else 0
+        second = between & self.cells.sure.inverse(right)[b] if self._is_open(right) else 0
         best = first & second or first or second or between
         return (best & -best).bit_length() - 1
 
@@ -121,12 +117,12 @@ class Explainer:
 
     def _pick(self, number: int, a: int) -> int:
         row = self.view.rows(number)[a]
-        best = (row & self.cells.low.rows(number)[a] if self._is_open(number) else 0) or row
+        best = (row & self.cells.sure.rows(number)[a] if self._is_open(number) else 0) or row
         return (best & -best).bit_length() - 1
 
     def _pick_back(self, number: int, b: int) -> int:
         row = self.view.inverse(number)[b]
-        best = (row & self.cells.low.inverse(number)[b] if self._is_open(number) else 0) or row
+        best = (row & self.cells.sure.inverse(number)[b] if self._is_open(number) else 0) or row
         return (best & -best).bit_length() - 1
 
     def _path(self, number: int, a: int, b: int) -> Reason:
@@ -137,7 +133,7 @@ class Explainer:
         last = next((n for n, (_, here) in enumerate(layers) if here >> b & 1), None)
         if last is None:
             raise InternalError("no path where a closure has one")
-        reason = NONE
+        reason = self._runs(a, b)
         for layer in range(last, 0, -1):
             entered = layers[layer][0]
             if not entered >> at & 1:
@@ -145,7 +141,7 @@ class Explainer:
             before = layers[layer - 1][1] | (1 << a if layer == 1 else 0)
             came = back[at] & before
             previous = (came & -came).bit_length() - 1
-            reason |= self.why(number, previous, at)
+            reason |= self.why(number, previous, at) | self._runs(previous, at)
             at = previous
         return reason
 
@@ -153,7 +149,8 @@ class Explainer:
         """What is reached from an event by 0, 1, 2, … steps that are not in every execution: (by the step, all)."""
         found = self._reached.get((number, a))
         if found is None:
-            steps, sure = self.view.rows(number), self._sure_paths(number)
+            steps, running = self.view.rows(number), self.view.running
+            sure = [row & running for row in self._sure_paths(number)]
             reached = sure[a]
             found = [(0, reached)]
             here = reached | 1 << a
@@ -177,7 +174,8 @@ class Explainer:
     def _sure_paths(self, number: int) -> Rows:
         if number not in self._surely:
             open_ = self._is_open(number)
-            self._surely[number] = closure(self.cells.low.rows(number)) if open_ else [0] * self.cells.count
+            sure = self.cells.sure
+            self._surely[number] = sure.closure(sure.rows(number)) if open_ else [0] * self.cells.count
         return self._surely[number]
 
     def _derived(self, number: int, a: int, b: int) -> Reason:

@@ -69,8 +69,6 @@ class Judge:
             return Statement(check, root, self.logic.disj(pairs.values()), not known, pairs)
         if not _is_bad(self.cells.high, check, root):
             return Statement(check, root, FALSE, False, {})
-        if _is_bad(self.cells.low, check, root):
-            return Statement(check, root, TRUE, False, {})
         formula = self._short(check, root)
         if formula is not None:
             return Statement(check, root, formula, False, {})
@@ -205,7 +203,7 @@ class Judge:
         first = self._liberal(explainer, node.args[0])
         if node.op == "\\":
             below = self.plan.nodes[node.args[1]]
-            second = (self.cells.low if below.flat else view).value(node.args[1])
+            second = (self.cells.sure if below.flat else view).value(node.args[1])
         else:
             second = self._liberal(explainer, node.args[1])
         return joined(node.op, first, second)

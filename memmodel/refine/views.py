@@ -1,7 +1,7 @@
 """The value of every node of a plan under some reading of the base names: of one candidate, or of all at once.
 
-In: Plan, rows of the base names. Out: `View`. Two views that are each other's `opposite` give the pairs that are in
-every execution and those that may be in one: where a pair is taken away, what the other view has is what counts.
+In: Plan, rows of the base names. Out: `View`, and `Sure`. Two views that are each other's `opposite` give the pairs that
+are in every execution and those that may be in one: where a pair is taken away, what the other view has is what counts.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class View:
         if nodes[right].op == "[]":
             mask = self._kept(right)
             return [row & mask for row in self.rows(left)]
-        return rows.compose(self.rows(left), self.rows(right))
+        return self.compose(self.rows(left), self.rows(right))
 
     def _kept(self, number: int) -> int:
         """The set S of a node [S]."""
@@ -136,13 +136,13 @@ class View:
             return [mask & 1 << a for a in range(self.count)]
         if op == "^-1":
             return self.inverse(arg)
+        if op == "range":
+            return self.domain(self.inverse(arg))
         found = self.rows(arg)
         if op == "domain":
-            return rows.domain(found)
-        if op == "range":
-            return rows.range_of(found)
+            return self.domain(found)
         if op in ("+", "*"):
-            found = rows.closure(found)
+            found = self.closure(found)
         if op in ("?", "*"):
             found = [row | self.running & 1 << a for a, row in enumerate(found)]
         return found
@@ -185,9 +185,55 @@ class View:
                 return leaves[number]
             return self.value(number) if node.group != group or node.op == "fix" else None
 
-        inside = View(self.plan, self.count, self.running, self._base, given)
+        inside = self._like(given)
         inside.opposite = inside if self.opposite is self else self.opposite
         return inside
+
+    def _like(self, given: Callable[[int], Value | None]) -> View:
+        return View(self.plan, self.count, self.running, self._base, given)
+
+    # ---- what depends on which events run ------------------------------------------------------------------------------
+
+    def compose(self, left: Rows, right: Rows) -> Rows:
+        return rows.compose(left, right)
+
+    def closure(self, found: Rows) -> Rows:
+        return rows.closure(found)
+
+    def domain(self, found: Rows) -> int:
+        return rows.domain(found)
+
+
+class Sure(View):
+    """What holds in every execution in which the events that are related run.
+
+    `follow[a]`: the events that run wherever a does. What is in between has to run too: by either end.
+    """
+
+    follow: Rows
+    lead: Rows
+
+    def implied(self, follow: Rows) -> Sure:
+        self.follow, self.lead = follow, rows.inverse(follow)
+        return self
+
+    def _like(self, given: Callable[[int], Value | None]) -> View:
+        return Sure(self.plan, self.count, self.running, self._base, given).implied(self.follow)
+
+    def compose(self, left: Rows, right: Rows) -> Rows:
+        first = rows.compose([row & also for row, also in zip(left, self.follow, strict=True)], right)
+        second = rows.compose(left, [row & also for row, also in zip(right, self.lead, strict=True)])
+        return [a | b for a, b in zip(first, second, strict=True)]
+
+    def closure(self, found: Rows) -> Rows:
+        while True:
+            longer = [a | b for a, b in zip(found, self.compose(found, found), strict=True)]
+            if longer == found:
+                return found
+            found = longer
+
+    def domain(self, found: Rows) -> int:
+        return rows.domain([row & also for row, also in zip(found, self.follow, strict=True)])
 
 
 def joined(op: str, first: Value, second: Value) -> Value:

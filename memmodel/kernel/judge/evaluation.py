@@ -33,7 +33,7 @@ class Flags(_Evaluator):
         self.count = len(execution.events)
         self.all = (1 << self.count) - 1
         self.model = model
-        self.values = []
+        self.values = {}
         self._done: dict[int, Value] = {}
         self._names = {one.name: number for number, one in enumerate(model.definitions)}
 
