@@ -61,7 +61,8 @@ class ObjectOrder:
                 elif must_precede(b, a) or self._starts(j):
                     formula = FALSE
                 else:
-                    formula = logic.var(f"mbar(e{a.uid},e{b.uid})")
+                    # The solver tries `false` first, and the order of the text is likely to be one.
+                    formula = -logic.var(f"mbar(e{b.uid},e{a.uid})")
                 self.earlier[i, j] = formula
                 self.earlier[j, i] = -formula
         after = [[j for j in range(count) if j != i and self.earlier[i, j] != FALSE] for i in range(count)]
