@@ -61,8 +61,7 @@ class ObjectOrder:
                 elif must_precede(b, a) or self._starts(j):
                     formula = FALSE
                 else:
-                    # The solver tries `false` first, and the order of the text is likely to be one.
-                    formula = -logic.var(f"mbar(e{b.uid},e{a.uid})")
+                    formula = logic.var(f"mbar(e{a.uid},e{b.uid})")
                 self.earlier[i, j] = formula
                 self.earlier[j, i] = -formula
         after = [[j for j in range(count) if j != i and self.earlier[i, j] != FALSE] for i in range(count)]

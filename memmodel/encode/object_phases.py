@@ -114,6 +114,21 @@ class ObjectPhases:
             most = min(most, may // min(sizes))
         return (min(most, sure // sizes[0]) if self._plain else 0), most
 
+    def likely(self) -> list[int]:
+        """The choices of an execution in which the updates come in the order of the text: a place to begin a search."""
+        order = self.order
+        size = max((order.size(life) for life in order.lives), default=0)
+        found = [formula for (i, j), formula in order.earlier.items() if i < j and formula not in (TRUE, FALSE)]
+        phase = arrived = balance = 0
+        for i in self.counting:
+            if len(self.phase[i]) > 1 and phase in self.phase[i]:
+                found.append(self.phase[i][phase])
+            arrive, tx = effect(self.updates[i])
+            arrived, balance = arrived + arrive, balance + tx
+            if arrived >= size and balance == 0:
+                phase, arrived = phase + 1, 0
+        return found
+
     # ---- phases --------------------------------------------------------------------------------------------------------
 
     def _choose_phases(self) -> None:
