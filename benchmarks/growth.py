@@ -62,10 +62,22 @@ def member(family: str, n: int, model: str, limit: float) -> dict[str, float | s
 
 def measured(tree: Path, family: str, n: int, model: str, limit: float) -> dict[str, float | str] | None:
     """One member under one tree; None if it fails or is not decided within the limit."""
-    command = [sys.executable, str(HERE / "growth.py"), "--one", family, str(n), "--model", model, "--limit", str(limit)]
+    command = [
+        sys.executable,
+        str(HERE / "growth.py"),
+        "--one",
+        family,
+        str(n),
+        "--model",
+        model,
+        "--limit",
+        str(limit),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=4 * limit, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=4 * limit, check=True, cwd=tree
+        )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return None
     found: dict[str, float | str] = json.loads(done.stdout.splitlines()[-1])

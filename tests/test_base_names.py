@@ -123,11 +123,11 @@ class Compared:
         asker = Asker(self.query, self.door)
         for name in rows:
             flag = f"name-{name}"
-            if flag not in self.held:
-                if asker.check([self.query.rests], raised=self.query.flags[flag]) is Found.SAT:
-                    here = self.compare()
-                    assert flag in here
-                    self.held |= here
+            raised = self.query.flags[flag]
+            if flag not in self.held and asker.check([self.query.rests], raised=raised) is Found.SAT:
+                here = self.compare()
+                assert flag in here
+                self.held |= here
 
     def compare(self) -> set[str]:
         """Compare both engines on the execution just found; the flags of the names that hold something in it."""

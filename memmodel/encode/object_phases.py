@@ -70,7 +70,7 @@ class ObjectPhases:
         drops = any(self.updates[i].drop for i in self.counting)
         return len(self.counting) if drops or not size else min(len(self.counting), arrivals // size)
 
-    # ---- what the program settles --------------------------------------------------------------------------------------
+    # ---- what the program settles ----------------------------------------------------------------------------------
 
     def _arrivals_before(self, i: int) -> tuple[int, int]:
         """How many arrivals come before update i where that is live, at least and at most."""
@@ -129,7 +129,7 @@ class ObjectPhases:
                 phase, arrived = phase + 1, 0
         return found
 
-    # ---- phases --------------------------------------------------------------------------------------------------------
+    # ---- phases ----------------------------------------------------------------------------------------------------
 
     def _choose_phases(self) -> None:
         logic, order = self.logic, self.order

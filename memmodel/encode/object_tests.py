@@ -80,7 +80,7 @@ class _Test:
         return order.lives
 
     def _by_life(self) -> None:
-        """`_life[l]`: the test sees life l. `_least[l][k]`: of life l, if it sees that, it sees k phases over or more."""
+        """`_life[l]`: the test sees life l. `_least[l][k]`: of life l, if it sees that, k phases are over or more."""
         logic = self.logic
         for life in dict.fromkeys(life for life, _ in self.seen):
             cases = {k: formula for (one, k), formula in self.seen.items() if one == life}

@@ -1,1 +1,1 @@
-"""Models, one candidate at a time: the solver chooses an execution, the model judges it, the solver learns why it fails."""
+"""Models, one candidate at a time: the solver chooses, the model judges, and the solver learns why a candidate fails."""

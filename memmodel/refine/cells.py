@@ -1,7 +1,7 @@
 """Cells of a model as formulas, one pair at a time: what the solver is told of a derivation.
 
-In: Plan, BaseFormulas. Out: `Cells`: the bounds of every node, and the formula of a pair where that is short. Only what
-somebody asks for is built.
+In: Operations, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is short.
+Only what somebody asks for is built.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from memmodel.base.rows import Rows, members
 from memmodel.base.sets import SET_ROWS
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.relations import Rel, Row
-from memmodel.refine.plan import Plan
+from memmodel.refine.plan import Operations
 from memmodel.refine.views import Sure, Value, View
 
 MIDDLES = 64
 """A composition by way of more events than this has no formula: a derivation names the event that it goes by."""
 
 
-class Cells:
+class Formulas:
     """One model over one event graph. `sure`: the pairs that are in every execution in which their events run; `high`:
     those that are in some."""
 
-    def __init__(self, plan: Plan, base: BaseFormulas) -> None:
+    def __init__(self, plan: Operations, base: BaseFormulas) -> None:
         self.plan = plan
         self.base = base
         self.logic = base.graph.logic
@@ -76,7 +76,9 @@ class Cells:
         if node.op == "order":
             return [0] * self.count
         if node.is_set and SET_ROWS[node.name].holds is None:
-            return sum(1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula))
+            return sum(
+                1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula)
+            )
         if not node.is_set and node.name in DECIDED:
             cells = self.base.relation(node.name)
             return [sum(1 << b for b, f in row.items() if self._follows(a, b, f)) for a, row in enumerate(cells)]
@@ -94,9 +96,7 @@ class Cells:
         alike: dict[int, int] = {}
         for uid, runs in enumerate(self.base.runs):
             alike[runs] = alike.get(runs, 0) | 1 << uid
-        found = {
-            runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike
-        }
+        found = {runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike}
         return [found[runs] for runs in self.base.runs]
 
     def _given(self, number: int, running: int, holds: Callable[[int], bool]) -> Value:

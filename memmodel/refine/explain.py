@@ -1,16 +1,18 @@
 """Why a pair is in a relation of a candidate, or is not: formulas that hold there, and that suffice wherever they hold.
 
-In: Cells, View of a candidate. Out: sets of formulas. A pair that is in every execution in which its events run needs no
-other reason, and what has a short formula is its own reason.
+In: Formulas, View of a candidate. Out: sets of formulas. A pair that is in every execution in which its events run
+needs no other reason, and what has a short formula is its own reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, members
 from memmodel.errors import InternalError
-from memmodel.refine.cells import Cells
-from memmodel.refine.views import View
+from memmodel.refine.cells import Formulas
+from memmodel.refine.views import Value, View
 
 Reason = frozenset[int]
 NONE: Reason = frozenset()
@@ -23,7 +25,11 @@ class Explainer:
     """
 
     def __init__(
-        self, cells: Cells, view: View, outer: Explainer | None = None, waiting: list[tuple[int, int, int]] | None = None
+        self,
+        cells: Formulas,
+        view: View,
+        outer: Explainer | None = None,
+        waiting: list[tuple[int, int, int]] | None = None,
     ) -> None:
         self.cells = cells
         self.nodes = cells.plan.nodes
@@ -246,11 +252,8 @@ class Explainer:
         raise InternalError(f"no reason for the absence of {op}")
 
     @staticmethod
-    def _none_of(reasons: object) -> Reason:
-        found: set[int] = set()
-        for reason in reasons:  # type: ignore[attr-defined]
-            found |= reason
-        return frozenset(found)
+    def _none_of(reasons: Iterable[Reason]) -> Reason:
+        return NONE.union(*reasons)
 
     def _stands(self, a: int, b: int) -> Reason:
         """One of two events does not run."""
@@ -303,7 +306,7 @@ class Explainer:
         return NONE
 
     def _never_derived(self, number: int, a: int, b: int) -> Reason:
-        """No rule of the group derives the pair from the pairs that are there: nor any that it would be derived from."""
+        """No rule of the group derives the pair from the pairs that are there, nor what it would be derived from."""
         node = self.nodes[number]
         assert node.group is not None
         last = self.view.within(node.group, self.view.rounds(node.group)[-1])
@@ -317,5 +320,5 @@ class Explainer:
         return frozenset(found)
 
 
-def _has(value: object, a: int, b: int) -> bool:
-    return bool(value >> a & 1) if isinstance(value, int) else bool(value[a] >> b & 1)  # type: ignore[index]
+def _has(value: Value, a: int, b: int) -> bool:
+    return bool(value >> a & 1 if isinstance(value, int) else value[a] >> b & 1)

@@ -7,7 +7,7 @@ variable, and `refute` says what it means as candidates show it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from memmodel.base import rows
@@ -15,7 +15,7 @@ from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.rows import Rows, members
 from memmodel.cat.syntax import Check, Model
 from memmodel.encode.base import BaseFormulas
-from memmodel.refine.cells import Cells
+from memmodel.refine.cells import Formulas
 from memmodel.refine.explain import Explainer, Reason
 from memmodel.refine.plan import plan_of
 from memmodel.refine.views import Value, View, joined
@@ -50,12 +50,13 @@ class Judge:
 
     def __init__(self, model: Model, base: BaseFormulas) -> None:
         self.plan = plan_of(model)
-        self.cells = Cells(self.plan, base)
+        self.cells = Formulas(self.plan, base)
         self.logic = base.graph.logic
         self._learnt: set[tuple[tuple[int, int, int], ...]] = set()
 
-    def view(self, holds: object) -> View:
-        return self.cells.view(holds)  # type: ignore[arg-type]
+    def view(self, holds: Callable[[int], bool]) -> View:
+        """The candidate of a valuation."""
+        return self.cells.view(holds)
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
@@ -75,8 +76,8 @@ class Judge:
         return Statement(check, root, self.logic.var(f"bad({check.name})"), True, {})
 
     def _pair(self, check: Check, root: int, a: int, b: int) -> int:
-        """A formula that is short, or a variable: turned round, because the solver tries `false` first, and an execution
-        that shows many pairs saves looking for others."""
+        """A formula that is short, or a variable: negated, because the solver tries `false` first, and an execution that
+        shows many pairs saves looking for others."""
         formula = self.cells.formula(root, a, b)
         return -self.logic.var(f"not {check.name}(e{a},e{b})") if formula is None else formula
 

@@ -1,7 +1,7 @@
 """A model as a list of operations without names: equal expressions are one node, arguments come before their use.
 
-In: Model. Out: `Plan`, made once for each model. The nodes of a `let rec` are leaves for the bodies of its group, and a
-`fix` node for everybody else.
+In: Model. Out: `Operations`, made once for each model. The nodes of a `let rec` are leaves for the bodies of its
+group, and a `fix` node for everybody else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Node:
 
 
 @dataclass(slots=True)
-class Plan:
+class Operations:
     """`nodes`; for each check its root; for each group of a `let rec` its leaves and the roots of their bodies.
 
     `named`: the roots of definitions. `orders`: index of a definition that chooses a total order -> its node.
@@ -81,18 +81,18 @@ class _Identity:
 
 
 @lru_cache(maxsize=64)
-def _made(model: _Identity) -> Plan:
+def _made(model: _Identity) -> Operations:
     return _Maker(model.model).plan
 
 
-def plan_of(model: Model) -> Plan:
+def plan_of(model: Model) -> Operations:
     """The plan of a model."""
     return _made(_Identity(model))
 
 
 class _Maker:
     def __init__(self, model: Model) -> None:
-        self.plan = Plan()
+        self.plan = Operations()
         self._model = model
         self._numbers: dict[tuple[object, ...], int] = {}
         self._definitions: dict[int, int] = {}

@@ -1,7 +1,8 @@
 """The value of every node of a plan under some reading of the base names: of one candidate, or of all at once.
 
-In: Plan, rows of the base names. Out: `View`, and `Sure`. Two views that are each other's `opposite` give the pairs that
-are in every execution and those that may be in one: where a pair is taken away, what the other view has is what counts.
+In: Operations, rows of the base names. Out: `View`, and `Sure`. Two views that are each other's `opposite` give
+the pairs that are in every execution and those that may be in one: where a pair is taken away, what the other view has
+is what counts.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from memmodel.base import rows
 from memmodel.base.rows import Rows
 from memmodel.errors import InternalError
-from memmodel.refine.plan import Plan
+from memmodel.refine.plan import Operations
 
 Value = int | Rows
 """A set as a mask, or a relation as rows."""
@@ -22,7 +23,7 @@ class View:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Operations,
         count: int,
         running: int,
         base: Callable[[int], Value],
@@ -192,7 +193,7 @@ class View:
     def _like(self, given: Callable[[int], Value | None]) -> View:
         return View(self.plan, self.count, self.running, self._base, given)
 
-    # ---- what depends on which events run ------------------------------------------------------------------------------
+    # ---- what depends on which events run ----------------------------------------------------------------------------
 
     def compose(self, left: Rows, right: Rows) -> Rows:
         return rows.compose(left, right)

@@ -14,7 +14,6 @@ from memmodel.encode.query import Query
 from memmodel.refine.judge import Pair, Statement
 from memmodel.solve.solver import Found, Solver
 
-
 MANY = 4
 """From so many places on that a flag may speak of, executions are looked for that show many of them at once."""
 

@@ -148,7 +148,9 @@ class _Reader:
         for index, node in orders.items():
             assert view is not None
             rows = view.rows(node)
-            events = [event for event in self.running.values() if rows[event.uid] or any(r >> event.uid & 1 for r in rows)]
+            events = [
+                event for event in self.running.values() if rows[event.uid] or any(r >> event.uid & 1 for r in rows)
+            ]
             events.sort(key=lambda event: -rows[event.uid].bit_count())
             yield index, tuple(self._ordered(event) for event in events)
 

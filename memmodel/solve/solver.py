@@ -43,7 +43,9 @@ class Solver:
         self._done: set[int] = set()
         self._sent = 0
         self._solver = z3.SolverFor("QF_FD")
-        self._solver.set("simplify.delay", 1_000_000)  # clauses that come with every candidate would be simplified again
+        self._solver.set(
+            "simplify.delay", 1_000_000
+        )  # clauses that come with every candidate would be simplified again
         self._model: z3.ModelRef | None = None
         self._constants: dict[int, z3.BoolRef] = {}
         self._declared: dict[int, z3.FuncDecl] = {}
