@@ -1,1 +1,1 @@
-"""Models, one candidate at a time: the solver chooses, the model judges, and the solver learns why a candidate fails."""
+"""Models, one candidate at a time: the solver chooses, the model judges, the solver learns why one fails."""

@@ -76,8 +76,8 @@ class Judge:
         return Statement(check, root, self.logic.var(f"bad({check.name})"), True, {})
 
     def _pair(self, check: Check, root: int, a: int, b: int) -> int:
-        """A formula that is short, or a variable: negated, because the solver tries `false` first, and an execution that
-        shows many pairs saves looking for others."""
+        """A formula that is short, or a variable: negated, because the solver tries `false` first, and an execution
+        that shows many pairs saves looking for others."""
         formula = self.cells.formula(root, a, b)
         return -self.logic.var(f"not {check.name}(e{a},e{b})") if formula is None else formula
 
@@ -110,7 +110,7 @@ class Judge:
         elif bad:
             self.logic.require(-statement.bad, *(-one for one in self._why_good(explainer, statement)))
         else:
-            for reason in self._why_bad(explainer, statement):
+            for reason in dict.fromkeys(self._why_bad(explainer, statement)):
                 self.logic.require(statement.bad, *(-one for one in reason))
         return False
 
