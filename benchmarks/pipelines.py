@@ -53,6 +53,32 @@ def main_loop(stages: int, iterations: int) -> str:
     )
 
 
+def ring(stages: int, iterations: int) -> str:
+    """A producer and a consumer around full and empty barriers: each value is read as it was written."""
+    used = range(min(stages, iterations))
+    writer, reader = [], []
+    for k in range(iterations):
+        turn, stage = divmod(k, stages)
+        writer += _wait(f"W{k}", f"empty{stage}", 1 - turn % 2)
+        writer.append(f"    st.weak.shared::cta.u32 [s{stage}], {k + 1};")
+        writer.append(f"    mbarrier.arrive.shared::cta.b64 _, [full{stage}];")
+        reader += _wait(f"W{k}", f"full{stage}", turn % 2)
+        reader.append(f"    ld.weak.shared::cta.u32 %r{k}, [s{stage}];")
+        reader.append(f"    mbarrier.arrive.shared::cta.b64 _, [empty{stage}];")
+    other = r" \/ ".join(f"C:r{k} != {k + 1}" for k in range(iterations))
+    return "\n".join(
+        [
+            f"PTX ring-{stages}x{iterations}",
+            *(f".shared .u32 s{s} = 0;" for s in used),
+            *(f".shared .align 8 .b64 {kind}{s} = mbarrier(1);" for kind in ("full", "empty") for s in used),
+            *("thread P @ cta 0, gpu 0 {", *writer, "}"),
+            *("thread C @ cta 0, gpu 0 {", *reader, "}"),
+            f"~exists ({other})",
+            "",
+        ]
+    )
+
+
 def _array(name: str, values: list[int]) -> str:
     return f".global .align 16 .u32 {name}[{len(values)}] = {{{', '.join(map(str, values))}}};"
 

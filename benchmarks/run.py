@@ -102,8 +102,8 @@ def member(family: str, n: int, model: str) -> dict[str, float | str]:
     """One member of a family on Z3. Peak memory is the process's, so each member gets its own."""
     from memmodel import api
     from memmodel.answer import Budget
-    from memmodel.encode.query import encode
     from memmodel.litmus.syntax import terms_of
+    from memmodel.refine.query import encode
     from memmodel.solve.answers import solve_answer
     from memmodel.source import Source
 

@@ -19,8 +19,9 @@ ENGINES = ("auto", "z3", "enumerate")
 FEW = 100_000
 """Up to about this many candidate executions, trying them all is faster than starting the solver."""
 
-TRIAL = 1_000_000
-"""Effort after which `auto` gives up an enumeration that was expected to be short, and asks the solver."""
+TRIAL = (100_000, 40_000, 10)
+"""Effort after which `auto` gives up an enumeration that was expected to be short, and asks the solver: so much, and so
+much for each of at most so many steps of the program. The solver is expected to take about as long for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
         from memmodel.enumeration.answers import enumerate_answer
 
         trial = options.engine == "auto"
-        limit = replace(budget, effort=min(TRIAL, budget.effort)) if trial else budget
+        limit = replace(budget, effort=min(_trial(lowered), budget.effort)) if trial else budget
         try:
             return enumerate_answer(lowered, model, budget=limit, bound=options.bound, findings=findings, trial=trial)
         except (BudgetSpent, TooLarge):
@@ -64,6 +65,11 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
 
     left = replace(budget, seconds=budget.seconds - (monotonic() - started))
     return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings)
+
+
+def _trial(lowered: LoweredTest) -> int:
+    fixed, each, most = TRIAL
+    return fixed + each * min(most, sum(len(program.steps) for program in lowered.programs))
 
 
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:

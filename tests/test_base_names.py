@@ -22,13 +22,14 @@ from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Model
 from memmodel.concrete import execution
 from memmodel.encode import base
-from memmodel.encode.query import Query, encode
 from memmodel.engine import Options
 from memmodel.events.graph import Event
 from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.replay import Replay, replay
 from memmodel.referee.witness import spell_cell
+from memmodel.refine.query import Query, encode
+from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
 from memmodel.solve.solver import Found, Solver
 from memmodel.source import Source
@@ -119,15 +120,14 @@ class Compared:
         self.query: Query = encode(steps, self.model, 2, tuple(terms_of(steps.test.condition)))
         self.door = Solver(self.query.graph.logic, Budget(seconds=60), time.monotonic())
         self.held: set[str] = set()
-        left = {f"name-{name}" for name in rows}
-        while True:
-            raised = self.query.graph.logic.disj(self.query.flags[flag].raised for flag in left)
-            if self.door.check([*self.query.axioms.values(), self.query.rests, raised]) is not Found.SAT:
-                break
-            here = self.compare()
-            assert here & left
-            left -= here
-            self.held |= here
+        asker = Asker(self.query, self.door)
+        for name in rows:
+            flag = f"name-{name}"
+            raised = self.query.flags[flag]
+            if flag not in self.held and asker.check([self.query.rests], raised=raised) is Found.SAT:
+                here = self.compare()
+                assert flag in here
+                self.held |= here
 
     def compare(self) -> set[str]:
         """Compare both engines on the execution just found; the flags of the names that hold something in it."""

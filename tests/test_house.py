@@ -19,7 +19,7 @@ PACKAGE = ROOT / "memmodel"
 ROOMS = (
     "base.classes", "errors", "source", "output", "ptx", "network", "records",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
-    "concrete", "referee", "enumeration", "events", "encode", "solve", "engine",
+    "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
     "kernel", "repair", "cli", "pytest_plugin",
 )  # fmt: skip

@@ -24,6 +24,7 @@ class Logic:
         self._names: dict[int, str] = {}
         self._known: dict[tuple[int, ...], int] = {}
         self._group: dict[int, int] = {}
+        self._inside: dict[int, set[int]] = {}
         self.constraints: list[tuple[int, ...]] = []
 
     # ---- building ------------------------------------------------------------------------------------------------
@@ -96,6 +97,36 @@ class Logic:
             return then
         return self.either(self.both(condition, then), self.both(-condition, other))
 
+    def implies(self, formula: int, other: int) -> bool:
+        """Does one formula imply another at a glance: does it contain all its conjuncts?"""
+        if other == TRUE or formula in (FALSE, other):
+            return True
+        inside = self._conjuncts(formula)
+        stack = [other]
+        while stack:
+            item = stack.pop()
+            if item in inside:
+                continue
+            below = self._children[item] if item > 0 else None
+            if below is None:
+                return False
+            stack += below
+        return True
+
+    def _conjuncts(self, formula: int) -> set[int]:
+        """What a formula is the conjunction of, however deep."""
+        found = self._inside.get(formula)
+        if found is None:
+            found = self._inside[formula] = {formula, TRUE}
+            stack = [formula]
+            while stack:
+                item = stack.pop()
+                for below in (self._children[item] or ()) if item > 0 else ():
+                    if below not in found:
+                        found.add(below)
+                        stack.append(below)
+        return found
+
     def refuted(self, formula: int) -> bool:
         """Is a formula false at a glance: do the conjuncts it is made of, however deep, contradict one another?"""
         kept: set[int] = set()
@@ -162,14 +193,25 @@ class Logic:
             below = children[node]
             if node in known:
                 stack.pop()
-            elif below is None:
+                continue
+            if below is None:
                 known[node] = node == TRUE or variable(node)
                 stack.pop()
+                continue
+            missing = 0
+            for child in below:
+                true = known.get(child if child > 0 else -child)
+                if true is None:
+                    missing = child
+                elif true != (child > 0):
+                    known[node] = False
+                    stack.pop()
+                    break
             else:
-                missing = [abs(child) for child in below if abs(child) not in known]
-                stack += missing
-                if not missing:
-                    known[node] = all(known[abs(child)] == (child > 0) for child in below)
+                if missing:
+                    stack.append(abs(missing))
+                else:
+                    known[node] = True
                     stack.pop()
         return known[abs(formula)] == (formula > 0)
 

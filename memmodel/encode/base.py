@@ -32,7 +32,7 @@ class BaseFormulas:
         self.communication = Communication(graph, algebra)
         self.barriers = Barriers(graph, algebra)
         self.mbarriers: Mbarriers = mbarriers(graph, algebra)
-        self._runs = self._when_they_run()
+        self.runs = self._when_they_run()
         self._sets: dict[str, Row] = {}
         self._relations: dict[str, Rel] = {}
 
@@ -61,9 +61,7 @@ class BaseFormulas:
                 self._sets[name] = DECIDED_SETS[name](self)
             else:
                 self._sets[name] = {
-                    e.uid: self._runs[e.uid]
-                    for e in self.graph.events
-                    if row.holds(e.label) and row.there(e.point.cell)
+                    e.uid: self.runs[e.uid] for e in self.graph.events if row.holds(e.label) and row.there(e.point.cell)
                 }
         return self._sets[name]
 
@@ -98,9 +96,9 @@ class BaseFormulas:
         both = self.graph.logic.both
         for a in left:
             row = rows[a.uid]
-            runs, point = self._runs[a.uid], a.point
+            runs, point = self.runs[a.uid], a.point
             for b in right:
-                if (holds is None or holds(point, b.point)) and (cell := both(runs, self._runs[b.uid])) != FALSE:
+                if (holds is None or holds(point, b.point)) and (cell := both(runs, self.runs[b.uid])) != FALSE:
                     row[b.uid] = cell
 
     def refused(self) -> Row:

@@ -8,6 +8,7 @@ definition.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import TypeVar
 
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
@@ -173,18 +174,44 @@ class Communication:
         logic = self.logic
         fences = [e for e in self.graph.events if isinstance(e.label, Fence) and e.label.sem is Sem.SC]
         before: dict[int, dict[int, int]] = {}
-        for a, b in _pairs(fences):
-            if logic.both(a.runs, b.runs) != FALSE:
-                edge = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
-                logic.require(-edge, a.runs)
-                logic.require(-edge, b.runs)
-                before.setdefault(a.uid, {})[b.uid] = self.sync_fence[a.uid][b.uid] = edge
-        self._is_strict_order(before)
+        total = True
+        for at, a in enumerate(fences):
+            for b in fences[at + 1 :]:
+                if logic.both(a.runs, b.runs) == FALSE:
+                    total = False
+                elif _in_scope(a, b):
+                    self._one_comes_first(a, b)
+                else:
+                    total = False
+                    self._one_may_come_first(a, b)
         for a in fences:
-            for uid, edge in self.sync_fence[a.uid].items():
-                other = self.graph.events[uid]
-                if a.uid < uid and _in_scope(a, other):
-                    logic.require(-a.runs, -other.runs, edge, self.sync_fence[uid][a.uid])
+            before[a.uid] = self.sync_fence[a.uid]
+        if total and all(fence.runs == TRUE for fence in fences):
+            self._has_no_circle([fence.uid for fence in fences], before)
+        else:
+            self._is_strict_order(before)
+
+    def _one_comes_first(self, a: Event, b: Event) -> None:
+        """One variable for two fences that are related one way or the other."""
+        logic = self.logic
+        first = logic.var(f"sync_fence(e{a.uid},e{b.uid})")
+        both = logic.both(a.runs, b.runs)
+        self.sync_fence[a.uid][b.uid], self.sync_fence[b.uid][a.uid] = logic.both(both, first), logic.both(both, -first)
+
+    def _one_may_come_first(self, a: Event, b: Event) -> None:
+        logic = self.logic
+        for first, second in ((a, b), (b, a)):
+            edge = logic.var(f"sync_fence(e{first.uid},e{second.uid})")
+            logic.require(-edge, a.runs)
+            logic.require(-edge, b.runs)
+            self.sync_fence[first.uid][second.uid] = edge
+
+    def _has_no_circle(self, events: list[int], before: dict[int, dict[int, int]]) -> None:
+        """A relation that relates each two events one way is an order, if it has no circle of three."""
+        for a, b, c in combinations(events, 3):
+            one, two, three = before[a][b], before[b][c], before[a][c]
+            self.logic.constraints.append((-one, -two, three))
+            self.logic.constraints.append((one, two, -three))
 
 
 def _in_scope(a: Event, b: Event) -> bool:

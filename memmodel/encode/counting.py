@@ -34,3 +34,13 @@ def add(logic: Logic, left: ByNumber, right: ByNumber, low: int, high: int) -> B
                 total = max(low, min(high, a + b))
                 out[total] = logic.either(out.get(total, FALSE), cell)
     return out
+
+
+def at_least(logic: Logic, cases: ByNumber) -> list[int]:
+    """found[k]: the number is k or more (k = 0 … the greatest)."""
+    found: list[int] = []
+    total = FALSE
+    for number in range(max(cases), -1, -1):
+        total = logic.either(cases.get(number, FALSE), total) if number > min(cases) else TRUE
+        found.append(total)
+    return found[::-1]

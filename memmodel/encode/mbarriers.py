@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE
-from memmodel.encode.object_order import ObjectOrder
+from memmodel.encode.object_order import ObjectOrder, must_precede
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.encode.object_tests import observe
 from memmodel.encode.relations import Algebra, Rel, Row
@@ -20,7 +20,8 @@ from memmodel.memory.bytes import Cell
 
 @dataclass(slots=True)
 class Mbarriers:
-    """All mbarrier objects of an event graph. `seen`: for each test, the (life, phases over) that it sees."""
+    """All mbarrier objects of an event graph. `seen`: for each test, the (life, phases over) that it sees; `least`:
+    for each test and life, the formulas that it sees so many phases over or more."""
 
     mbar: Rel
     mbarobs: Rel
@@ -31,6 +32,7 @@ class Mbarriers:
     stale: Row = field(default_factory=dict)
     later: Row = field(default_factory=dict)
     seen: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
+    least: dict[int, dict[int, list[int]]] = field(default_factory=dict)
     orders: dict[Cell, ObjectOrder] = field(default_factory=dict)
     phases: dict[Cell, ObjectPhases] = field(default_factory=dict)
 
@@ -54,9 +56,9 @@ def mbarriers(graph: EventGraph, algebra: Algebra) -> Mbarriers:
         for i, event in enumerate(order.updates):
             _put(made.bad, event.uid, phases.bad[i])
             _put(made.later, event.uid, phases.later(i))
-        for test in members:
-            if test.action is Action.TEST:
-                observe(made, graph, order, phases, test, members)
+        tests = [event for event in members if event.action is Action.TEST]
+        for number, test in enumerate(tests):
+            observe(made, graph, order, phases, test, [one for one in tests[number::-1] if must_precede(one, test)])
     return made
 
 

@@ -12,7 +12,7 @@ from memmodel.errors import TooLarge
 from memmodel.events.graph import Event, EventGraph, ObjectEvent
 from memmodel.memory.bytes import Cell
 
-MAX_UPDATES = 48
+MAX_UPDATES = 400
 """More updates than this on one object, and the test is reported as too large."""
 
 START = -1
@@ -64,10 +64,11 @@ class ObjectOrder:
                     formula = logic.var(f"mbar(e{a.uid},e{b.uid})")
                 self.earlier[i, j] = formula
                 self.earlier[j, i] = -formula
+        after = [[j for j in range(count) if j != i and self.earlier[i, j] != FALSE] for i in range(count)]
         for i in range(count):
-            for j in range(count):
-                for k in range(count):
-                    if i != j and j != k and i != k:
+            for j in after[i]:
+                for k in after[j]:
+                    if k != i and self.earlier[i, k] != TRUE:
                         logic.require(-self.earlier[i, j], -self.earlier[j, k], self.earlier[i, k])
 
     def _starts(self, i: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.encode.counting import ByNumber, add
+from memmodel.encode.counting import ByNumber, add, at_least
 from memmodel.encode.object_order import START, ObjectOrder
 from memmodel.events.graph import ObjectEvent
 from memmodel.litmus.objects import MAX_ARRIVALS
@@ -20,7 +20,7 @@ Phase = tuple[int, int]
 class ObjectPhases:
     """`phase[i]`: number of the phase in its life that update i is made in -> formula, meant only where it is live.
 
-    `inside(i, p)`: update i counts in phase p. `over[p]`: phase p ends in this execution. `ends[i]`: update i ends its
+    `least[i][k]`: that number is at least k. `over[p]`: phase p ends in this execution. `ends[i]`: update i ends its
     phase. `bad[i]`: it breaks the rules of the object (MBBAD).
     """
 
@@ -30,16 +30,19 @@ class ObjectPhases:
         self.updates = order.updates
         self.counting = [i for i, u in enumerate(self.updates) if u.action not in (Action.INIT, Action.INVAL)]
         self.most = {life: self._most_phases(life) for life in order.lives}
+        self._arrived = {i: self._arrivals_before(i) for i in self.counting}
         self.phase: dict[int, ByNumber] = {}
+        self.least: dict[int, list[int]] = {}
         self._choose_phases()
         self.sizes = {life: self._sizes(life) for life in order.lives}
-        self.over: dict[Phase, int] = {}
-        for life in order.lives:
-            self._phases_over(life)
         self.ends: dict[int, int] = {}
         self.bad = [FALSE] * len(self.updates)
         for i in self.counting:
             self._ends_and_excess(i)
+        self._nothing_follows_an_end()
+        self.over: dict[Phase, int] = {}
+        for life in order.lives:
+            self._phases_over(life)
         for i in order.inits:
             self.bad[i] = order.valid[i]
         for i in order.invals:
@@ -67,34 +70,101 @@ class ObjectPhases:
         drops = any(self.updates[i].drop for i in self.counting)
         return len(self.counting) if drops or not size else min(len(self.counting), arrivals // size)
 
+    # ---- what the program settles ----------------------------------------------------------------------------------
+
+    def _arrivals_before(self, i: int) -> tuple[int, int]:
+        """How many arrivals come before update i where that is live, at least and at most."""
+        sure = may = 0
+        runs = self.updates[i].runs
+        for j in self.counting:
+            other = self.updates[j]
+            if j == i or other.action is not Action.ARRIVE or self.order.earlier[j, i] == FALSE:
+                continue
+            if self.logic.both(runs, other.runs) == FALSE:
+                continue
+            may += other.count
+            if self.order.earlier[j, i] == TRUE and self.logic.implies(runs, other.runs):
+                sure += other.count
+        return sure, may
+
+    def _is_plain(self) -> bool:
+        """One life, and nothing but single arrivals: then the number of those before an update says all."""
+        lives = [life for life in self.order.lives if life != START or self.order.declared is not None]
+        return (
+            len(lives) == 1
+            and self.order.size(lives[0]) > 0
+            and not self.order.invals
+            and (not self.order.inits or self.order.declared is None)
+            and all(
+                self.updates[i].action is Action.ARRIVE
+                and self.updates[i].count == 1
+                and not self.updates[i].bytes
+                and not self.updates[i].drop
+                for i in self.counting
+            )
+        )
+
+    def _range(self, i: int) -> tuple[int, int]:
+        """The least and the greatest number of a phase that update i may be in."""
+        most = max(self.most.values())
+        sure, may = self._arrived[i]
+        drops = any(self.updates[j].drop for j in self.counting)
+        sizes = [self.order.size(life) for life in self.order.lives if life != START or self.order.declared]
+        if not drops and sizes and min(sizes) > 0:
+            most = min(most, may // min(sizes))
+        return (min(most, sure // sizes[0]) if self._plain else 0), most
+
+    def likely(self) -> list[int]:
+        """The choices of an execution in which the updates come in the order of the text: a place to begin a search."""
+        order = self.order
+        size = max((order.size(life) for life in order.lives), default=0)
+        found = [formula for (i, j), formula in order.earlier.items() if i < j and formula not in (TRUE, FALSE)]
+        phase = arrived = balance = 0
+        for i in self.counting:
+            if len(self.phase[i]) > 1 and phase in self.phase[i]:
+                found.append(self.phase[i][phase])
+            arrive, tx = effect(self.updates[i])
+            arrived, balance = arrived + arrive, balance + tx
+            if arrived >= size and balance == 0:
+                phase, arrived = phase + 1, 0
+        return found
+
+    # ---- phases ----------------------------------------------------------------------------------------------------
+
     def _choose_phases(self) -> None:
         logic, order = self.logic, self.order
-        most = max(self.most.values())
+        self._plain = self._is_plain()
         for i in self.counting:
-            if most == 0:
-                self.phase[i] = {0: TRUE}
-                continue
-            cases = {k: logic.var(f"phase(e{self.updates[i].uid},{k})") for k in range(most + 1)}
-            logic.exactly_one(list(cases.values()))
-            logic.require(order.live[i], cases[0])
-            for life, here in order.life[i].items():
-                for k in range(self.most[life] + 1, most + 1):
-                    logic.require(-here, -cases[k])
-            self.phase[i] = cases
+            first, last = self._range(i)
+            if first == last:
+                self.phase[i] = {first: TRUE}
+            else:
+                cases = {k: logic.var(f"phase(e{self.updates[i].uid},{k})") for k in range(first, last + 1)}
+                logic.exactly_one(list(cases.values()))
+                if first == 0:
+                    logic.require(order.live[i], cases[0])
+                for life, here in order.life[i].items():
+                    for k in range(self.most[life] + 1, last + 1):
+                        logic.require(-here, -cases[k])
+                self.phase[i] = cases
+            self.least[i] = at_least(logic, self.phase[i])
         for i in self.counting:
             for j in self.counting:
-                if i != j:
+                if i != j and order.earlier[i, j] != FALSE:
                     self._follow_the_order(i, j)
 
     def _follow_the_order(self, i: int, j: int) -> None:
         """A later update of a life is in no earlier phase."""
         logic, order = self.logic, self.order
+        if max(self.phase[i]) <= min(self.phase[j]):
+            return
         for life, first in order.life[i].items():
             second = order.life[j].get(life, FALSE)
-            for k, a in self.phase[i].items():
-                for below, b in self.phase[j].items():
-                    if below < k:
-                        logic.require(-order.live[i], -order.live[j], -first, -second, -order.earlier[i, j], -a, -b)
+            if second == FALSE:
+                continue
+            both = (-order.live[i], -order.live[j], -first, -second, -order.earlier[i, j])
+            for k in range(1, len(self.least[i])):
+                logic.require(*both, -self.least[i][k], self.least[j][k] if k < len(self.least[j]) else FALSE)
 
     def _sizes(self, life: int) -> list[ByNumber]:
         """Arrivals needed in each phase: an arrive_drop lowers those after its own."""
@@ -109,16 +179,48 @@ class ObjectPhases:
             sizes.append(size)
         return sizes
 
+    def _size_at(self, i: int) -> ByNumber:
+        """Arrivals needed in the phase of update i."""
+        found: ByNumber = {}
+        for life, here in self.order.life[i].items():
+            for k, formula in self.phase[i].items():
+                for size, when in self.sizes[life][k].items() if k < len(self.sizes[life]) else ():
+                    cell = self.logic.conj((here, formula, when))
+                    found[size] = self.logic.either(found.get(size, FALSE), cell)
+        found = {size: formula for size, formula in found.items() if formula != FALSE}
+        return dict.fromkeys(found, TRUE) if len(found) == 1 else found
+
+    def _before_in_phase(self, j: int, i: int) -> int:
+        """Update j counts, and comes before update i in the same phase."""
+        logic, order = self.logic, self.order
+        if order.earlier[j, i] == FALSE:
+            return FALSE
+        one_phase = self._alike(self.phase[j], self.phase[i])
+        if one_phase == FALSE:
+            return FALSE
+        one_life = self._alike(order.life[j], order.life[i])
+        return logic.conj((order.live[j], one_phase, one_life, order.earlier[j, i]))
+
+    def _alike(self, first: ByNumber, second: ByNumber) -> int:
+        logic = self.logic
+        return logic.disj(logic.both(formula, second.get(key, FALSE)) for key, formula in first.items())
+
     # ---- sums ------------------------------------------------------------------------------------------------------
 
-    def _sum(self, included: dict[int, int], size: int) -> dict[tuple[int, int], int]:
-        """(arrivals, tx) -> formula, summed over updates i under included[i]; arrivals stay at `size` once there."""
+    def _sum(self, i: int, size: int) -> dict[tuple[int, int], int]:
+        """(arrivals, tx) -> formula, of the phase of update i before it; arrivals stay at `size` once there."""
         logic = self.logic
+        sure, may = self._arrived[i]
+        if self._plain and sure == may:
+            return {(sure % size, 0): TRUE}
         states: dict[tuple[int, int], int] = {(0, 0): TRUE}
-        for i, when in included.items():
+        for j in self.counting:
+            if j == i:
+                continue
+            when = self._before_in_phase(j, i)
             if when == FALSE:
                 continue
-            arrive, tx = effect(self.updates[i])
+            arrive, tx = effect(self.updates[j])
             out: dict[tuple[int, int], int] = {}
             for (arrived, balance), formula in states.items():
                 for condition, key in (
@@ -131,70 +233,50 @@ class ObjectPhases:
             states = out
         return states
 
-    def _complete(self, included: dict[int, int], sizes: ByNumber) -> int:
-        """The formula that says these updates bring pending and tx-count to zero."""
-        logic = self.logic
-        cells = []
-        for size, formula in sizes.items():
-            states = self._sum(included, size)
-            cells.append(logic.both(formula, states.get((size, 0), FALSE)))
-        return logic.disj(cells)
-
     def _phases_over(self, life: int) -> None:
-        """over[life, k]: phase k ends. A later phase has begun only when this one is over."""
+        """over[life, k]: some update ends phase k. A later phase has begun only when this one is over."""
         logic = self.logic
-        before = TRUE
         for k in range(self.most[life] + 1):
-            included = {i: self.inside(i, (life, k)) for i in self.counting}
-            some = logic.disj(included.values())
-            before = logic.both(before, logic.both(some, self._complete(included, self.sizes[life][k])))
-            self.over[life, k] = before
+            here = [logic.both(self.inside(i, (life, k)), self.ends[i]) for i in self.counting]
+            self.over[life, k] = logic.disj(here)
         for k in range(self.most[life]):
             for i in self.counting:
-                for after in range(k + 1, self.most[life] + 1):
-                    logic.require(-self.inside(i, (life, after)), self.over[life, k])
+                begun = self.least[i][k + 1] if k + 1 < len(self.least[i]) else FALSE
+                inside = logic.conj((self.order.live[i], self.order.life[i].get(life, FALSE), begun))
+                logic.require(-inside, self.over[life, k])
 
     def _ends_and_excess(self, i: int) -> None:
-        """No update of a phase follows the one that completes it. An arrive that exceeds the count is undefined."""
+        """When an update ends its phase. An arrive that exceeds the count is undefined."""
         logic, update = self.logic, self.updates[i]
-        ends, bad = [], [logic.both(update.runs, -self.order.live[i])]
+        inside = self.order.live[i]
+        ends, bad = [], [logic.both(update.runs, -inside)]
         pending: ByNumber = {}
-        for life in self.order.life[i]:
-            for k in range(self.most[life] + 1):
-                inside = self.inside(i, (life, k))
-                if inside == FALSE:
-                    continue
-                prefix = {
-                    j: logic.both(self.inside(j, (life, k)), self.order.earlier[j, i]) for j in self.counting if j != i
-                }
-                complete = self._complete({**prefix, i: TRUE}, self.sizes[life][k])
-                ends.append(logic.both(inside, complete))
-                for j in prefix:
-                    follows = logic.both(self.inside(j, (life, k)), self.order.earlier[i, j])
-                    logic.require(-inside, -complete, -follows)
-                bad += self._excess(update, inside, prefix, self.sizes[life][k], pending)
+        arrive, tx = effect(update)
+        for size, formula in self._size_at(i).items():
+            complete = []
+            for (arrived, balance), state in self._sum(i, size).items():
+                here = logic.conj((inside, formula, state))
+                if min(size, arrived + arrive) == size and balance + tx == 0:
+                    complete.append(here)
+                if update.pending is not None:
+                    pending[size - arrived] = logic.either(pending.get(size - arrived, FALSE), here)
+                out_of_range = abs(balance + tx) > MAX_ARRIVALS or size - arrived - arrive > MAX_ARRIVALS
+                if (arrive > 0 and arrived + arrive > size) or out_of_range:
+                    bad.append(here)
+            ends.append(logic.disj(complete))
         self.ends[i] = logic.disj(ends)
         if update.no_complete:
             bad.append(self.ends[i])
         self.bad[i] = logic.disj(bad)
         self._answers(i, pending)
 
-    def _excess(
-        self, update: ObjectEvent, inside: int, prefix: dict[int, int], sizes: ByNumber, pending: ByNumber
-    ) -> list[int]:
-        """When an update goes beyond what the object counts; fills in the arrivals that are pending before it."""
-        logic = self.logic
-        bad = []
-        arrive, tx = effect(update)
-        for size, formula in sizes.items():
-            for (arrived, balance), state in self._sum(prefix, size).items():
-                here = logic.conj((inside, formula, state))
-                if update.pending is not None:
-                    pending[size - arrived] = logic.either(pending.get(size - arrived, FALSE), here)
-                out_of_range = abs(balance + tx) > MAX_ARRIVALS or size - arrived - arrive > MAX_ARRIVALS
-                if (arrive > 0 and arrived + arrive > size) or out_of_range:
-                    bad.append(here)
-        return bad
+    def _nothing_follows_an_end(self) -> None:
+        """No update of a phase follows the one that completes it."""
+        for i in self.counting:
+            for j in self.counting:
+                if i != j:
+                    follows = self._before_in_phase(i, j)
+                    self.logic.require(-self.order.live[j], -self.ends[i], -follows)
 
     def _answers(self, i: int, pending: ByNumber) -> None:
         """What the object tells the thread: the arrivals that were pending, the phases over."""

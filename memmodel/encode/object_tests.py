@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE, TRUE
+from memmodel.encode.counting import at_least
 from memmodel.encode.object_order import START, ObjectOrder, must_precede
 from memmodel.encode.object_phases import ObjectPhases
 from memmodel.events.graph import EventGraph, ObjectEvent
@@ -28,12 +29,12 @@ def observe(
     order: ObjectOrder,
     phases: ObjectPhases,
     test: ObjectEvent,
-    members: list[ObjectEvent],
+    earlier: list[ObjectEvent],
 ) -> None:
-    """Everything about one test."""
+    """Everything about one test. `earlier`: the tests of its thread before it, last first."""
     one = _Test(whole, graph, order, phases, test)
     one.sees()
-    one.follows_program_order(members)
+    one.follows_program_order(earlier)
     one.answers()
     one.places()
     one.is_valid()
@@ -47,6 +48,8 @@ class _Test:
         self.logic = graph.logic
         self.seen: Seen = {}
         self.done = FALSE
+        self._life: dict[int, int] = {}
+        self._least: dict[int, list[int]] = {}
 
     def sees(self) -> None:
         """A life, and the phases over in it; of a single life it is told beforehand."""
@@ -64,6 +67,7 @@ class _Test:
             if life != START and len(lives) > 1:
                 logic.require(-formula, -self.test.runs, order.updates[life].runs)
         self.whole.seen[self.test.uid] = self.seen
+        self._by_life()
 
     def _lives(self) -> list[int]:
         """The lives that a test may be in: with one init only, the one that its thread's order leaves."""
@@ -75,21 +79,36 @@ class _Test:
             return [START] if must_precede(self.test, init) else [order.inits[0]]
         return order.lives
 
-    def follows_program_order(self, members: list[ObjectEvent]) -> None:
-        """A thread's later test does not see less."""
+    def _by_life(self) -> None:
+        """`_life[l]`: the test sees life l. `_least[l][k]`: of life l, if it sees that, k phases are over or more."""
+        logic = self.logic
+        for life in dict.fromkeys(life for life, _ in self.seen):
+            cases = {k: formula for (one, k), formula in self.seen.items() if one == life}
+            alone = len(cases) == len(self.seen)
+            self._life[life] = TRUE if alone else logic.disj(cases.values())
+            self._least[life] = at_least(logic, cases)
+        self.whole.least[self.test.uid] = self._least
+
+    def follows_program_order(self, earlier: list[ObjectEvent]) -> None:
+        """A thread's later test does not see less than those before it (which are given, last first)."""
         logic, order = self.logic, self.order
-        for other in members:
-            if other.action is not Action.TEST or not must_precede(other, self.test):
-                continue
-            for (first, k), before in self.whole.seen[other.uid].items():
-                for (second, later), now in self.seen.items():
-                    back = FALSE
-                    if first == second and later < k:
-                        back = TRUE
-                    elif first != second:
+        nearer: list[ObjectEvent] = []
+        for other in earlier:
+            if any(logic.implies(self.test.runs, one.runs) for one in nearer):
+                continue  # one in between sees no less than the other, and this one no less than that
+            nearer.append(other)
+            before = self.whole.least[other.uid]
+            for first, levels in before.items():
+                seen_first = [f for (life, _), f in self.whole.seen[other.uid].items() if life == first]
+                was = TRUE if len(before) == 1 else logic.disj(seen_first)
+                for second, now in self._life.items():
+                    if first == second:
+                        for k in range(1, len(levels)):
+                            there = _at(self._least[first], k)
+                            logic.require(-other.runs, -self.test.runs, -was, -now, -levels[k], there)
+                    else:
                         back = TRUE if second == START else FALSE if first == START else order.earlier[second, first]
-                    if back != FALSE:
-                        logic.require(-other.runs, -self.test.runs, -before, -now, -back)
+                        logic.require(-other.runs, -self.test.runs, -was, -now, -back)
 
     def answers(self) -> None:
         """The result of a test: is the phase that it asks for over?"""
@@ -127,28 +146,28 @@ class _Test:
         over after the update than the test sees.
         """
         logic, update = self.logic, self.order.updates[i]
+        live, phase = self.order.live[i], self.phases.phase[i]
         observed, later, following = [], [], []
-        for (life, k), sees in self.seen.items():
-            for other, inside in self.order.life[i].items():
-                here = logic.conj((sees, inside, self.order.live[i]))
+        for life, inside in self.order.life[i].items():
+            for other, sees in self._life.items():
+                here = logic.conj((sees, inside, live))
                 if here == FALSE:
                     continue
                 if other != life:
-                    later.append(logic.both(here, self._begins_later(life, other)))
+                    later.append(logic.both(here, self._begins_later(other, life)))
                     if must_precede(self.test, update):
-                        logic.require(-self.test.runs, -here, self._begins_later(life, other))
+                        logic.require(-self.test.runs, -here, self._begins_later(other, life))
                     continue
-                for number, formula in self.phases.phase[i].items():
-                    both = logic.both(here, formula)
-                    if number < k:
-                        observed.append(both)
-                        if must_precede(self.test, update):
-                            logic.require(-self.test.runs, -both)
-                    if number == k:
-                        following.append(both)
-                    for over, when in ((number + 1, self.phases.ends[i]), (number, -self.phases.ends[i])):
-                        if over > k:
-                            later.append(logic.both(both, when))
+                seen = self._least[life]
+                over = logic.disj(logic.both(f, _at(seen, k + 1)) for k, f in phase.items())
+                observed.append(logic.both(here, over))
+                if must_precede(self.test, update):
+                    logic.require(-self.test.runs, -here, -over)
+                current = [logic.both(f, self.seen.get((life, k), FALSE)) for k, f in phase.items()]
+                following.append(logic.both(here, logic.disj(current)))
+                beyond = logic.disj(logic.both(f, -_at(seen, k)) for k, f in phase.items() if k)
+                ends = [logic.both(current_one, self.phases.ends[i]) for current_one in current]
+                later.append(logic.both(here, logic.disj((beyond, *ends))))
         self._set(self.whole.mbarobs, update.uid, self.test.uid, logic.both(self.done, logic.disj(observed)))
         self._set(self.whole.mbarnext, self.test.uid, update.uid, logic.both(self.done, logic.disj(following)))
         self._comes_after(i, logic.disj(later))
@@ -203,3 +222,7 @@ class _Test:
     def _set(self, rel: list[dict[int, int]], a: int, b: int, formula: int) -> None:
         if formula != FALSE:
             rel[a][b] = self.logic.either(rel[a].get(b, FALSE), formula)
+
+
+def _at(least: list[int], k: int) -> int:
+    return least[k] if k < len(least) else FALSE

@@ -35,7 +35,7 @@ from memmodel.program.expressions import AddressOf, Expr
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Jump
 
-MAX_EVENTS = 600
+MAX_EVENTS = 2000
 """More events than this and the test is reported as too large."""
 
 OFTEN = 20

@@ -13,7 +13,7 @@ from memmodel.memory.bytes import Cell, Extent
 from memmodel.memory.cells import Cells, Edges, Starts
 from memmodel.program.addresses import AddressSpace
 
-FEW_VALUES = 24
+FEW_VALUES = 64
 """More values than this and a cell may hold anything."""
 
 Domain = frozenset[int] | None

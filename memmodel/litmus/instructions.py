@@ -28,7 +28,7 @@ from memmodel.litmus.syntax import (
 from memmodel.ptx import Place
 from memmodel.source import Span
 
-MAX_THREADS = 64
+MAX_THREADS = 256
 MAX_INSTRUCTIONS = 2_000
 """Instructions of all threads together."""
 

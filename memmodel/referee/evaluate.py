@@ -1,8 +1,8 @@
 """What a model says of one concrete execution: the referee of every witness, whichever engine found it.
 
 In: Model, Execution. Out: Evaluation: axioms that fail, what flags report, the value of every definition.
-Settled here: the meaning of cat's operators, written as plainly as possible and with no regard to speed. A set is a bit
-mask, a relation a list of rows; closures are iterated to the fixpoint; `let rec` is Kleene iteration from empty.
+Settled here: the meaning of cat's operators, written as plainly as possible. A set is a bit mask, a relation a list of
+rows (`base.rows`); `let rec` is Kleene iteration from empty.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
+from memmodel.base.rows import closure, compose, inverse, range_of
 from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.errors import InternalError
@@ -28,17 +29,21 @@ class Evaluation:
 
     failed: tuple[str, ...]
     flags: dict[str, list[tuple[int, int]]]
-    values: dict[str, Value]
     execution: Execution
-    ranks: Ranks
+    evaluator: Evaluator
 
     @property
     def consistent(self) -> bool:
         return not self.failed
 
+    @property
+    def ranks(self) -> Ranks:
+        return self.evaluator.ranks
+
     def relation(self, name: str) -> Rows:
         """The relation of that name: the model's last definition of it, else a base relation; KeyError if neither."""
-        value = self.values[name] if name in self.values else self.execution.relation(name)
+        value = self.evaluator.named(name)
+        value = self.execution.relation(name) if value is None else value
         if isinstance(value, int):
             raise KeyError(name)
         return value
@@ -47,7 +52,6 @@ class Evaluation:
 def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> Evaluation:
     """Judge one execution by a model, with these total orders where the model chooses some."""
     evaluator = Evaluator(model, execution, ranks or {})
-    evaluator.define(0, len(model.definitions))
     failed, flags = [], {}
     for check in model.checks:
         holds = evaluator.holds(check)
@@ -55,12 +59,11 @@ def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> 
             flags[check.name] = evaluator.reported(check)
         elif not check.flag and not holds:
             failed.append(check.name)
-    values = {definition.name: evaluator.values[number] for number, definition in enumerate(model.definitions)}
-    return Evaluation(tuple(failed), flags, values, execution, ranks or {})
+    return Evaluation(tuple(failed), flags, execution, evaluator)
 
 
 class Evaluator:
-    """The definitions of a model on one execution. `values` holds those that `define` has worked out."""
+    """The definitions of a model on one execution, each when it is first asked for. `values`: those so far."""
 
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
         self.definitions = model.definitions
@@ -70,20 +73,24 @@ class Evaluator:
         self.all = (1 << self.count) - 1
         self.values: dict[int, Value] = {}
 
-    def define(self, start: int, end: int) -> None:
-        """Work out definitions start..end, in order; a group of `let rec` belongs to its first member."""
-        definitions = self.definitions
-        while start < end:
-            group, stop = definitions[start].group, start + 1
-            if definitions[start].order is not None:
-                self.values[start] = self._ordered(definitions[start], self.ranks.get(start, [0] * self.count))
-            elif group is None:
-                self.values[start] = self.value(definitions[start].body)
+    def named(self, name: str) -> Value | None:
+        """The value of the model's last definition of that name; None if it has none."""
+        for index in range(len(self.definitions) - 1, -1, -1):
+            if self.definitions[index].name == name:
+                return self.defined(index)
+        return None
+
+    def defined(self, index: int) -> Value:
+        """The value of a definition; a group of `let rec` is worked out together."""
+        if index not in self.values:
+            definition = self.definitions[index]
+            if definition.order is not None:
+                self.values[index] = self._ordered(definition, self.ranks.get(index, [0] * self.count))
+            elif definition.group is None:
+                self.values[index] = self.value(definition.body)
             else:
-                while stop < len(definitions) and definitions[stop].group == group:
-                    stop += 1
-                self._fixpoint(start, stop)
-            start = stop
+                self._fixpoint([i for i, one in enumerate(self.definitions) if one.group == definition.group])
+        return self.values[index]
 
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
@@ -99,18 +106,18 @@ class Evaluator:
             rows[one] = remaining & ~(1 << one)
         return rows
 
-    def _fixpoint(self, start: int, end: int) -> None:
+    def _fixpoint(self, group: Sequence[int]) -> None:
         """`let rec … and …`: from empty values, evaluate all bodies again until nothing changes."""
-        group = self.definitions[start:end]
-        for number, one in enumerate(group, start):
-            self.values[number] = 0 if one.kind is Kind.SET else [0] * self.count
+        for index in group:
+            self.values[index] = 0 if self.definitions[index].kind is Kind.SET else [0] * self.count
         limit = len(group) * (self.count * self.count + 1)
         for _ in range(limit + 1):
-            new = {number: self.value(one.body) for number, one in enumerate(group, start)}
-            if all(self.values[number] == value for number, value in new.items()):
+            new = {index: self.value(self.definitions[index].body) for index in group}
+            if all(new[index] == self.values[index] for index in group):
                 return
-            self.values |= new
-        raise InternalError(f"'let rec {group[0].name}' has no least fixpoint: its body is not monotone")
+            self.values.update(new)
+        name = self.definitions[group[0]].name
+        raise InternalError(f"'let rec {name}' has no least fixpoint: its body is not monotone")
 
     def holds(self, check: Check) -> bool:
         """Is what the check says true of this execution?"""
@@ -149,12 +156,18 @@ class Evaluator:
             return 0 if expr.kind is Kind.SET else [0] * self.count
         if isinstance(expr, Unary):
             return self._unary(expr.op, self.value(expr.operand))
+        if expr.op == ";" and isinstance(expr.left, Unary) and expr.left.op == "[]":
+            kept = self._mask(self.value(expr.left.operand))
+            return [row if kept >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr.right)))]
+        if expr.op == ";" and isinstance(expr.right, Unary) and expr.right.op == "[]":
+            kept = self._mask(self.value(expr.right.operand))
+            return [row & kept for row in self._rows(self.value(expr.left))]
         left, right = self.value(expr.left), self.value(expr.right)
         return self._binary(expr, left, right)
 
     def _name(self, name: Name) -> Value:
         if name.ref is not None:
-            return self.values[name.ref]
+            return self.defined(name.ref)
         if name.kind is Kind.SET:
             return self.execution.set(name.name)
         return self.execution.relation(name.name)
@@ -177,7 +190,7 @@ class Evaluator:
         if op == "domain":
             return sum(1 << one for one, row in enumerate(rows) if row)
         if op == "range":
-            return sum(1 << one for one, row in enumerate(self._inverse(rows)) if row)
+            return range_of(rows)
         raise InternalError(f"unknown operator {op}")
 
     def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
@@ -201,29 +214,14 @@ class Evaluator:
             return left & ~right
         raise InternalError(f"unknown operator {op}")
 
-    def _inverse(self, rows: Rows) -> Rows:
-        inverse = [0] * self.count
-        for one, row in enumerate(rows):
-            for other in bits(row):
-                inverse[other] |= 1 << one
-        return inverse
-
     def _compose(self, left: Rows, right: Rows) -> Rows:
-        composed = []
-        for row in left:
-            reached = 0
-            for middle in bits(row):
-                reached |= right[middle]
-            composed.append(reached)
-        return composed
+        return compose(left, right)
+
+    def _inverse(self, rows: Rows) -> Rows:
+        return inverse(rows)
 
     def _closure(self, rows: Rows) -> Rows:
-        """The least transitive relation containing `rows`: compose with itself until nothing is added."""
-        while True:
-            longer = [row | more for row, more in zip(rows, self._compose(rows, rows), strict=True)]
-            if longer == rows:
-                return rows
-            rows = longer
+        return closure(rows)
 
     @staticmethod
     def _mask(value: Value) -> int:

@@ -23,7 +23,7 @@ from memmodel.enumeration.search import Search
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.search.frames import Frame, Key, Readied, read
-from memmodel.search.slices import Formulas, SlicedRows, WorldGrid
+from memmodel.search.slices import ModelSlices, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 
@@ -44,7 +44,7 @@ class ModelJudge:
 
     def __init__(self, models: Sequence[Model], flags: Sequence[Sequence[str]] | None = None) -> None:
         self.models = models
-        self.formulas = Formulas(models)
+        self.formulas = ModelSlices(models)
         wanted = flags or [()] * len(models)
         self.stages: list[list[list[Check]]] = []
         for number, (model, names) in enumerate(zip(models, wanted, strict=True)):

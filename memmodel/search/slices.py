@@ -1,7 +1,7 @@
 """Relations of all spellings of a program at once: each pair of events holds the set of spellings that relate them.
 
-In: models, the sizes of the choices. Out: `WorldGrid`, and `Formulas`, which evaluates definitions and checks over such
-relations. A spelling is a *world*, a set of worlds one integer. A set of events is a list of worlds by event, a
+In: models, the sizes of the choices. Out: `WorldGrid`, and `ModelSlices`, which evaluates definitions and checks over
+such relations. A spelling is a *world*, a set of worlds one integer. A set of events is a list of worlds by event, a
 relation a list of rows, each a dictionary from event to worlds; what is absent is empty. Equal expressions of all
 models share one node.
 """
@@ -82,7 +82,7 @@ def members(worlds: int) -> Iterator[int]:
         at += 1
 
 
-class Formulas:
+class ModelSlices:
     """Definitions and checks of several models, to be evaluated on one execution after the other.
 
     `start(count, exists, base)`: events and what each base name means; `choose(stage, values)`: chosen relations.

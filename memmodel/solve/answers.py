@@ -15,7 +15,6 @@ from memmodel.base.logic import FALSE
 from memmodel.cat.flags import MIXED_SIZES, FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Position
-from memmodel.encode.query import FlagFormula, Query, encode
 from memmodel.errors import InternalError, TooLarge
 from memmodel.events.elaborate import elaborate
 from memmodel.litmus.syntax import Quantifier, Term, terms_of
@@ -23,6 +22,9 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
 from memmodel.referee.replay import Replay, replay
+from memmodel.refine.judge import Pair, Statement
+from memmodel.refine.query import Query, encode
+from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
 from memmodel.solve.solver import Found, Solver
 
@@ -57,6 +59,12 @@ def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: i
     )
 
 
+LARGE = 60
+"""A test with more events than this is first asked for any execution that ends, and first of all for one in which all
+comes in the order of the text: what candidates teach is learnt sooner where no condition leads the solver astray, and
+the solver goes on from the valuation that it found last."""
+
+
 class _Questions:
     """The questions asked about one query."""
 
@@ -66,17 +74,22 @@ class _Questions:
         self.query = query
         self.solver = solver
         self.bound = bound
-        self.consistent = list(query.axioms.values())
+        self.asker = Asker(query, solver)
         self.settled: list[Replay] = []
 
     # ---- what happens --------------------------------------------------------------------------------------------
 
     def answer(self, *, findings: bool) -> Answer:
         query = self.query
-        yes = self.solver.check([*self.consistent, query.ends, query.condition])
+        if len(query.graph.events) > LARGE:
+            likely = [formula for one in query.base.mbarriers.phases.values() for formula in one.likely()]
+            if likely:
+                self.solver.check([query.ends, *likely])
+            self.asker.check([query.ends])
+        yes = self.asker.check([query.ends, query.condition])
         witness = self._witness(True) if yes is Found.SAT else None
         blamed = self._blame() if yes is Found.UNSAT else ()
-        no = self.solver.check([*self.consistent, query.ends, -query.condition])
+        no = self.asker.check([query.ends, -query.condition])
         counter = self._witness(False) if no is Found.SAT else None
         observation, reason = self._observation(yes, no)
         if observation is not Observation.NEVER:
@@ -105,7 +118,7 @@ class _Questions:
             return Observation.ALWAYS, ""
         if no is Found.SAT:
             return Observation.NEVER, ""
-        alone = self.solver.check([self.query.ends])
+        alone = self.asker.check([self.query.ends], axioms=())
         if alone is Found.UNSAT:
             return Observation.VACUOUS, "no execution reaches the end of every thread"
         return Observation.VACUOUS, "every execution that reaches the end breaks an axiom"
@@ -113,9 +126,9 @@ class _Questions:
     def mixed_sizes(self) -> str:
         """Accesses of different sizes may race: then the model says nothing of the program."""
         flag = self.query.flags.get(MIXED_SIZES)
-        if flag is None or flag.raised == FALSE:
+        if flag is None or flag.holds == FALSE:
             return ""
-        found = self.solver.check([*self.consistent, self.query.rests, flag.raised])
+        found = self.asker.check([self.query.rests], raised=flag)
         return "" if found is Found.UNSAT else mixed_sizes() if found is Found.SAT else self.solver.reason
 
     def stopped(self) -> str:
@@ -123,7 +136,7 @@ class _Questions:
         for when in (self.query.cut, self.query.beyond):
             if when == FALSE:
                 continue
-            found = self.solver.check([*self.consistent, when])
+            found = self.asker.check([when])
             if found is Found.UNKNOWN:
                 return self.solver.reason
             if found is Found.SAT:
@@ -155,11 +168,10 @@ class _Questions:
     def _blame(self) -> tuple[str, ...]:
         """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
         query = self.query
-        core = set(self.solver.core)
-        blamed = [name for name, formula in query.axioms.items() if formula in core]
+        blamed = self.asker.blamed()
         for name in list(blamed):
-            rest = [query.axioms[other] for other in blamed if other != name]
-            if self.solver.check([*rest, query.ends, query.condition]) is Found.UNSAT:
+            rest = [other for other in blamed if other != name]
+            if self.asker.check([query.ends, query.condition], rest) is Found.UNSAT:
                 blamed.remove(name)
         return tuple(blamed)
 
@@ -196,25 +208,24 @@ class _Questions:
             if not self._raise(name, flag, found):
                 return tuple(found), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
-            defined = [
-                -flag.raised for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED
-            ]
-            hang = self.solver.check([*self.consistent, self.query.rests, self.query.waits, *defined])
+            undefined = [flag for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
+            hang = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
             if hang is Found.UNKNOWN:
                 return tuple(found), f"whether it can hang is not known: {self.solver.reason}"
             if hang is Found.SAT:
                 found.append(Finding(HANG, self._replayed().witness))
         return tuple(found), self.stopped()
 
-    def _raise(self, name: str, flag: FlagFormula, found: list[Finding]) -> bool:
+    def _raise(self, name: str, flag: Statement, found: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
-        logic = self.query.graph.logic
         left = self._by_position(flag.pairs)
         for again in self.settled:
             self._take(name, again, left, found)
         while True:
-            more = logic.disj(formula for formulas in left.values() for formula in formulas)
-            answer = self.solver.check([*self.consistent, self.query.rests, more if flag.pairs else flag.raised])
+            if flag.pairs:
+                answer = self.asker.check_many([self.query.rests], flag, list(left.values()))
+            else:
+                answer = self.asker.check([self.query.rests], raised=flag)
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
             again = self._replayed()
@@ -227,7 +238,7 @@ class _Questions:
                 raise InternalError(f"{self.lowered.test.name}: flag {name} relates other events when replayed")
 
     @staticmethod
-    def _take(name: str, again: Replay, left: dict[frozenset[Position], list[int]], found: list[Finding]) -> bool:
+    def _take(name: str, again: Replay, left: dict[frozenset[Position], dict[Pair, int]], found: list[Finding]) -> bool:
         """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
         known = len(found)
         shown = {event.uid: event for event in again.witness.events}
@@ -237,11 +248,11 @@ class _Questions:
                 found.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))
         return len(found) > known
 
-    def _by_position(self, pairs: dict[tuple[int, int], int]) -> dict[frozenset[Position], list[int]]:
-        """The formulas of pairs of events, by the two places in the test that they come from, in either order."""
-        found: dict[frozenset[Position], list[int]] = {}
+    def _by_position(self, pairs: dict[Pair, int]) -> dict[frozenset[Position], dict[Pair, int]]:
+        """Pairs of events with their formulas, by the two places in the test that they come from, in either order."""
+        found: dict[frozenset[Position], dict[Pair, int]] = {}
         for (a, b), formula in pairs.items():
-            found.setdefault(frozenset((self._position(a), self._position(b))), []).append(formula)
+            found.setdefault(frozenset((self._position(a), self._position(b))), {})[a, b] = formula
         return found
 
     def _position(self, uid: int) -> Position:
@@ -258,9 +269,8 @@ class _Questions:
         """The flags that are also raised in some execution that satisfies the condition."""
         told = []
         for name in dict.fromkeys(finding.flag for finding in found if finding.flag != HANG):
-            answer = self.solver.check(
-                [*self.consistent, self.query.ends, self.query.condition, self.query.flags[name].raised]
-            )
+            raised = self.query.flags[name]
+            answer = self.asker.check([self.query.ends, self.query.condition], raised=raised)
             if answer is Found.SAT:
                 told.append(name)
             elif answer is Found.UNKNOWN:
@@ -278,11 +288,10 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     questions = _Questions(lowered, model, query, solver, bound)
     logic = query.graph.logic
     values = [(spell(term, lowered), query.final.term(term)) for term in terms]
-    consistent = [*query.axioms.values(), query.ends]
     reason = questions.stopped() or questions.mixed_sizes()
     states: list[FinalValues] = []
     while len(states) < MAX_STATES:
-        found = solver.check(consistent)
+        found = questions.asker.check([query.ends])
         if found is not Found.SAT:
             states.sort(key=lambda state: tuple(value for _, value in state.values))
             reason = reason if found is Found.UNSAT else solver.reason

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from memmodel.base.labels import Access, Action, Half, Side
 from memmodel.concrete.records import RecordName
-from memmodel.encode.query import Query
 from memmodel.encode.relations import Rel
 from memmodel.errors import InternalError
 from memmodel.events.graph import BarrierEvent, Event, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.memory.bytes import Cell
 from memmodel.referee.choice import Choice, Ordered, Place, Writer
+from memmodel.refine.query import Query
 from memmodel.solve.solver import Solver
 
 
@@ -142,11 +142,16 @@ class _Reader:
 
     def _total_orders(self) -> Iterator[tuple[int, tuple[Ordered, ...]]]:
         """The events of each total order that the model chose, first to last."""
-        for index, rel in self.query.formulas.orders().items():
-            behind = {uid: 0 for row in rel for uid in row if uid in self.running}
-            for event, _ in self._edges(rel):
-                behind[event.uid] = behind.get(event.uid, 0) + 1
-            events = [self.running[uid] for uid in sorted(behind, key=behind.__getitem__, reverse=True)]
+        cells = self.query.judge.cells
+        orders = {index: node for index, node in cells.plan.orders.items() if cells.is_asked(node)}
+        view = self.query.judge.view(self.solver.holds) if orders else None
+        for index, node in orders.items():
+            assert view is not None
+            rows = view.rows(node)
+            events = [
+                event for event in self.running.values() if rows[event.uid] or any(r >> event.uid & 1 for r in rows)
+            ]
+            events.sort(key=lambda event: -rows[event.uid].bit_count())
             yield index, tuple(self._ordered(event) for event in events)
 
     def _ordered(self, event: Event) -> Ordered:

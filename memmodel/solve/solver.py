@@ -21,6 +21,9 @@ FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
 
 
+Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
+
+
 class Found(Enum):
     SAT = "sat"
     UNSAT = "unsat"
@@ -41,8 +44,14 @@ class Solver:
         self._done: set[int] = set()
         self._sent = 0
         self._solver = z3.SolverFor("QF_FD")
+        self._solver.set(
+            "simplify.delay", 1_000_000
+        )  # clauses that come with every candidate would be simplified again
         self._model: z3.ModelRef | None = None
         self._constants: dict[int, z3.BoolRef] = {}
+        self._declared: dict[int, z3.FuncDecl] = {}
+        self._context = self._solver.ctx.ref()
+        self._true = z3.BoolVal(True).as_ast().value  # equal terms are one object
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
@@ -78,6 +87,14 @@ class Solver:
         self.reason = f"the budget of {what} ran out"
         return Found.UNKNOWN
 
+    def valuation(self) -> Valuation:
+        """That of the last SAT answer, to come back to."""
+        return self._model, self._known
+
+    def restore(self, valuation: Valuation) -> None:
+        """Let `holds` speak of an earlier answer again."""
+        self._model, self._known = valuation
+
     def holds(self, formula: int) -> bool:
         """Is a formula true in the valuation of the last SAT answer? Unconstrained variables count as false.
 
@@ -87,7 +104,11 @@ class Solver:
 
     def _variable(self, node: int) -> bool:
         assert self._model is not None
-        return bool(z3.is_true(self._model.eval(self._constant(node), model_completion=True)))
+        declared = self._declared.get(node)
+        if declared is None:
+            declared = self._declared[node] = z3.Z3_get_app_decl(self._context, self._constant(node).as_ast())
+        found = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
+        return bool(found.value == self._true)
 
     def _used(self) -> int:
         for key, value in self._solver.statistics():

@@ -76,7 +76,7 @@ class Values(Evaluator):
             first = self._first[name.ref]
             recursive = self.definitions[first].group is not None
             self._working += recursive
-            self.define(first, first + 1)
+            self.defined(first)
             self._working -= recursive
         return super()._name(name)
 

@@ -1,4 +1,4 @@
-"""Evaluate a cat model over formulas: each definition becomes a matrix, each check a formula.
+"""Every cell of every relation of a model as a formula: what `memmodel.refine` is compared with.
 
 In: Model, BaseFormulas. Out: `ModelFormulas`. Definitions are evaluated when a check first needs them. The formulas of
 a `let rec` group are exactly its least fixpoint. Cells that the program settles are found by iteration on constants.

@@ -13,20 +13,12 @@ from memmodel.base.logic import TRUE
 from memmodel.cat.syntax import Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.condition import FinalState
-from memmodel.encode.model import ModelFormulas
 from memmodel.encode.relations import Algebra
 from memmodel.events.elaborate import elaborate
 from memmodel.events.graph import EventGraph, MemoryEvent, ObjectEvent
 from memmodel.litmus.syntax import Term
 from memmodel.program.lowered import LoweredTest
-
-
-@dataclass(frozen=True, slots=True)
-class FlagFormula:
-    """A check that only reports: when it is raised, and for `flag ~empty` the pairs (or events) that it speaks of."""
-
-    raised: int
-    pairs: dict[tuple[int, int], int]
+from memmodel.refine.judge import Judge, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +33,14 @@ class Query:
     base: BaseFormulas
     final: FinalState
     condition: int
-    axioms: dict[str, int]
-    flags: dict[str, FlagFormula]
+    axioms: dict[str, Statement]
+    flags: dict[str, Statement]
     ends: int
     rests: int
     waits: int
     cut: int
     beyond: int
-    formulas: ModelFormulas
+    judge: Judge
 
 
 def encode(
@@ -64,18 +56,16 @@ def encode(
     condition = final.formula(lowered.test.condition)
     base.join_cells()
     _wait_for_what_is_over(graph, base)
-    formulas = ModelFormulas(model, base)
+    judge = Judge(model, base)
     ends = graph.complete()
     return Query(
         graph,
         base,
         final,
         condition,
-        {check.name: formulas.holds(check) for check in model.axioms},
+        {check.name: judge.statement(check, apart=False) for check in model.axioms},
         {
-            check.name: FlagFormula(
-                formulas.holds(check), formulas.cells(check.body) if check.negated and check.test == "empty" else {}
-            )
+            check.name: judge.statement(check, apart=check.negated)
             for check in model.flags
             if flags is None or check.name in flags
         },
@@ -89,7 +79,7 @@ def encode(
         logic.disj(stuck.when for stuck in graph.stuck),
         logic.disj(cut.when for cut in graph.cut),
         logic.disj(beyond.when for beyond in graph.beyond),
-        formulas,
+        judge,
     )
 
 

@@ -1,0 +1,274 @@
+"""Cells of a model as formulas, one pair at a time: what the solver is told of a derivation.
+
+In: Operations, BaseFormulas. Out: `Formulas`: the bounds of every node, and the formula of a pair where that is short.
+Only what somebody asks for is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import combinations
+
+from memmodel.base.logic import FALSE, TRUE
+from memmodel.base.points import Point
+from memmodel.base.relations import DECIDED, RELATION_ROWS, BaseRelation
+from memmodel.base.rows import Rows, members
+from memmodel.base.sets import SET_ROWS
+from memmodel.encode.base import BaseFormulas
+from memmodel.encode.relations import Rel, Row
+from memmodel.refine.plan import Operations
+from memmodel.refine.views import Sure, Value, View
+
+MIDDLES = 64
+"""A composition by way of more events than this has no formula: a derivation names the event that it goes by."""
+
+
+class Formulas:
+    """One model over one event graph. `sure`: the pairs that are in every execution in which their events run; `high`:
+    those that are in some."""
+
+    def __init__(self, plan: Operations, base: BaseFormulas) -> None:
+        self.plan = plan
+        self.base = base
+        self.logic = base.graph.logic
+        self.count = len(base.graph.events)
+        self._tables: dict[str, Value] = {}
+        self._orders: dict[int, Rel] = {}
+        self._known: dict[int, int | None] = {}
+        everybody = (1 << self.count) - 1
+        self.sure = Sure(plan, self.count, everybody, self._surely).implied(self._follow())
+        self.high = View(plan, self.count, everybody, lambda n: self._given(n, everybody, lambda f: f != FALSE))
+        self.sure.opposite, self.high.opposite = self.high, self.sure
+        self._split: dict[int, tuple[list[int], list[tuple[int, int, int]]]] = {}
+        self._frames: dict[int, View] = {}
+        self._fixed: dict[int, Value | None] = {}
+
+    # ---- candidates --------------------------------------------------------------------------------------------------
+
+    def view(self, holds: Callable[[int], bool]) -> View:
+        """The candidate of a valuation."""
+        running = sum(1 << uid for uid, runs in enumerate(self.base.runs) if holds(runs))
+        if running not in self._frames:
+            self._frames[running] = self._candidate(running, lambda formula: False, None)
+        return self._candidate(running, holds, self._frames[running])
+
+    def _candidate(self, running: int, holds: Callable[[int], bool], frame: View | None) -> View:
+        nodes = self.plan.nodes
+
+        def given(number: int) -> Value | None:
+            node = nodes[number]
+            if node.op == "leaf" or (node.group is not None and node.op != "fix"):
+                return None
+            if frame is not None and node.static:
+                return frame.value(number)
+            if number not in self._fixed:
+                most = self.high.value(number)
+                self._fixed[number] = most if most == self.sure.value(number) else None
+            return _among(self._fixed[number], running)
+
+        return View(self.plan, self.count, running, lambda n: self._given(n, running, holds), given)
+
+    # ---- base names --------------------------------------------------------------------------------------------------
+
+    def _surely(self, number: int) -> Value:
+        """What a base name has wherever the events run."""
+        node = self.plan.nodes[number]
+        if node.op == "order":
+            return [0] * self.count
+        if node.is_set and SET_ROWS[node.name].holds is None:
+            return sum(
+                1 << uid for uid, formula in self.base.set(node.name).items() if self._follows(uid, uid, formula)
+            )
+        if not node.is_set and node.name in DECIDED:
+            cells = self.base.relation(node.name)
+            return [sum(1 << b for b, f in row.items() if self._follows(a, b, f)) for a, row in enumerate(cells)]
+        return self._table(node.name, node.is_set)
+
+    def _follows(self, a: int, b: int, formula: int) -> bool:
+        """Does a formula hold wherever two events run?"""
+        logic, runs = self.logic, self.base.runs
+        if formula == FALSE:
+            return False
+        return logic.implies(runs[a], formula) or logic.implies(runs[b], formula) or formula == self.runs(a, b)
+
+    def _follow(self) -> Rows:
+        """For each event those that run wherever it does."""
+        alike: dict[int, int] = {}
+        for uid, runs in enumerate(self.base.runs):
+            alike[runs] = alike.get(runs, 0) | 1 << uid
+        found = {runs: sum(mask for other, mask in alike.items() if self.logic.implies(runs, other)) for runs in alike}
+        return [found[runs] for runs in self.base.runs]
+
+    def _given(self, number: int, running: int, holds: Callable[[int], bool]) -> Value:
+        node = self.plan.nodes[number]
+        if node.op == "order":
+            return self._of_cells(number, self.order(number), holds)
+        if node.is_set:
+            if SET_ROWS[node.name].holds is None:
+                return sum(1 << uid for uid, formula in self._row(node.name).items() if holds(formula))
+            members_of = self._table(node.name, True)
+            assert isinstance(members_of, int)
+            return members_of & running
+        if node.name in DECIDED:
+            return self._of_cells(number, self.base.relation(node.name), holds)
+        table = self._table(node.name, False)
+        assert not isinstance(table, int)
+        return [row & running if running >> a & 1 else 0 for a, row in enumerate(table)]
+
+    def _of_cells(self, number: int, cells: Rel, holds: Callable[[int], bool]) -> Value:
+        if number not in self._split:
+            sure = [sum(1 << b for b, formula in row.items() if formula == TRUE) for row in cells]
+            open_ = [(a, 1 << b, formula) for a, row in enumerate(cells) for b, formula in row.items()]
+            self._split[number] = sure, [one for one in open_ if one[2] != TRUE and one[2] != FALSE]
+        sure, open_ = self._split[number]
+        found = list(sure)
+        for a, bit, formula in open_:
+            if holds(formula):
+                found[a] |= bit
+        return found
+
+    def _row(self, name: str) -> Row:
+        return self.base.set(name)
+
+    def _table(self, name: str, is_set: bool) -> Value:
+        """A base name that the program settles, of all events that may run."""
+        if name not in self._tables:
+            events = self.base.graph.events
+            if is_set:
+                row = SET_ROWS[name]
+                assert row.holds is not None
+                found = sum(1 << e.uid for e in events if row.holds(e.label) and row.there(e.point.cell))
+                self._tables[name] = found
+            else:
+                self._tables[name] = _related(RELATION_ROWS[name], [event.point for event in events])
+        return self._tables[name]
+
+    def order(self, number: int) -> Rel:
+        """The variables of a total order that the model chooses: one for each two events, and no three in a circle."""
+        if number not in self._orders:
+            node = self.plan.nodes[number]
+            events = list(members(self.high.mask(node.args[0])))
+            rows: Rel = [{} for _ in range(self.count)]
+            for at, a in enumerate(events):
+                for b in events[at + 1 :]:
+                    first = self.logic.var(f"order{node.name}(e{a},e{b})")
+                    rows[a][b], rows[b][a] = first, -first
+            for a, b, c in combinations(events, 3):
+                self.logic.require(-rows[a][b], -rows[b][c], -rows[c][a])
+                self.logic.require(-rows[a][c], -rows[c][b], -rows[b][a])
+            self._orders[number] = rows
+        return self._orders[number]
+
+    def is_asked(self, number: int) -> bool:
+        """Does a check speak of the total order?"""
+        return number in self._orders
+
+    # ---- formulas ----------------------------------------------------------------------------------------------------
+
+    def formula(self, number: int, a: int, b: int) -> int | None:
+        """The formula of a pair (of an event of a set, twice); None if it would be long."""
+        key = (number * self.count + a) * self.count + b
+        if key in self._known:
+            return self._known[key]
+        if not self.high.has(number, a, b):
+            found: int | None = FALSE
+        elif self.sure.has(number, a, b):
+            found = self.runs(a, b)
+        else:
+            found = self._built(number, a, b) if self.plan.nodes[number].flat else None
+        self._known[key] = found
+        return found
+
+    def runs(self, a: int, b: int) -> int:
+        """Both events run."""
+        return self.logic.both(self.base.runs[a], self.base.runs[b])
+
+    def _built(self, number: int, a: int, b: int) -> int | None:
+        node = self.plan.nodes[number]
+        op, args = node.op, node.args
+        if op == "base":
+            return self._cell(node.name, node.is_set, a, b)
+        if op == "^-1":
+            return self.formula(args[0], b, a)
+        if op in ("[]", "?") and a == b:
+            below = self.formula(args[0], a, b)
+            if op == "[]" or below is None:
+                return below
+            return self.logic.either(self.base.runs[a], below)
+        if op == "?":
+            return self.formula(args[0], a, b)
+        if op == "~":
+            below = self.formula(args[0], a, b)
+            return None if below is None else self.logic.both(self.runs(a, b), -below)
+        if op == ";":
+            between = self.high.rows(args[0])[a] & self.high.inverse(args[1])[b]
+            return self._some(between, lambda m: self._both(args[0], a, m, args[1], m, b))
+        if op == "domain":
+            return self._some(self.high.rows(args[0])[a], lambda m: self.formula(args[0], a, m))
+        if op == "range":
+            return self._some(self.high.inverse(args[0])[a], lambda m: self.formula(args[0], m, a))
+        if op == "product":
+            return self._both(args[0], a, a, args[1], b, b)
+        if op == "&":
+            return self._both(args[0], a, b, args[1], a, b)
+        left, right = self.formula(args[0], a, b), self.formula(args[1], a, b)
+        if left is None or right is None:
+            return None
+        return self.logic.either(left, right) if op == "|" else self.logic.both(left, -right)
+
+    def _cell(self, name: str, is_set: bool, a: int, b: int) -> int:
+        if is_set:
+            return self.base.set(name).get(a, FALSE) if SET_ROWS[name].holds is None else self.base.runs[a]
+        if name in DECIDED:
+            return self.base.relation(name)[a].get(b, FALSE)
+        return self.runs(a, b)
+
+    def _both(self, left: int, a: int, b: int, right: int, c: int, d: int) -> int | None:
+        first = self.formula(left, a, b)
+        if first is None or first == FALSE:
+            return first
+        second = self.formula(right, c, d)
+        return None if second is None else self.logic.both(first, second)
+
+    def _some(self, between: int, cell: Callable[[int], int | None]) -> int | None:
+        if between.bit_count() > MIDDLES:
+            return None
+        found = []
+        for middle in members(between):
+            formula = cell(middle)
+            if formula is None:
+                return None
+            found.append(formula)
+        return self.logic.disj(found)
+
+
+def _among(value: Value | None, running: int) -> Value | None:
+    """What of a set, or of a relation, is among the events that run."""
+    if value is None or isinstance(value, int):
+        return None if value is None else value & running
+    return [row & running if running >> a & 1 else 0 for a, row in enumerate(value)]
+
+
+def _related(row: BaseRelation, points: list[Point]) -> list[int]:
+    """The pairs of points that a table's row relates, whichever of them run."""
+    rows = [0] * len(points)
+    if row.key is None:
+        left = [p for p in points if row.domain is None or row.domain(p)]
+        right = [p for p in points if row.range is None or row.range(p)]
+        _fill(rows, left, right, row)
+        return rows
+    groups: dict[Hashable, list[Point]] = {}
+    for point in points:
+        key = row.key(point)
+        if key is not None:
+            groups.setdefault(key, []).append(point)
+    for group in groups.values():
+        _fill(rows, group, group, row)
+    return rows
+
+
+def _fill(rows: list[int], left: list[Point], right: list[Point], row: BaseRelation) -> None:
+    holds = row.holds
+    whole = sum(1 << b.event for b in right)
+    for a in left:
+        rows[a.event] |= whole if holds is None else sum(1 << b.event for b in right if holds(a, b))

@@ -1,0 +1,268 @@
+"""What a model's checks say of a candidate, and the clauses that keep the solver from the like of it.
+
+In: Model, BaseFormulas. Out: `Judge`. Each check has a formula that says its body is bad: not empty, not irreflexive,
+not acyclic. Where the pairs that would make it so are few and have short formulas, that is all. Otherwise it is a
+variable, and `refute` says what it means as candidates show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from memmodel.base import rows
+from memmodel.base.logic import FALSE, TRUE
+from memmodel.base.rows import Rows, members
+from memmodel.cat.syntax import Check, Model
+from memmodel.encode.base import BaseFormulas
+from memmodel.refine.cells import Formulas
+from memmodel.refine.explain import Explainer, Reason
+from memmodel.refine.plan import plan_of
+from memmodel.refine.views import Value, View, joined
+
+PAIRS = 200
+"""A check that more pairs than this could make bad is judged candidate by candidate."""
+
+Pair = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Statement:
+    """A check of one test. `bad`: the formula. `open`: its variable means what has been learnt so far.
+
+    `pairs`: for `empty`, each pair (event, twice) of the body with its formula, which may be a variable too.
+    """
+
+    check: Check
+    root: int
+    bad: int
+    open: bool
+    pairs: dict[Pair, int]
+
+    @property
+    def holds(self) -> int:
+        """The formula that says that the check holds."""
+        return self.bad if self.check.negated else -self.bad
+
+
+class Judge:
+    """The checks of a model over one event graph."""
+
+    def __init__(self, model: Model, base: BaseFormulas) -> None:
+        self.plan = plan_of(model)
+        self.cells = Formulas(self.plan, base)
+        self.logic = base.graph.logic
+        self._learnt: set[tuple[tuple[int, int, int], ...]] = set()
+
+    def view(self, holds: Callable[[int], bool]) -> View:
+        """The candidate of a valuation."""
+        return self.cells.view(holds)
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def statement(self, check: Check, *, apart: bool) -> Statement:
+        """The statement of a check; `apart`: with a formula for each of its pairs."""
+        root = self.plan.checks[check.name]
+        if check.test == "empty" and apart:
+            pairs = {pair: self._pair(check, root, *pair) for pair in _pairs(self.cells.high, root)}
+            pairs = {pair: formula for pair, formula in pairs.items() if formula != FALSE}
+            known = all(self.cells.formula(root, *pair) is not None for pair in pairs)
+            return Statement(check, root, self.logic.disj(pairs.values()), not known, pairs)
+        if not _is_bad(self.cells.high, check, root):
+            return Statement(check, root, FALSE, False, {})
+        formula = self._short(check, root)
+        if formula is not None:
+            return Statement(check, root, formula, False, {})
+        return Statement(check, root, self.logic.var(f"bad({check.name})"), True, {})
+
+    def _pair(self, check: Check, root: int, a: int, b: int) -> int:
+        """A formula that is short, or a variable: negated, because the solver tries `false` first, and an execution
+        that shows many pairs saves looking for others."""
+        formula = self.cells.formula(root, a, b)
+        return -self.logic.var(f"not {check.name}(e{a},e{b})") if formula is None else formula
+
+    def _short(self, check: Check, root: int) -> int | None:
+        """The formula of a check whose pairs are few and have formulas."""
+        if check.test == "acyclic":
+            return None
+        pairs = _pairs(self.cells.high, root)
+        if check.test == "irreflexive":
+            pairs = [(a, b) for a, b in pairs if a == b]
+        if len(pairs) > PAIRS:
+            return None
+        found = []
+        for a, b in pairs:
+            formula = self.cells.formula(root, a, b)
+            if formula is None:
+                return None
+            found.append(formula)
+        return self.logic.disj(found)
+
+    # ---- candidates --------------------------------------------------------------------------------------------------
+
+    def accepts(self, view: View, statement: Statement, *, bad: bool) -> bool:
+        """Is the body of the check (not) bad in a candidate, as is asked? If not, the solver has learnt why."""
+        if not statement.open or _is_bad(view, statement.check, statement.root) is bad:
+            return True
+        explainer = Explainer(self.cells, view)
+        if statement.check.test == "empty" and statement.pairs:
+            self._pairs_are(explainer, statement, statement.pairs, bad=bad)
+        elif bad:
+            self.logic.require(-statement.bad, *(-one for one in self._why_good(explainer, statement)))
+        else:
+            for reason in dict.fromkeys(self._why_bad(explainer, statement)):
+                self.logic.require(statement.bad, *(-one for one in reason))
+        return False
+
+    def shows(self, view: View, statement: Statement, wanted: dict[Pair, int]) -> bool:
+        """Is one of these pairs in the body? If not, the solver has learnt why."""
+        if any(view.has(statement.root, *pair) for pair in wanted):
+            return True
+        self._pairs_are(Explainer(self.cells, view), statement, wanted, bad=True)
+        return False
+
+    def _pairs_are(self, explainer: Explainer, statement: Statement, pairs: dict[Pair, int], *, bad: bool) -> None:
+        for pair, formula in pairs.items():
+            if explainer.view.has(statement.root, *pair) is bad:
+                continue
+            reason = explainer.why(statement.root, *pair, not bad)
+            self.logic.require(-formula if bad else formula, *(-one for one in reason))
+
+    # ---- reasons -----------------------------------------------------------------------------------------------------
+
+    def _why_good(self, explainer: Explainer, statement: Statement) -> Reason:
+        """Why no pair, no event with itself, no cycle: what else may be there is not."""
+        high, root = self.cells.high, statement.root
+        found: set[int] = set()
+        pairs = _pairs(high, root)
+        if statement.check.test == "irreflexive":
+            pairs = [(a, b) for a, b in pairs if a == b]
+        elif statement.check.test == "acyclic":
+            reach = rows.closure(high.rows(root))
+            pairs = [(a, b) for a, b in pairs if reach[b] >> a & 1 and not explainer.view.has(root, a, b)]
+        for a, b in pairs:
+            found |= explainer.why(root, a, b, False)
+        return frozenset(found)
+
+    def _why_bad(self, explainer: Explainer, statement: Statement) -> Iterator[Reason]:
+        """Reasons for which the body is bad: one for each thing that is wrong, each cycle that is short."""
+        root, view = statement.root, explainer.view
+        if statement.check.test == "acyclic":
+            yield from self._cycles(explainer, root)
+        elif statement.check.test == "irreflexive":
+            yield from self._loops(explainer, root)
+        else:
+            for pair in _pairs(view, root):
+                yield explainer.why(root, *pair)
+            found = self._liberal(explainer, root)
+            for a, row in enumerate([found] if isinstance(found, int) else found):
+                for b in members(row):
+                    yield from self._new(explainer, (root, b, b) if isinstance(found, int) else (root, a, b))
+
+    def _new(self, explainer: Explainer, *parts: tuple[int, int, int]) -> Iterator[Reason]:
+        """The reason for what would be wrong if more of what is flat were true, unless it was given before."""
+        if parts in self._learnt:
+            return
+        self._learnt.add(parts)
+        found = [self._cell(explainer, *part) for part in parts]
+        if None not in found:
+            yield frozenset().union(*(one for one in found if one is not None))
+
+    def _cell(self, explainer: Explainer, root: int, a: int, b: int) -> Reason | None:
+        """The reason for a pair of `_liberal`."""
+        node, view = self.plan.nodes[root], explainer.view
+        formula = self.cells.formula(root, a, b)
+        if formula is not None:
+            return None if formula == FALSE else frozenset((formula,)) if formula != TRUE else frozenset()
+        if node.op == "|" and root not in self.plan.named:
+            for arg in node.args:
+                reason = self._cell(explainer, arg, a, b)
+                if reason is not None:
+                    return reason
+            return None
+        if node.op in ("&", "\\") and root not in self.plan.named:
+            first = self._cell(explainer, node.args[0], a, b)
+            if node.op == "&" or first is None:
+                second = None if first is None else self._cell(explainer, node.args[1], a, b)
+            else:
+                taken = self.cells.formula(node.args[1], a, b)
+                if taken is None:
+                    gone = not view.has(node.args[1], a, b)
+                    second = explainer.why(node.args[1], a, b, False) if gone else None
+                else:
+                    second = None if taken == TRUE else frozenset((-taken,)) if taken != FALSE else frozenset()
+            return None if first is None or second is None else first | second
+        return explainer.why(root, a, b) if view.has(root, a, b) else None
+
+    def _liberal(self, explainer: Explainer, root: int) -> Value:
+        """The pairs that a check would find, if all that may hold and is flat held: the rest is as in the candidate."""
+        node, view = self.plan.nodes[root], explainer.view
+        if node.flat:
+            return self.cells.high.value(root)
+        if root in self.plan.named or node.op not in ("|", "&", "\\"):
+            return view.value(root)
+        first = self._liberal(explainer, node.args[0])
+        if node.op == "\\":
+            below = self.plan.nodes[node.args[1]]
+            second = (self.cells.sure if below.flat else view).value(node.args[1])
+        else:
+            second = self._liberal(explainer, node.args[1])
+        return joined(node.op, first, second)
+
+    def _loops(self, explainer: Explainer, root: int) -> Iterator[Reason]:
+        """Events that are related to themselves; of a composition every event in between counts."""
+        node, view = self.plan.nodes[root], explainer.view
+        if node.op == "|":
+            for arg in node.args:
+                yield from self._loops(explainer, arg)
+        elif node.op == ";":
+            first, second = node.args
+            left, right = view.rows(first), view.inverse(second)
+            for a in range(view.count):
+                for middle in members(left[a] & right[a]):
+                    yield explainer.why(first, a, middle) | explainer.why(second, middle, a)
+            wide, back = self._liberal(explainer, first), rows.inverse(_rows(self._liberal(explainer, second)))
+            for a, row in enumerate(_rows(wide)):
+                for middle in members(row & back[a]):
+                    yield from self._new(explainer, (first, a, middle), (second, middle, a))
+        else:
+            for a, row in enumerate(view.rows(root)):
+                if row >> a & 1:
+                    yield explainer.why(root, a, a)
+
+    def _cycles(self, explainer: Explainer, root: int) -> Iterator[Reason]:
+        """For each event on a cycle, a short one through it."""
+        found = explainer.view.rows(root)
+        seen: set[Reason] = set()
+        for part in rows.components(found):
+            if len(part) > 1 or found[part[0]] >> part[0] & 1:
+                for one in part:
+                    reason = explainer.cycle(root, one)
+                    if reason not in seen:
+                        seen.add(reason)
+                        yield reason
+
+
+def _rows(value: Value) -> Rows:
+    assert not isinstance(value, int)
+    return value
+
+
+def _pairs(view: View, root: int) -> list[Pair]:
+    """The pairs of a relation, or the events of a set, twice."""
+    value = view.value(root)
+    if isinstance(value, int):
+        return [(a, a) for a in members(value)]
+    return [(a, b) for a, row in enumerate(value) for b in members(row)]
+
+
+def _is_bad(view: View, check: Check, root: int) -> bool:
+    """Is the body not empty, not irreflexive, not acyclic?"""
+    value = view.value(root)
+    if isinstance(value, int):
+        return bool(value)
+    if check.test == "empty":
+        return any(value)
+    if any(row >> a & 1 for a, row in enumerate(value)):
+        return True
+    return check.test == "acyclic" and any(len(part) > 1 for part in rows.components(value))

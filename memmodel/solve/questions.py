@@ -1,0 +1,110 @@
+"""One question to the solver, asked until its answer is an execution that the model accepts.
+
+In: Query, Solver. Out: `Asker`. What the model says of a candidate is looked at when there is one; if it says
+otherwise, the solver learns why, and is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memmodel.base.logic import FALSE
+from memmodel.refine.judge import Pair, Statement
+from memmodel.refine.query import Query
+from memmodel.solve.solver import Found, Solver
+
+MANY = 4
+"""From so many places on that a flag may speak of, executions are looked for that show many of them at once."""
+
+TRIES = 8
+
+
+@dataclass(slots=True)
+class Asker:
+    """Questions about one query. `rounds`: how many candidates were looked at."""
+
+    query: Query
+    solver: Solver
+    rounds: int = 0
+
+    def check(
+        self,
+        formulas: Sequence[int],
+        axioms: Sequence[str] | None = None,
+        raised: Statement | None = None,
+        pairs: dict[Pair, int] | None = None,
+        quiet: Sequence[Statement] = (),
+    ) -> Found:
+        """Is there an execution in which these formulas and axioms (None: all) hold?
+
+        `raised`: a flag that it raises, by one of these `pairs` if the flag has pairs. `quiet`: flags that it does not.
+        """
+        query, logic = self.query, self.query.graph.logic
+        judged = [query.axioms[name] for name in (query.axioms if axioms is None else axioms)]
+        assumed = [*formulas, *(one.holds for one in judged), *(-one.holds for one in quiet)]
+        wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
+        if raised is not None:
+            assumed.append(logic.disj(wanted.values()) if raised.pairs else raised.holds)
+        return self._accepted(assumed, judged, raised, [wanted], quiet)
+
+    def _accepted(
+        self,
+        assumed: Sequence[int],
+        judged: Sequence[Statement],
+        raised: Statement | None,
+        groups: Sequence[dict[Pair, int]],
+        quiet: Sequence[Statement] = (),
+    ) -> Found:
+        """Ask until the candidate is what the checks say; a pair of each group is to be seen."""
+        judge = self.query.judge
+        while True:
+            found = self.solver.check(assumed)
+            if found is not Found.SAT or not self._is_open(judged, raised, quiet):
+                return found
+            self.rounds += 1
+            view = judge.view(self.solver.holds)
+            accepted = True
+            for one in judged:
+                accepted &= judge.accepts(view, one, bad=one.check.negated)
+            for one in quiet:
+                accepted &= judge.accepts(view, one, bad=not one.check.negated)
+            if accepted and raised is not None:
+                if raised.pairs:
+                    for group in groups:
+                        accepted &= judge.shows(view, raised, group)
+                else:
+                    accepted = judge.accepts(view, raised, bad=raised.check.negated)
+            if accepted:
+                return found
+
+    def check_many(self, formulas: Sequence[int], raised: Statement, groups: Sequence[dict[Pair, int]]) -> Found:
+        """An execution that raises a flag by a pair of some group, and by pairs of as many as are soon found."""
+        found = self.check(formulas, raised=raised, pairs={pair: f for group in groups for pair, f in group.items()})
+        if found is not Found.SAT or len(groups) < MANY:
+            return found
+        kept = self.solver.valuation()
+        judged = list(self.query.axioms.values())
+        logic = self.query.graph.logic
+        wanted = {logic.disj(group.values()): group for group in groups}
+        for _ in range(TRIES):
+            assumed = [*formulas, *(one.holds for one in judged), *wanted]
+            more = self._accepted(assumed, judged, raised, list(wanted.values()))
+            if more is Found.SAT:
+                return found
+            core = [formula for formula in self.solver.core if formula in wanted]
+            for formula in core[: (len(core) + 1) // 2]:
+                del wanted[formula]
+            if more is Found.UNKNOWN or not core or len(wanted) < 2:
+                break
+        self.solver.restore(kept)
+        return found
+
+    def blamed(self) -> list[str]:
+        """The axioms that the last question could not do without, as far as the solver says."""
+        core = set(self.solver.core)
+        return [name for name, one in self.query.axioms.items() if one.holds in core and one.holds != FALSE]
+
+    @staticmethod
+    def _is_open(judged: Sequence[Statement], raised: Statement | None, quiet: Sequence[Statement]) -> bool:
+        return any(one.open for one in (*judged, *quiet)) or (raised is not None and raised.open)
