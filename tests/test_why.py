@@ -207,29 +207,3 @@ def test_a_model_with_less_order_names_its_own_axiom() -> None:
     assert {one.axiom for one in api.explain(path, "ptx-6.0").contradictions}
     broken = replace(MODEL, checks=tuple(check for check in MODEL.checks if check.name != "Causality"))
     assert api.explain(path, broken).stories
-
-
-def test_every_litmus_line_of_the_cuda_table_is_an_instruction() -> None:
-    import re
-
-    from memmodel.isa.lower import read_instruction
-
-    page = (ROOT.parent / "docs" / "from-cuda.md").read_text()
-    lines = [line for row in page.splitlines() if row.startswith("| ") for line in re.findall(r"`([a-z][^`]*;)`", row)]
-    assert len(lines) > 50
-    for line in lines:
-        text = f"""PTX line
-.global .align 128 .u32 x[64] = {{0}};
-.global .align 128 .u32 g[64] = {{0}};
-.shared .align 128 .u32 s[64] = {{0}};
-.shared .align 8 .b64 bar = mbarrier(1);
-.const .align 64 .b8 map[128] = tensormap(g, {{4}}, {{12}});
-.global .align 128 .b8 desc[128] = {{0}};
-thread P0 @ cta 0, cluster 0, gpu 0 {{
-    {re.sub(r"(?<![a-z_])(n|id|phase|mask|r)(?=[;,])", "1", line)}
-}}
-thread P1 @ cta 1, cluster 0, gpu 0 {{ mov.u32 %n, 0; }}
-exists (x[0] == 0)
-"""
-        test = api.lowered(text).test
-        assert read_instruction(test.threads[0].body[0], test), line  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memmodel.base.classes import dataclass, field
@@ -167,7 +168,9 @@ class Verdicts:
         found = self._answered(
             Report, posed, model, options, lambda steps, loaded: api.bare_report(steps, loaded, options)
         )
-        return api.expecting(found, posed.expectations, word)
+        # A kept answer has no execution to explain: a fresh one is treated alike, so that both print the same.
+        bare = found if self._store is None else replace(found, subject=None)
+        return api.expecting(bare, posed.expectations, word)
 
     def outcomes(self, posed: Posed, model: str | Model, options: Options) -> Outcomes:
         """All final states of a question under a model. Raises InputError."""
