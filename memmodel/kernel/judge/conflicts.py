@@ -20,7 +20,7 @@ Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An access as conflicts see it. `event`: of a strong access."""
+    """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it."""
 
     thread: int
     epoch: int
@@ -31,17 +31,37 @@ class Use:
     size: int
     issue: TraceEvent | None = None
     event: TraceEvent | None = None
+    parts: tuple[WeakAccess, ...] = ()
+
+    def stored(self, first: int, size: int) -> int | None:
+        """The bytes that a weak store leaves there, if they are known."""
+        for one in self.parts:
+            if one.first <= first and first + size <= one.first + one.size and one.value is not None:
+                return one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1
+        return None
 
 
 @dataclass(slots=True)
 class ConflictPair:
-    """Two classes of accesses that touch one byte, with an example. `count`: how many intervals of bytes have them."""
+    """Two classes of accesses that touch one byte, with an example. `count`: how many intervals of bytes have them.
+
+    `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different.
+    """
 
     block: Block
     one: Use
     other: Use
     first: int
     count: int = 1
+    stored: str = "equal"
+
+    def compare(self, one: Use, other: Use, first: int, size: int) -> None:
+        """Two stores that both touch these bytes."""
+        left, right = one.stored(first, size), other.stored(first, size)
+        if left is None or right is None:
+            self.stored = "unknown" if self.stored == "equal" else self.stored
+        elif left != right:
+            self.stored = "different"
 
 
 class Conflicts:
@@ -93,14 +113,14 @@ class Conflicts:
         last = 0
         for place, begins, number in edges:
             if place > last and len(active) > 1:
-                self._interval(block, last, active)
+                self._interval(block, last, place - last, active)
             last = place
             if begins:
                 active[number] = uses[number]
             else:
                 del active[number]
 
-    def _interval(self, block: Block, first: int, active: dict[int, Use]) -> None:
+    def _interval(self, block: Block, first: int, size: int, active: dict[int, Use]) -> None:
         writers = [one for one in active.values() if isinstance(one.label, Access) and one.label.side is Side.WRITE]
         if not writers:
             return
@@ -116,9 +136,10 @@ class Conflicts:
                 name = (key, keys[id(other)], how)
                 known = self.pairs.get(name) or self.pairs.get((keys[id(other)], key, how))
                 if known is None:
-                    self.pairs[name] = ConflictPair(block, writer, other, first)
-                else:
-                    known.count += 1
+                    known = self.pairs[name] = ConflictPair(block, writer, other, first, 0)
+                known.count += 1
+                if isinstance(other.label, Access) and other.label.side is Side.WRITE:
+                    known.compare(writer, other, first, size)
 
     def _key(self, use: Use) -> Key:
         return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
@@ -127,16 +148,20 @@ class Conflicts:
 def _joined(members: list[WeakAccess]) -> Iterator[Use]:
     """Accesses of one thread, epoch and label, joined where they touch; the instruction of each part is kept."""
     members.sort(key=lambda one: one.first)
-    first = members[0]
-    begin, end = first.first, first.first + first.size
+    together = [members[0]]
+    end = members[0].first + members[0].size
     for one in members[1:]:
-        if one.first <= end and one.at == first.at:
+        if one.first <= end and one.at == together[0].at:
             end = max(end, one.first + one.size)
+            together.append(one)
             continue
-        yield _use(first, begin, end)
-        first, begin, end = one, one.first, one.first + one.size
-    yield _use(first, begin, end)
+        yield _use(together, end)
+        together, end = [one], one.first + one.size
+    yield _use(together, end)
 
 
-def _use(one: WeakAccess, begin: int, end: int) -> Use:
-    return Use(one.thread, one.epoch, one.label, one.scalar, one.at, begin, end - begin, one.issue)
+def _use(members: list[WeakAccess], end: int) -> Use:
+    one = members[0]
+    return Use(
+        one.thread, one.epoch, one.label, one.scalar, one.at, one.first, end - one.first, one.issue, None, tuple(members)
+    )

@@ -51,7 +51,10 @@ class TraceEvent:
 
 
 class WeakAccess(NamedTuple):
-    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements."""
+    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements.
+
+    `value`: the bytes that are stored, if they are known.
+    """
 
     block: Block
     first: int
@@ -62,6 +65,7 @@ class WeakAccess(NamedTuple):
     at: int
     scalar: int | None
     issue: TraceEvent | None
+    value: int | None = None
 
 
 class ObjectStep(NamedTuple):
@@ -100,7 +104,10 @@ class Failure:
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction)."""
+    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
+
+    `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
+    """
 
     threads: list[TraceThread] = field(default_factory=list)
     weak: list[WeakAccess] = field(default_factory=list)
@@ -112,3 +119,4 @@ class LaunchTrace:
     bad: list[TraceEvent] = field(default_factory=list)
     instructions: int = 0
     elected: bool = False
+    infeasible: bool = False

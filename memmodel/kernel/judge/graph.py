@@ -166,6 +166,9 @@ class Graph:
         self.behind.append(Judged(event.at, event.thread))
 
     def _pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        if pair.one.event is not None or pair.other.event is not None:
+            self._strong_pair(index, pair, threads)
+            return
         whole = pair.block.instance
         shared = not self._restricted and _generic(pair.one) and _generic(pair.other)
         name = f"{whole.name} *" if shared else f"{whole.name} {index}"
@@ -177,6 +180,19 @@ class Graph:
                 self._shared[key] = self._use(index, use, thread, cell)
             ends.append(self._shared[key])
         self.pair_of[frozenset(ends)] = index
+
+    def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
+        uses = list(zip((pair.one, pair.other), threads, strict=True))
+        uses.sort(key=lambda one: one[0].event is None)
+        (strong, thread), (weak, other) = uses
+        event = self.run.threads[thread].events[strong.epoch]
+        assert event.block is not None
+        cell = Cell(event.block.instance, event.first, event.size)
+        key = (other, weak.epoch, weak.label, weak.scalar, cell)
+        if key not in self._shared:
+            self._shared[key] = self._use(index, weak, other, cell)
+        self.pair_of[frozenset((self.number[id(event)], self._shared[key]))] = index
 
     def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
         new = len(self.points)

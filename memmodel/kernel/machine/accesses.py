@@ -73,6 +73,8 @@ def strong(
     machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int
 ) -> TraceEvent:
     """A strong access as an event; a read takes what the last strong write left."""
+    if label.side is Side.READ:
+        machine.poll(warp.threads[lane], at, block, first)
     made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
@@ -121,14 +123,15 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 _read(warp, lane, slots, block, at, unit, extend)
                 continue
             if label.sem is Sem.WEAK:
-                machine.weak(block, at, size, warp.threads[lane], label, number, unit)
+                given = None if load else _together([one[lane] for one in lists], unit)
+                machine.weak(block, at, size, warp.threads[lane], label, number, unit, None, given)
             else:
                 for part in range(lanes_of):
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 if label.sem is not Sem.WEAK:
-                    machine.run.choices.setdefault(("load", number), instruction)
+                    _strong_result(machine, warp, lane, slots, instruction)
                 continue
             if label.sem is Sem.WEAK:
                 machine.forget(block, at, size)
@@ -137,6 +140,28 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _together(values: list[Value], unit: int) -> Value:
+    """The elements of a vector as one number."""
+    found = 0
+    for number, value in enumerate(values):
+        if value is None:
+            return None
+        found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
+    return found
+
+
+def _strong_result(
+    machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction
+) -> None:
+    """What a strong load returns may depend on the schedule."""
+    if instruction.number in machine.schedule.opaque:
+        for slot in slots:
+            if slot is not None:
+                warp.registers[slot][lane] = None
+    elif any(slot is not None and warp.registers[slot][lane] is not None for slot in slots):
+        machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
 def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: bool) -> None:
@@ -235,16 +260,21 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses, values = list(get(warp)), [one(warp) for one in gets]
-        for lane in lanes:
-            block, at = machine.place(warp, space, addresses[lane], unit, instruction)
-            if machine.blocked(block, at, warp.threads[lane].number):
+        turns = lanes
+        if machine.order:
+            places = [machine.place(warp, space, addresses[lane], unit, instruction) for lane in lanes]
+            numbers = machine.turn([(*one, warp.threads[lane].number) for one, lane in zip(places, lanes, strict=True)])
+            if numbers is None:
                 return False
-        for lane in lanes:
+            turns = [lanes[number] for number in numbers]
+        for lane in turns:
             block, at = machine.place(warp, space, addresses[lane], unit, instruction)
             if (at + block.address) % unit:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
             read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
             old, given = block.load(at, unit), [one[lane] for one in values]
+            if instruction.number in machine.schedule.opaque and slot is not None:
+                old = None
             new: Value = None if old is None or None in given or fn is None else fn(old, *given)
             writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
             if writes_it:
@@ -258,7 +288,7 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             elif old is not None and (op not in COMMUTING or machine.kinds.setdefault((block, at), op) != op):
                 machine.run.choices.setdefault(("order", instruction.number), instruction)
             machine.run.atomics.setdefault((block, at), []).append(read)
-            machine.passed(block, at)
+            machine.passed(block, at, warp.threads[lane].number)
         return True
 
     return step

@@ -7,7 +7,6 @@ returns true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Mark, Marker
@@ -17,6 +16,7 @@ from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.alu import Value
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.pure import Compiler, Step
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
@@ -25,6 +25,12 @@ from memmodel.ptx import Place
 
 MAX_STEPS = 4_000_000
 """Steps of groups of lanes in a run; more is taken for a loop without end."""
+
+POLLS, LOOPS = 8, 256
+"""Backward jumps of a warp in one turn, in loops that poll memory and in others."""
+
+IDLE_ROUNDS = 400
+"""Rounds in which nobody changed anything; more is taken for polling without end."""
 
 ENDS = ("ret", "exit")
 
@@ -86,7 +92,7 @@ class Scheduler:
     """All warps of the chosen CTAs."""
 
     def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, gates: Sequence[Sequence[int]] = ()
+        self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule
     ) -> None:
         self.launch = launch
         self.entry = entry
@@ -96,10 +102,12 @@ class Scheduler:
         self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
-        for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
+        for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
         self.machine = Machine(launch, memory, self.run, self.ctas)
-        self.machine.order = {thread: place for place, thread in enumerate(gates[0])} if gates else {}
+        self.machine.schedule = schedule
+        self.machine.elect_last = schedule.last_elected
+        self.machine.order = {place: list(threads) for place, threads in schedule.order}
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -158,27 +166,40 @@ class Scheduler:
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = list(self.warps)
+        waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
+        idle, state = 0, None
         while waiting:
-            progress = False
+            progress, version = False, self.machine.version
             for warp in waiting:
                 progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
-            if not progress and waiting:
-                self._hang(waiting)
-                break
+            idle = 0 if self.machine.version != version else idle + 1
+            before, state = state, _state(waiting) if idle > 1 else None
+            if not waiting or (progress and (state is None or state != before)):
+                if idle > IDLE_ROUNDS:
+                    at = self.code[waiting[0].groups[0].at].instruction
+                    raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.order:  # the kernel does not let its atomic operations be made in this order
+                self.machine.order, self.run.infeasible, idle = {}, True, 0
+                continue
+            self._hang(waiting)
+            break
         return self.run
 
     def _turn(self, warp: Warp) -> bool:
         """Run a warp until all its groups wait."""
-        progress = False
+        progress, jumps = False, 0
+        self.machine.polled = False
         for group in warp.groups:
             group.blocked = False
         while True:
+            if jumps > (POLLS if self.machine.polled else LOOPS):
+                return True
             ready = [one for one in warp.groups if not one.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda one: one.at)
+            group = min(ready, key=lambda one: (one.spun, one.at))
             for other in warp.groups:
                 if other is not group and other.at == group.at and other.waits is None and group.waits is None:
                     group.lanes = sorted(group.lanes + other.lanes)
@@ -188,6 +209,11 @@ class Scheduler:
             before = group.at
             moved = self._advance(warp, group, stop)
             progress |= moved or group.at != before
+            if moved and group.at <= before:
+                jumps += 1
+                group.spun += int(self.machine.polled)
+            elif moved:
+                group.spun = 0
             if moved:
                 for other in warp.groups:
                     other.blocked = other.blocked and other is group
@@ -303,13 +329,20 @@ class Scheduler:
                 self.run.problems[-1].threads += len(group.lanes) - 1
 
 
+def _state(waiting: list[Warp]) -> object:
+    """What tells two rounds apart in which no memory changed."""
+    return [
+        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
+         for group in warp.groups]
+        for warp in waiting
+    ]  # fmt: skip
+
+
 def run_launch(
-    module: PtxModule, entry: PtxFunction, launch: Launch, *, elect_last: bool = False, order: Sequence[int] = ()
+    module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None
 ) -> LaunchTrace:
-    """Run a launch. `order`: threads in the order in which their atomic operations are to be made."""
-    runner = Scheduler(module, entry, launch, [order] if order else ())
-    runner.machine.elect_last = elect_last
-    return runner.go()
+    """Run a launch under one schedule."""
+    return Scheduler(module, entry, launch, schedule or Schedule()).go()
 
 
 __all__ = ["Register", "compile_function", "run_launch"]

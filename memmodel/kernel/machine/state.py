@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from memmodel.base.labels import Action, Domain, Label
+from memmodel.base.labels import Access, Action, Domain, Label, Side
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Failure, LaunchTrace, ObjectStep, Refused, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.alu import Value
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.memory import PARAM_WINDOW, RANK_SHIFT, SHARED_START, SHARED_WINDOW, Block, DeviceMemory
 from memmodel.kernel.text.syntax import PtxInstruction
 
@@ -31,12 +32,16 @@ class Faulty(Exception):
 
 @dataclass(slots=True, eq=False)
 class LaneGroup:
-    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it."""
+    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
+
+    `spun`: how often they jumped back in a loop that polls.
+    """
 
     at: int
     lanes: Lanes
     blocked: bool = False
     waits: object = None
+    spun: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -113,10 +118,13 @@ class Machine:
         self.ctas = {(one.cluster, one.rank): one for one in ctas}
         self.objects: dict[tuple[Block, int], Mbar] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
-        self.order: dict[int, int] = {}
-        self._turns: dict[tuple[Block, int], int] = {}
+        self.order: dict[tuple[str, int], list[int]] = {}
         self.kinds: dict[tuple[Block, int], str] = {}
         self.elect_last = False
+        self.schedule = Schedule()
+        self.version = 0
+        self.polled = False
+        self._touched: dict[int, int] = {}
         self._clock = 0
 
     # ---- addresses -------------------------------------------------------------------------------------------
@@ -160,15 +168,38 @@ class Machine:
         thread.events.append(made)
         self._clock += 1
         made.time = self._clock
+        if isinstance(label, Access) and label.side is Side.READ:
+            self.polled = True
+        else:
+            self.version += 1
         return made
+
+    def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:
+        """A strong read is about to be made again in a loop that did nothing else: the last one need not be kept.
+
+        The first one is, since it may race with what comes before the last.
+        """
+        events = thread.events
+        if len(events) < 2 or self._touched.get(thread.number, 0) >= len(events) - 1:
+            return
+        for one in events[-2:]:
+            label = one.label
+            if one.at != at or one.block is not block or one.first != first:
+                return
+            if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
+                return
+        events.pop()
 
     def weak(
         self, block: Block, first: int, size: int, thread: TraceThread, label: Label, at: int, scalar: int | None,
-        issue: TraceEvent | None = None,
+        issue: TraceEvent | None = None, value: Value = None,
     ) -> None:  # fmt: skip
         """A weak access. Bytes that it overwrites are no longer those of a strong write."""
         epoch = len(thread.events) if issue is None or issue.order is None else issue.order
-        self.run.weak.append(WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue))
+        self._touched[thread.number] = epoch
+        if isinstance(label, Access) and label.side is Side.WRITE:
+            self.version += 1
+        self.run.weak.append(WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value))
 
     def forget(self, block: Block, first: int, size: int) -> None:
         """A weak write to these bytes: a later strong read does not read from a strong write before it."""
@@ -225,12 +256,24 @@ class Machine:
                 return
         self.run.problems.append(Failure(rule, message, instruction))
 
-    def blocked(self, block: Block, at: int, thread: int) -> bool:
-        """Is an atomic operation of a thread not yet its turn, where their order is given?"""
-        return thread in self.order and self.order[thread] != self._turns.get((block, at), 0)
+    def turn(self, places: list[tuple[Block, int, int]]) -> list[int] | None:
+        """The order in which threads make their atomic operations: (block, offset, thread) of those that are there.
 
-    def passed(self, block: Block, at: int) -> None:
-        self._turns[block, at] = self._turns.get((block, at), 0) + 1
+        Places in the list; None if it is the turn of others.
+        """
+        ranks = {}
+        for number, (block, at, thread) in enumerate(places):
+            queue = self.order.get((block.instance.name, at), ())
+            ranks[number] = queue.index(thread) if thread in queue else -1
+            here = {who for other, first, who in places if other is block and first == at}
+            if ranks[number] >= 0 and not set(queue[: ranks[number]]) <= here:
+                return None
+        return sorted(ranks, key=lambda number: ranks[number])
+
+    def passed(self, block: Block, at: int, thread: int) -> None:
+        queue = self.order.get((block.instance.name, at))
+        if queue and thread in queue:
+            queue.remove(thread)
 
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))

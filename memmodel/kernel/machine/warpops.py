@@ -47,14 +47,19 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
     masks = compiler.get(instruction.operands[where], instruction, 32)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        mask = masks(warp)[lanes[0]]
-        if mask is None:
-            machine.unknown("the member mask", instruction)
-        here = sum(1 << lane for lane in lanes)
-        if mask & warp.live & ~here:
-            return False
-        work(machine, warp, lanes, mask)
-        _waited(machine, warp, lanes, mask, instruction.number)
+        given = masks(warp)
+        teams: dict[int, Lanes] = {}
+        for lane in lanes:
+            mask = given[lane]
+            if mask is None:
+                machine.unknown("the member mask", instruction)
+            teams.setdefault(mask, []).append(lane)
+        for mask, members in teams.items():
+            if mask & warp.live & ~sum(1 << lane for lane in members):
+                return False
+        for mask, members in teams.items():
+            work(machine, warp, members, mask)
+            _waited(machine, warp, members, mask, instruction.number)
         return True
 
     return step
@@ -202,7 +207,8 @@ def _active(instruction: PtxInstruction) -> Blocking:
         mask = sum(1 << lane for lane in lanes)
         if slot is not None:
             for lane in lanes:
-                warp.registers[slot][lane] = mask
+                value: Value = 1 << lane if machine.schedule.alone else mask
+                warp.registers[slot][lane] = None if instruction.number in machine.schedule.opaque else value
         return True
 
     return step
