@@ -14,11 +14,13 @@ from memmodel.cli.app import app
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.report import lines, record
+from memmodel.kernel.output.record import record
+from memmodel.kernel.output.text import lines
 from memmodel.referee.evaluate import evaluate
 
 
@@ -128,14 +130,99 @@ def test_operands_that_no_assembler_takes(body: str) -> None:
     assert verdict.word == "undecided" and verdict.open[0].startswith("line "), verdict.open
 
 
-def test_choices_are_undecided() -> None:
-    atomic = judged("mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;", init="zero", threads=32)
-    assert atomic.word == "undecided" and "atom.global.add.u32" in atomic.open[0]
-    unused = judged("mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;", init="zero", threads=32)
-    assert unused.word == "clean"
-    body = "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;\nred.global.max.u32 [%d0], %r9;"
-    assert judged(body, init="zero", threads=32).word == "undecided"
-    assert judged("activemask.b32 %r9;", threads=32).word == "undecided"
+TICKET = "mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;\n"
+BRANCH = "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nst.global.u32 [%d0+64], %r10;\nX:"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TICKET,
+        "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;",
+        "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;\nred.global.max.u32 [%d0], %r9;",
+        "activemask.b32 %r9;",
+        "ld.relaxed.gpu.global.u32 %r9, [%d0];\nst.shared.u32 [%r3], %r9;",
+    ],
+)
+def test_what_nothing_depends_on_is_no_choice(body: str) -> None:
+    assert judged(body, init="zero", threads=32).word == "clean"
+
+
+def test_choices_are_explored() -> None:
+    many = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=32)
+    assert many.word == "explored" and many.explored == 8 and not many.open
+    assert many.choices == [
+        "line 20: what this predicate decides depends on the result of atom.global.add.u32 at line 18, "
+        "which depends on the schedule"
+    ]
+    few = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=1, ctas=3)
+    assert few.word == "clean" and few.explored == 6 and few.exhaustive
+    assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=2).word == "clean"
+    assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=3).word == "findings"
+    lanes = judged("activemask.b32 %r9;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra X;\nX:", threads=32)
+    assert lanes.word == "explored"
+
+
+def test_where_unknown_values_come_from() -> None:
+    verdict = judged("ld.global.u32 %r9, [%d0];\nadd.s32 %r9, %r9, 1;\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
+    assert verdict.open == [
+        "line 20: what this predicate decides depends on a value that this run does not know; "
+        "it comes from ld.global.u32 at line 17"
+    ]
+
+
+FLAG = """
+setp.ne.u32 %p1, %r0, 0;
+mov.u32 %r20, %ctaid.x;
+setp.ne.u32 %p2, %r20, 0;
+@%p1 bra DONE;
+@%p2 bra WAIT;
+{store}
+st{release}.gpu.global.u32 [%d0], 1;
+bra DONE;
+WAIT:
+ld{acquire}.gpu.global.u32 %r21, [%d0];
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra WAIT;
+ld.global.u32 %r22, [%d0+64];
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ({}, "explored"),
+        ({"release": ".relaxed"}, "findings"),
+        ({"acquire": ".relaxed"}, "findings"),
+    ],
+)
+def test_flags_are_polled(parts: dict[str, str], word: str) -> None:
+    given = {"store": "st.global.u32 [%d0+64], %r0;", "release": ".release", "acquire": ".acquire", **parts}
+    assert judged(FLAG.format(**given), ctas=2, init="zero").word == word
+
+
+def test_a_flag_that_nobody_sets() -> None:
+    body = FLAG.format(store="bra DONE;", release=".release", acquire=".acquire")
+    assert rules(judged(body, ctas=2, init="zero")) == {"hang"}
+
+
+def test_equal_stores_have_a_name() -> None:
+    equal = judged("st.shared.u32 [%r2], 7;")
+    assert equal.word == "clean" and rules(equal) == {"equal-store-race"}
+    assert rules(judged("st.shared.u32 [%r2], %r0;")) == {"data-race"}
+    opaque = "ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;"
+    assert rules(judged(opaque, threads=32)) == {"same-store-race"}
+    assert rules(judged(opaque)) == {"same-store-race", "data-race"}
+
+
+def test_the_read_half_of_an_atomic_operation_is_ordered_with_its_write() -> None:
+    body = FLAG.replace("st{release}.gpu.global.u32", "red{release}.gpu.global.add.u32")
+    body = body.replace("ld.global.u32 %r22, [%d0+64];", "st.global.u32 [%d0], 0;")
+    verdict = judged(body.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero")
+    assert not verdict.findings
+    early = body.replace("WAIT:\n", "WAIT:\nst.global.u32 [%d0], 0;\n")
+    assert judged(early.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero").findings
 
 
 def test_a_named_barrier_that_is_reused_too_early() -> None:
@@ -187,12 +274,10 @@ def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     """What is reported: rule and instructions."""
     read = module(body)
     run = run_launch(read, entry(read), launch(threads=36))
-    roles = Roles(run, symmetric=symmetric)
-    graph = Graph(run, roles, Conflicts(run, roles))
-    from memmodel.kernel.judge.verdict import _raised
-
-    flags = Flags(load_model("ptx-9.3"), graph.execution(fences=True))
-    return {(rule, frozenset((graph.behind[a].at, graph.behind[b].at))) for rule, a, b in _raised(flags, graph)}
+    made = RunJudge(entry(read), run, symmetric=symmetric)
+    flags = Flags(load_model("ptx-9.3"), made.execution)
+    behind = made.graph.behind
+    return {(rule, frozenset((behind[a].at, behind[b].at))) for rule, a, b in made.raised(flags)}
 
 
 @pytest.mark.parametrize("body", BODIES[:3] + BODIES[6:])

@@ -1,18 +1,21 @@
 """The command `kernel`: a compiled kernel with its launch, judged for every schedule.
 
-In: what was typed. Out: the verdict as text or JSON, and an exit code.
+In: what was typed. Out: the verdict as text, JSON or SARIF, and an exit code.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memmodel.cli.exits import Exit, guarded, say
-from memmodel.cli.options import JsonOut, ModelName
+from memmodel.cli.options import JsonOut, MemoryText, ModelName, Timeout, parse_budget
 from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from memmodel.kernel.judge.verdict import KernelVerdict
 
 
 @guarded
@@ -23,7 +26,24 @@ def kernel(
     ] = None,
     entry: Annotated[str | None, typer.Option("--entry", metavar="NAME", help="Default: what the launch says.")] = None,
     model: ModelName = "ptx-9.3",
+    cta: Annotated[
+        list[str] | None, typer.Option("--cta", metavar="X,Y,Z", help="Look at this CTA; may be repeated.")
+    ] = None,
+    readings: Annotated[bool, typer.Option("--readings", help="With every decision the other way as well.")] = False,
+    schedules: Annotated[
+        int, typer.Option("--schedules", min=1, max=10_000, help="Explored where something depends on the schedule.")
+    ] = 8,
+    assume_pure: Annotated[
+        list[str] | None,
+        typer.Option("--assume-pure", metavar="OP", help="Take this opcode to touch registers only; may be repeated."),
+    ] = None,
     json_out: JsonOut = None,
+    sarif_out: Annotated[
+        str | None, typer.Option("--sarif", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
+    ] = None,
+    statistics: Annotated[bool, typer.Option("--stats", help="Say how large the run was and what it took.")] = False,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
     init_launch: Annotated[bool, typer.Option("--init-launch", help="Print a launch description to fill in.")] = False,
     launch_schema: Annotated[
         bool, typer.Option("--launch-schema", help="Print the JSON schema of launch descriptions.")
@@ -32,11 +52,10 @@ def kernel(
     """Check a compiled kernel for races and hangs.
 
     The launch is run once; its order under the model speaks for every schedule where the conditions of docs/kernels.md
-    hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided.
+    hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, or clean for some of the schedules only.
     """
     from memmodel.kernel.check import check_kernel, entry_of
     from memmodel.kernel.launch import schema, template
-    from memmodel.kernel.report import lines, record
     from memmodel.kernel.text.reader import read_module
 
     if launch_schema:
@@ -47,14 +66,41 @@ def kernel(
         return Exit.AS_EXPECTED
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
-    verdict = check_kernel(file, launch, entry=entry, model=model)
-    if json_out != "-":
-        say("\n".join(lines(verdict)))
+    verdict = check_kernel(
+        file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
+        schedules=schedules, assume_pure=assume_pure or (), budget=parse_budget(None, timeout, memory),
+    )  # fmt: skip
+    return _told(verdict, json_out, sarif_out, statistics=statistics)
+
+
+def _told(verdict: KernelVerdict, json_out: str | None, sarif_out: str | None, *, statistics: bool) -> Exit:
+    from memmodel.kernel.output.record import record
+    from memmodel.kernel.output.sarif import sarif
+    from memmodel.kernel.output.text import lines
+
+    if "-" not in (json_out, sarif_out):
+        say("\n".join(lines(verdict, statistics=statistics)))
     if json_out:
-        text = json.dumps(record(verdict), indent=1) + "\n"
-        if json_out == "-":
-            say(text.rstrip("\n"))
-        else:
-            with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
-                handle.write(text)
-    return {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "explored": Exit.UNDECIDED, "undecided": Exit.UNDECIDED}[verdict.word]
+        _write(json_out, record(verdict))
+    if sarif_out:
+        _write(sarif_out, sarif([verdict]))
+    codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS}
+    return codes.get(verdict.word, Exit.UNDECIDED)
+
+
+def _write(out: str, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=1)
+    if out == "-":
+        say(text)
+        return
+    with open(out, "w", encoding="utf-8", newline="\n") as handle:
+        handle.write(text + "\n")
+
+
+def _index(text: str) -> tuple[int, int, int]:
+    """`1`, `1,0` or `1,0,2`. Raises InputError."""
+    parts = text.split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.strip().isdecimal() and len(part) < 11 for part in parts):
+        raise InputError(f"--cta {text[:40]}: not the index of a CTA", hint="such as 1,0,0")
+    x, y, z = [*(int(part) for part in parts), 0, 0][:3]
+    return x, y, z

@@ -6,16 +6,23 @@ In: paths. Out: `KernelVerdict`; `entry_of` chooses the entry. What is wrong wit
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
+from memmodel.answer import Budget
+from memmodel.cat.decisions import decisions
 from memmodel.cat.load import load_model
-from memmodel.errors import InputError, nearest
-from memmodel.kernel.judge.explore import judge
+from memmodel.cat.syntax import Model
+from memmodel.errors import BudgetSpent, InputError, nearest
+from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.text.reader import read_module
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.limits import Limits
 
 DEFAULT_MODEL = "ptx-9.3"
+SMALL = 8192
+"""Threads of a launch whose CTAs are all run."""
 
 
 def check_kernel(
@@ -24,11 +31,74 @@ def check_kernel(
     *,
     entry: str | None = None,
     model: str | os.PathLike[str] = DEFAULT_MODEL,
+    ctas: Sequence[tuple[int, int, int]] = (),
+    readings: bool = False,
+    schedules: int = 8,
+    assume_pure: Sequence[str] = (),
+    budget: Budget | None = None,
 ) -> KernelVerdict:
-    """Judge one launch of a kernel."""
+    """Judge one launch of a kernel.
+
+    `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
+    every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
+    `assume_pure`: opcodes that are taken to touch nothing but registers.
+    """
     module = read_module(file)
     given = launch if isinstance(launch, Launch) else read_launch(launch)
-    return judge(module, entry_of(module, entry or given.kernel), given, load_model(model))
+    others = reading_models() if readings else ()
+    options = ExploreOptions(schedules, chosen(given, ctas), tuple(assume_pure), others)
+    return judge(module, entry_of(module, entry or given.kernel), given, load_model(model), options, budget)
+
+
+def judge(
+    module: PtxModule,
+    entry: PtxFunction,
+    launch: Launch,
+    model: Model,
+    options: ExploreOptions | None = None,
+    budget: Budget | None = None,
+) -> KernelVerdict:
+    """Judge a launch. A budget that runs out leaves the verdict open."""
+    work = LaunchJudge(module, entry, launch, model, options or ExploreOptions())
+    if budget is None:
+        return work.judge()
+    with Limits(budget):
+        try:
+            return work.judge()
+        except BudgetSpent as spent:
+            work.verdict.open.append(str(spent))
+            return work.verdict
+
+
+def reading_models() -> tuple[tuple[str, str, Model], ...]:
+    """Every reading of the documents: its name, its answer, its model."""
+    return tuple(
+        (f"{one.number} {side.name}", side.answer, load_model(side.model))
+        for one in decisions()
+        for side in one.readings
+        if side.model is not None
+    )
+
+
+def chosen(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
+    """The numbers of the CTAs to run, with all CTAs of their clusters; empty: all."""
+    grid, size = launch.grid, launch.cluster
+    count = grid[0] * grid[1] * grid[2]
+    if not wanted:
+        if count * launch.threads <= SMALL or count <= 2 * size[0] * size[1] * size[2]:
+            return ()
+        near = size[0] if grid[0] > size[0] else 0
+        wanted = [(0, 0, 0), (near, 0 if near else size[1] if grid[1] > size[1] else 0, 0)]
+    found: set[int] = set()
+    for index in wanted:
+        if any(not 0 <= i < g for i, g in zip(index, grid, strict=True)):
+            raise InputError(f"the grid {'×'.join(map(str, grid))} has no CTA {','.join(map(str, index))}")
+        first = [i // c * c for i, c in zip(index, size, strict=True)]
+        for n in range(size[0] * size[1] * size[2]):
+            inside = n % size[0], n // size[0] % size[1], n // (size[0] * size[1])
+            x, y, z = (a + b for a, b in zip(first, inside, strict=True))
+            found.add(x + grid[0] * (y + grid[1] * z))
+    return tuple(sorted(found)) if len(found) < count else ()
 
 
 def entry_of(module: PtxModule, name: str | None) -> PtxFunction:

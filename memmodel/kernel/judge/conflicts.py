@@ -163,5 +163,14 @@ def _joined(members: list[WeakAccess]) -> Iterator[Use]:
 def _use(members: list[WeakAccess], end: int) -> Use:
     one = members[0]
     return Use(
-        one.thread, one.epoch, one.label, one.scalar, one.at, one.first, end - one.first, one.issue, None, tuple(members)
+        one.thread,
+        one.epoch,
+        one.label,
+        one.scalar,
+        one.at,
+        one.first,
+        end - one.first,
+        one.issue,
+        None,
+        tuple(members),
     )

@@ -16,14 +16,18 @@ from time import process_time
 from memmodel.cat.syntax import Model
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
+from memmodel.kernel.judge.origin import come_from
 from memmodel.kernel.judge.verdict import KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
-MAX_INSTRUCTIONS = 4_000_000
-"""Instructions in all the schedules that are explored."""
+MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
+"""Instructions in all the schedules that are explored, and events that are judged in them."""
+
+ALL = 24
+"""Schedules that are explored if they are all there are."""
 
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
@@ -35,13 +39,14 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
-    """`schedules`: as many are looked at where the choices matter. `ctas`: those that are run; empty: all.
+    """`schedules`: as many are looked at where choices matter; all of them if they are few. `ctas`, `assumed`: as in `Schedule`.
 
     `readings`: other models, by the name of the reading and its answer. `first`: stop at the first serious finding.
     """
 
-    schedules: int = 24
+    schedules: int = 8
     ctas: tuple[int, ...] = ()
+    assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
 
@@ -54,7 +59,7 @@ class LaunchJudge:
     ) -> None:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
-        self._instructions = 0
+        self._instructions = self._events = 0
         self.base: Judgement | None = None
         self.made: RunJudge | None = None
 
@@ -62,7 +67,7 @@ class LaunchJudge:
         """The verdict."""
         verdict = self.verdict
         try:
-            base = Schedule(ctas=self.options.ctas)
+            base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
             self.made = RunJudge(self.entry, run)
@@ -79,7 +84,7 @@ class LaunchJudge:
                 self._explore(base, run, settled, {one.number for one, _ in real})
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
-            _open(verdict, [place + error.message])
+            _open(verdict, [place + error.message + come_from(self.entry, error)])
         return verdict
 
     def _run(self, schedule: Schedule) -> LaunchTrace:
@@ -98,7 +103,9 @@ class LaunchJudge:
 
     def _look(self, schedule: Schedule) -> LaunchTrace:
         run = self._run(schedule)
-        self._judged(RunJudge(self.entry, run))
+        made = RunJudge(self.entry, run)
+        self._events += len(made.execution.events)
+        self._judged(made)
         return run
 
     def _judged(self, made: RunJudge) -> Judgement:
@@ -112,7 +119,7 @@ class LaunchJudge:
 
     def _readings(self, made: RunJudge, base: Judgement) -> None:
         def keys(one: Judgement) -> dict[object, int]:
-            found = {}
+            found: dict[object, int] = {}
             for number, finding in enumerate(one.findings):
                 found[finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))] = number
             return found
@@ -167,11 +174,13 @@ class LaunchJudge:
 
     def _explore(self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]) -> None:
         verdict = self.verdict
-        wanted = [schedule for schedule, _ in islice(self._schedules(base, run, settled, real), self.options.schedules)]
         complete = self._complete(run, real)
+        bound = max(ALL, self.options.schedules) if complete else self.options.schedules
+        wanted = islice(self._schedules(base, run, settled, real), bound)
         known = set(run.choices)
         for number, schedule in enumerate(wanted):
-            if self._instructions > MAX_INSTRUCTIONS or (self.options.first and verdict.serious):
+            spent = self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED
+            if spent or (self.options.first and verdict.serious):
                 complete = False
                 break
             made = self._look(schedule)
@@ -193,28 +202,28 @@ class LaunchJudge:
         only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
         once = all(len(set(threads)) == len(threads) for threads in orders.values())
         size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
-        return only and once and not run.elected and size <= self.options.schedules
+        return only and once and not run.elected and size <= max(ALL, self.options.schedules)
 
     def _schedules(
         self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]
-    ) -> Iterator[tuple[Schedule, str]]:
+    ) -> Iterator[Schedule]:
         """Schedules that make the choices otherwise, the most different first."""
         base = replace(base, opaque=settled)
         orders = self._orders(run, real)
         if self._complete(run, real):
             for chosen in product(*(permutations(threads) for threads in orders.values())):
-                yield replace(base, order=tuple(zip(orders, chosen, strict=True))), "order"
+                yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
             return
-        yield replace(base, backwards=True), "backwards"
+        yield replace(base, backwards=True)
         lonely = any(what == "activemask" and number in real for what, number in run.choices)
         if lonely:
-            yield replace(base, alone=True), "alone"
+            yield replace(base, split=True)
         shuffle = random.Random(0)
         how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
         how += [lambda one: shuffle.sample(one, len(one))] * (self.options.schedules if orders else 0)
         for number, change in enumerate(how if orders else ()):
             order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
-            yield replace(base, order=order, alone=lonely and number % 2 == 1), "order"
+            yield replace(base, order=order, split=lonely and number % 2 == 1)
 
 
 def _atomics(run: LaunchTrace) -> set[tuple[str, int, int, int]]:
@@ -226,10 +235,3 @@ def _atomics(run: LaunchTrace) -> set[tuple[str, int, int, int]]:
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:
     verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in verdict.open]
-
-
-def judge(
-    module: PtxModule, entry: PtxFunction, launch: Launch, model: Model, options: ExploreOptions | None = None
-) -> KernelVerdict:
-    """Judge a launch."""
-    return LaunchJudge(module, entry, launch, model, options or ExploreOptions()).judge()

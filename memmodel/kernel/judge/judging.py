@@ -15,8 +15,9 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, objects_touched, said
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.evaluation import Flags
-from memmodel.kernel.judge.events import LaunchTrace
+from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.graph import STEP, Graph
+from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.machine.polling import complaints
@@ -42,11 +43,14 @@ class Judgement:
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph."""
 
-    def __init__(self, entry: PtxFunction, run: LaunchTrace) -> None:
+    def __init__(self, entry: PtxFunction, run: LaunchTrace, *, symmetric: bool = True) -> None:
         started = process_time()
         self.entry, self.run = entry, run
         self.body = entry.body or ()
-        self.roles = Roles(run)
+        self.roles = Roles(run, symmetric=symmetric)
+        count = sum(len(run.threads[one].events) for one in self.roles.kept())
+        if count > MAX_EVENTS:
+            raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
         self.execution = self.graph.execution(fences=True)
         self.seconds = process_time() - started
@@ -64,12 +68,22 @@ class RunJudge:
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
             return found
-        found.flags = flags = Flags(model, self.execution)
-        raised = self._raised(flags)
+        found.flags = flags = self._forced(model)
+        raised = self.raised(flags)
+        if raised and any(self.execution.relation("sync_fence")):
+            found.flags = flags = Flags(model, self.execution)
+            weaker, raised = raised, self.raised(flags)
+            found.open += self._by_fences(weaker, set(raised))
+        ways = Ways(self.graph, flags, self.body)
+        known: dict[object, KernelFinding] = {}
         for rule, one, other in raised:
-            add(found.findings, self._finding(rule, one, other))
-        if any(self.execution.relation("sync_fence")):
-            found.open += self._without_fence_order(model, set(raised))
+            name, where = self._named(rule, one, other)
+            key = name, frozenset(self.graph.behind[n].at for n in (one, other))
+            if key in known:
+                known[key].count += 1
+                continue
+            known[key] = self._finding(name, where, ways.missing(rule, one, other), one, other)
+        found.findings += known.values()
         before = flags.relation(ORDER)
         if before is None:
             found.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
@@ -78,27 +92,31 @@ class RunJudge:
         found.open = list(dict.fromkeys(found.open))
         return found
 
-    def _without_fence_order(self, model: Model, known: set[tuple[str, int, int]]) -> list[str]:
-        """What only the order of fence.sc operations in this run excludes. An order that they must have is kept."""
+    def _forced(self, model: Model) -> Flags:
+        """The run with that order of fence.sc operations alone that every execution has."""
+        if not any(self.execution.relation("sync_fence")):
+            return Flags(model, self.execution)
         execution = self.graph.execution(fences=False)
         flags = Flags(model, execution)
         while True:
             forced = flags.relation(FORCED)
             rows = execution.relation("sync_fence")
             if forced is None or not any(new & ~old for new, old in zip(forced, rows, strict=True)):
-                break
-            both = [new | old for new, old in zip(forced, rows, strict=True)]
-            execution = with_fences(execution, both)
+                return flags
+            execution = with_fences(execution, [new | old for new, old in zip(forced, rows, strict=True)])
             flags = Flags(model, execution)
+
+    def _by_fences(self, weaker: list[tuple[str, int, int]], known: set[tuple[str, int, int]]) -> list[str]:
+        """What only the order of fence.sc operations in this run excludes."""
         found = []
-        for rule, one, other in self._raised(flags):
+        for rule, one, other in weaker:
             if (rule, one, other) not in known:
                 lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
                 where = " and ".join(str(line) for line in lines)
                 found.append(f"lines {where}: {rule} but for the order that fence.sc operations had in this run")
         return found
 
-    def _raised(self, flags: Flags) -> list[tuple[str, int, int]]:
+    def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
         """What flags report. An access of a pair stands for it only against the other one of the pair."""
         found = []
         graph = self.graph
@@ -112,17 +130,25 @@ class RunJudge:
                 found.append((rule, one, other))
         return found
 
-    def _finding(self, rule: str, one: int, other: int) -> KernelFinding:
-        graph, where = self.graph, ""
-        sides = tuple(self.place(number) for number in dict.fromkeys((one, other)))
-        index = graph.pair_of.get(frozenset((one, other)))
-        if index is not None:
-            pair = graph.pairs[index]
-            where = f"byte {pair.first} of {pair.block.instance.name}"
-            if rule == "data-race" and _both_write(graph, one, other):
-                rule = self._store_race(index, rule)
+    def _named(self, rule: str, one: int, other: int) -> tuple[str, str]:
+        """The name of a finding and the byte that it is about."""
+        index = self.graph.pair_of.get(frozenset((one, other)))
+        if index is None:
+            cell = self.graph.points[one].cell
+            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name}"
+        pair = self.graph.pairs[index]
+        if rule == "data-race" and _both_write(self.graph, one, other):
+            rule = self._store_race(index, rule)
+        return rule, f"byte {pair.first} of {pair.block.instance.name}"
+
+    def _finding(self, rule: str, where: str, missing: Missing | None, one: int, other: int) -> KernelFinding:
+        ends = (one, other) if missing is None else (missing.first, missing.second)
         kind = kind_of("data-race" if rule in (EQUAL_STORES, SAME_STORE) else rule).value
-        return KernelFinding(rule, kind, "", sides, where, events=tuple(dict.fromkeys((one, other))))
+        made = KernelFinding(rule, kind, "", tuple(self.place(n) for n in dict.fromkeys(ends)), where, events=ends)
+        if missing is not None:
+            made.reason, made.missing = missing.reason.value, missing.text
+            made.way = tuple(self.place(n) for n in missing.way)
+        return made
 
     def _store_race(self, index: int, rule: str) -> str:
         """The name of a race of two stores, if it has one of its own."""
@@ -132,7 +158,9 @@ class RunJudge:
         same = pair.one.at == pair.other.at and pair.one.epoch == pair.other.epoch
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
-        return SAME_STORE if pair.stored == "unknown" and same and (one.cta, one.warp) == (other.cta, other.warp) else rule
+        return (
+            SAME_STORE if pair.stored == "unknown" and same and (one.cta, one.warp) == (other.cta, other.warp) else rule
+        )
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""

@@ -15,6 +15,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.alu import Value
 from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.polling import written
 from memmodel.kernel.machine.pure import Compiler, Step
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
@@ -49,10 +50,27 @@ class Code:
     refusal: Refused | None = None
 
 
-def compile_function(entry: PtxFunction, memory: DeviceMemory) -> list[Code]:
+def compile_function(entry: PtxFunction, memory: DeviceMemory, assumed: tuple[str, ...] = ()) -> list[Code]:
     """The instructions of an entry; what is not known is refused when it is reached."""
     compiler = Compiler(memory)
-    return [_compiled(compiler, one) for one in entry.body or ()]
+    return [_assumed(one) if _begins(one, assumed) else _compiled(compiler, one) for one in entry.body or ()]
+
+
+def _begins(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
+    return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
+
+
+def _assumed(instruction: PtxInstruction) -> Code:
+    """An instruction that is taken to leave unknown values in its first operand and to do nothing else."""
+    slots = written(instruction)
+
+    def step(warp: Warp, lanes: Lanes) -> None:
+        for slot in slots:
+            for lane in lanes:
+                warp.registers[slot][lane] = None
+
+    guard = None if instruction.guard is None else instruction.guard.slot
+    return Code(instruction, guard, instruction.negated, pure=step)
 
 
 def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
@@ -91,14 +109,12 @@ def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule
-    ) -> None:
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
         self.launch = launch
         self.entry = entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
-        self.code = compile_function(entry, memory)
+        self.code = compile_function(entry, memory, schedule.assumed)
         self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
@@ -338,9 +354,7 @@ def _state(waiting: list[Warp]) -> object:
     ]  # fmt: skip
 
 
-def run_launch(
-    module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None
-) -> LaunchTrace:
+def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
     """Run a launch under one schedule."""
     return Scheduler(module, entry, launch, schedule or Schedule()).go()
 

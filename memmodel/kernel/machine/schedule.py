@@ -13,16 +13,18 @@ Order = tuple[tuple[str, int], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`last_elected`: elect.sync takes the last lane of its mask. `alone`: activemask shows each lane by itself.
+    """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane of those that are there by itself.
 
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
-    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
+    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all. `assumed`: beginnings of opcodes that
+    are taken to compute registers from registers and to do nothing else.
     """
 
     last_elected: bool = False
     order: tuple[Order, ...] = ()
-    alone: bool = False
+    split: bool = False
     backwards: bool = False
     opaque: frozenset[int] = frozenset()
     ctas: tuple[int, ...] = ()
+    assumed: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Failure, LaunchTrace, ObjectStep, Refused, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.memory import PARAM_WINDOW, RANK_SHIFT, SHARED_START, SHARED_WINDOW, Block, DeviceMemory
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
 
 LANES = 32

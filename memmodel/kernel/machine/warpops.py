@@ -207,7 +207,9 @@ def _active(instruction: PtxInstruction) -> Blocking:
         mask = sum(1 << lane for lane in lanes)
         if slot is not None:
             for lane in lanes:
-                value: Value = 1 << lane if machine.schedule.alone else mask
+                value: Value = mask
+                if machine.schedule.split:
+                    value = mask & -mask if lane == lanes[0] else mask & (mask - 1)
                 warp.registers[slot][lane] = None if instruction.number in machine.schedule.opaque else value
         return True
 
