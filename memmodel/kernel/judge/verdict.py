@@ -71,7 +71,7 @@ class Statistics:
 
 @dataclass(slots=True)
 class KernelReading:
-    """What another reading of the documents says. `gone`, `new`: findings of the default that it has not, and others."""
+    """What another reading of the documents says. `gone`: findings of the default that it has not; `new`: others."""
 
     name: str
     answer: str

@@ -13,7 +13,7 @@ Order = tuple[tuple[str, int], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane of those that are there by itself.
+    """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane by itself.
 
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as

@@ -24,7 +24,12 @@ def record(verdict: KernelVerdict) -> dict[str, Any]:
         "choices": verdict.choices,
         "schedules": {"explored": verdict.explored, "all": verdict.exhaustive or not verdict.choices},
         "readings": [
-            {"reading": one.name, "answer": one.answer, "gone": [*map(finding, one.gone)], "new": [*map(finding, one.new)]}
+            {
+                "reading": one.name,
+                "answer": one.answer,
+                "gone": [finding(other) for other in one.gone],
+                "new": [finding(other) for other in one.new],
+            }
             for one in verdict.readings
         ],
         "beyond": verdict.beyond,
