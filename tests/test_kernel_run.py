@@ -221,7 +221,7 @@ def test_the_read_half_of_an_atomic_operation_is_ordered_with_its_write() -> Non
     body = body.replace("ld.global.u32 %r22, [%d0+64];", "st.global.u32 [%d0], 0;")
     verdict = judged(body.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero")
     assert not verdict.findings
-    early = body.replace("WAIT:\n", "st.global.u32 [%d0], 0;\nWAIT:\n")
+    early = body.replace("WAIT:\n", "WAIT:\nst.global.u32 [%d0], 0;\nPOLL:\n").replace("p3 bra WAIT", "p3 bra POLL")
     assert judged(early.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero").findings
 
 

@@ -41,7 +41,8 @@ WORDS = {
 class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
-    `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`: stop at the first serious finding.
+    `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
+    stop at the first serious finding.
     """
 
     schedules: int = 8
