@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.mutations import mutate as mutations
+from memmodel.cli.mutations import told
 from memmodel.cli.options import JsonOut, MemoryText, ModelName, Timeout, parse_budget
 from memmodel.errors import InputError
 
@@ -37,6 +39,10 @@ def kernel(
         list[str] | None,
         typer.Option("--assume-pure", metavar="OP", help="Take this opcode to touch registers only; may be repeated."),
     ] = None,
+    mutate: Annotated[
+        bool, typer.Option("--mutate", help="Remove or weaken every synchronization in turn; is that noticed?")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes for --mutate.")] = 1,
     json_out: JsonOut = None,
     sarif_out: Annotated[
         str | None, typer.Option("--sarif", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
@@ -66,6 +72,13 @@ def kernel(
         return Exit.AS_EXPECTED
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
+    if mutate:
+        code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0)
+        if json_out != "-":
+            told(data)
+        if json_out:
+            _write(json_out, data)
+        return code
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
         schedules=schedules, assume_pure=assume_pure or (), budget=parse_budget(None, timeout, memory),

@@ -19,7 +19,7 @@ from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.origin import come_from
 from memmodel.kernel.judge.verdict import KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.machine.run import begins, run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
@@ -67,12 +67,16 @@ class LaunchJudge:
     def judge(self) -> KernelVerdict:
         """The verdict."""
         verdict = self.verdict
+        for one in self.entry.body or ():
+            if begins(one, self.options.assumed):
+                verdict.notes.append(f"{one.opcode} at line {one.line} was taken to touch registers only")
         try:
             base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
             self.made = RunJudge(self.entry, run)
             self._statistics(run, self.made)
+            verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
             self.base = self._judged(self.made)
             self._readings(self.made, self.base)
             settled = frozenset(number for _, number in run.choices)

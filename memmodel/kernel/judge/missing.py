@@ -73,6 +73,10 @@ class Ways:
         proxies = {label.proxy for label in labels if isinstance(label, Access)}
         if base[first] >> second & 1 and len(proxies) > 1:
             return self._proxies(first, second, way)
+        scopes = [label.scope for label in labels if isinstance(label, Access) and label.sem is not Sem.WEAK]
+        if rule == "data-race" and len(scopes) == len(labels):
+            said = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
+            return Missing(Reason.SCOPES, said, first, second, way)
         if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
             return Missing(Reason.COMPLETION, "nothing waits for the end of the first access", first, second, way)
         if len(way) > 1:
@@ -135,12 +139,11 @@ class Ways:
         if between:
             lines = ", ".join(self._line(n) for n in between[:2])
             return Missing(Reason.PROXY_PLACE, f"the fence at {lines} does not serve this pair", first, second, way)
-        near = [n for n in fences if self.points[n].thread in threads]
-        beside = f"; the one at {self._line(near[0])} is not on it" if near else ""
+        beside = [n for n in fences if self.points[n].thread in threads and not base[n] >> first & 1]
+        near = [n for n in beside if base[first] >> n & 1 or base[n] >> second & 1]
+        said = f"; the one at {self._line(near[0])} is not on it" if near else ""
         reason = Reason.PROXY_PLACE if near else Reason.PROXY
-        return Missing(
-            reason, f"ordered, but no fence for the {proxies} proxy is on the way{beside}", first, second, way
-        )
+        return Missing(reason, f"ordered, but no fence for the {proxies} proxy is on the way{said}", first, second, way)
 
     def _weak_link(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         """The first step of the way between threads that synchronizes nothing."""

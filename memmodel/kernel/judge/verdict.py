@@ -85,7 +85,8 @@ class KernelVerdict:
 
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
-    `notes`: what is said beside. `beyond`: what any grid and any trip count would need.
+    `notes`: what is said beside. `reached`: numbers of the instructions that left a trace. `beyond`: what any grid and
+    any trip count would need.
     """
 
     entry: str
@@ -101,6 +102,7 @@ class KernelVerdict:
     readings: list[KernelReading] = field(default_factory=list)
     beyond: dict[str, str] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=Statistics)
+    reached: frozenset[int] = frozenset()
 
     @property
     def serious(self) -> list[KernelFinding]:

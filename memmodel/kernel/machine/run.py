@@ -53,10 +53,10 @@ class Code:
 def compile_function(entry: PtxFunction, memory: DeviceMemory, assumed: tuple[str, ...] = ()) -> list[Code]:
     """The instructions of an entry; what is not known is refused when it is reached."""
     compiler = Compiler(memory)
-    return [_assumed(one) if _begins(one, assumed) else _compiled(compiler, one) for one in entry.body or ()]
+    return [_assumed(one) if begins(one, assumed) else _compiled(compiler, one) for one in entry.body or ()]
 
 
-def _begins(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
+def begins(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
     return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
 
 
@@ -359,4 +359,4 @@ def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: 
     return Scheduler(module, entry, launch, schedule or Schedule()).go()
 
 
-__all__ = ["Register", "compile_function", "run_launch"]
+__all__ = ["Register", "begins", "compile_function", "run_launch"]
