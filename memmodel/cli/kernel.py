@@ -47,6 +47,9 @@ def kernel(
     sarif_out: Annotated[
         str | None, typer.Option("--sarif", metavar="OUT", help="Write a SARIF 2.1.0 log there; - is standard output.")
     ] = None,
+    litmus: Annotated[
+        str | None, typer.Option("--litmus", metavar="DIR", help="Write a litmus test that shows it for each finding.")
+    ] = None,
     statistics: Annotated[bool, typer.Option("--stats", help="Say how large the run was and what it took.")] = False,
     timeout: Timeout = None,
     memory: MemoryText = None,
@@ -81,7 +84,7 @@ def kernel(
         return code
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
-        schedules=schedules, assume_pure=assume_pure or (), budget=parse_budget(None, timeout, memory),
+        schedules=schedules, assume_pure=assume_pure or (), budget=parse_budget(None, timeout, memory), litmus=litmus,
     )  # fmt: skip
     return _told(verdict, json_out, sarif_out, statistics=statistics)
 

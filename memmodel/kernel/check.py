@@ -36,18 +36,27 @@ def check_kernel(
     schedules: int = 8,
     assume_pure: Sequence[str] = (),
     budget: Budget | None = None,
+    litmus: str | os.PathLike[str] | None = None,
 ) -> KernelVerdict:
     """Judge one launch of a kernel.
 
     `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
-    `assume_pure`: opcodes that are taken to touch nothing but registers.
+    `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
+    the findings; the notes of the verdict say what became of each.
     """
     module = read_module(file)
     given = launch if isinstance(launch, Launch) else read_launch(launch)
     others = reading_models() if readings else ()
     options = ExploreOptions(schedules, chosen(given, ctas), tuple(assume_pure), others)
-    return judge(module, entry_of(module, entry or given.kernel), given, load_model(model), options, budget)
+    chosen_entry = entry_of(module, entry or given.kernel)
+    work = LaunchJudge(module, chosen_entry, given, load_model(model), options)
+    verdict = judged(work, budget)
+    if litmus is not None:
+        from memmodel.kernel.cut.litmus import cut
+
+        verdict.notes += cut(work, litmus)
+    return verdict
 
 
 def judge(
@@ -58,8 +67,12 @@ def judge(
     options: ExploreOptions | None = None,
     budget: Budget | None = None,
 ) -> KernelVerdict:
-    """Judge a launch. A budget that runs out leaves the verdict open."""
-    work = LaunchJudge(module, entry, launch, model, options or ExploreOptions())
+    """Judge a launch."""
+    return judged(LaunchJudge(module, entry, launch, model, options or ExploreOptions()), budget)
+
+
+def judged(work: LaunchJudge, budget: Budget | None) -> KernelVerdict:
+    """The verdict. A budget that runs out leaves it open."""
     if budget is None:
         return work.judge()
     with Limits(budget):

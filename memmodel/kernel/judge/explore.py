@@ -61,8 +61,8 @@ class LaunchJudge:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
         self._instructions = self._events = 0
-        self.base: Judgement | None = None
-        self.made: RunJudge | None = None
+        self.made: dict[int, RunJudge] = {}
+        """What each finding was made from."""
 
     def judge(self) -> KernelVerdict:
         """The verdict."""
@@ -74,11 +74,10 @@ class LaunchJudge:
             base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
-            self.made = RunJudge(self.entry, run)
-            self._statistics(run, self.made)
+            made = RunJudge(self.entry, run)
+            self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
-            self.base = self._judged(self.made)
-            self._readings(self.made, self.base)
+            self._readings(made, self._judged(made))
             settled = frozenset(number for _, number in run.choices)
             real = self._depends(base, run)
             settled -= {one.number for one, _ in real}
@@ -118,7 +117,8 @@ class LaunchJudge:
         found = made.judged(self.model)
         self._spent("order", started)
         for one in found.findings:
-            add(self.verdict.findings, one)
+            if add(self.verdict.findings, one) and one.events:
+                self.made[id(one)] = made
         _open(self.verdict, found.open)
         return found
 

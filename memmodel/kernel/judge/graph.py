@@ -108,6 +108,7 @@ class Graph:
         self.points: list[Point] = []
         self.behind: list[Judged] = []
         self.number: dict[int, int] = {}
+        self.events: dict[int, TraceEvent] = {}
         self._parts: dict[int, list[int]] = {}
         self._shared: dict[tuple[object, ...], int] = {}
         self.pair_of: dict[frozenset[int], int] = {}
@@ -144,6 +145,7 @@ class Graph:
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
         new = len(self.points)
         self.number[id(event)] = new
+        self.events[new] = event
         thread = self.run.threads[event.thread]
         block = event.block
         cell = None if block is None else Cell(block.instance, event.first, event.size)

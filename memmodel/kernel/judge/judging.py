@@ -24,8 +24,8 @@ from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 
 MAX_EVENTS = 6_000
-MAX_PAIRS = 400
-"""Pairs of one rule that are looked at one by one; the others are counted with those of the same instructions."""
+LOOKED_AT = 12
+"""Alike findings of which the one with the shortest way between its accesses is shown."""
 ORDER, FORCED = "happens", "fence-forced"
 """The definitions of a model that say what has happened before what, and which order fence.sc must have."""
 
@@ -79,10 +79,16 @@ class RunJudge:
         for rule, one, other in raised:
             name, where = self._named(rule, one, other)
             key = name, frozenset(self.graph.behind[n].at for n in (one, other))
-            if key in known:
-                known[key].count += 1
+            old = known.get(key)
+            if old is not None and (old.count >= LOOKED_AT or not old.steps):
+                old.count += 1
                 continue
-            known[key] = self._finding(name, where, ways.missing(rule, one, other), one, other)
+            made = self._finding(name, where, ways.missing(rule, one, other), one, other)
+            if old is not None and len(made.steps) >= len(old.steps):
+                old.count += 1
+                continue
+            made.count = 1 if old is None else old.count + 1
+            known[key] = made
         found.findings += known.values()
         before = flags.relation(ORDER)
         if before is None:
@@ -147,7 +153,7 @@ class RunJudge:
         made = KernelFinding(rule, kind, "", tuple(self.place(n) for n in dict.fromkeys(ends)), where, events=ends)
         if missing is not None:
             made.reason, made.missing = missing.reason.value, missing.text
-            made.way = tuple(self.place(n) for n in missing.way)
+            made.way, made.steps = tuple(self.place(n) for n in missing.way), missing.way
         return made
 
     def _store_race(self, index: int, rule: str) -> str:
@@ -205,14 +211,15 @@ def with_fences(execution: Execution, rows: list[int]) -> Execution:
     return replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": rows})
 
 
-def add(findings: list[KernelFinding], finding: KernelFinding) -> None:
-    """A finding, counted with one of the same rule and instructions."""
+def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
+    """A finding, counted with one of the same rule and instructions. Is it new?"""
     at = sorted(side.instruction.number for side in finding.sides)
     for known in findings:
         if known.rule == finding.rule and sorted(side.instruction.number for side in known.sides) == at:
             known.count += 1
-            return
+            return False
     findings.append(finding)
+    return True
 
 
 def describe(label: Label) -> str:

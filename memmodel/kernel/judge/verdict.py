@@ -36,7 +36,11 @@ class FindingPlace:
 
 @dataclass(slots=True)
 class KernelFinding:
-    """Something wrong, with its places. `count`: pairs of classes that are alike. `missing`: what would order them."""
+    """Something wrong, with its places. `count`: pairs of classes that are alike.
+
+    `reason`, `missing`: what would order them; `way`: how far something leads. `events`, `steps`: their numbers in the
+    graph that was judged.
+    """
 
     rule: str
     kind: str
@@ -48,6 +52,7 @@ class KernelFinding:
     reason: str = ""
     way: tuple[FindingPlace, ...] = ()
     events: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
 
     @property
     def harmless(self) -> bool:
