@@ -65,9 +65,9 @@ class Story:
         thread = self.of(number)
         for owner, target in self._actual.items():
             if self.of(owner).cta == thread.cta != self.of(target).cta:
-                found = [one.number for one in self.made.run.threads
-                         if (one.cta, one.warp, one.lane) == (self.of(target).cta, thread.warp, thread.lane)]  # fmt: skip
-                return found[0] if found else number
+                wanted = self.of(target).cta, thread.warp, thread.lane
+                same = (one.number for one in self.made.run.threads if (one.cta, one.warp, one.lane) == wanted)
+                return next(same, number)
         return number
 
     def event(self, event: TraceEvent) -> TraceEvent:
