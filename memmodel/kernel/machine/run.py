@@ -11,27 +11,66 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.engines.clusters import cluster_step
+from memmodel.kernel.engines.copies import copy_step
+from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.tensor import tensor_step
+from memmodel.kernel.engines.tensormaps import map_step
+from memmodel.kernel.engines.wgmma import BUSY, wgmma_step
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.accesses import access_step
-from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.pure import Compiler, Step
-from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.objects import object_step
+from memmodel.kernel.machine.polling import looking_ahead, registers, written
+from memmodel.kernel.machine.pure import Compiler, Get, Step
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
+from memmodel.kernel.machine.state import Cta, Faulty, LaneGroup, Lanes, Machine, Warp
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, PtxModule, Register, Symbol
+from memmodel.kernel.text.syntax import (
+    Arguments,
+    JumpTarget,
+    ModuleVariable,
+    Operand,
+    PtxFunction,
+    PtxInstruction,
+    PtxModule,
+    Symbol,
+    VectorOperand,
+)
 from memmodel.ptx import Place
+
+REGISTERS = 65536
+"""Registers of a multiprocessor."""
 
 MAX_STEPS = 4_000_000
 """Steps of groups of lanes in a run; more is taken for a loop without end."""
 
 ENDS = ("ret", "exit")
+CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
+STEPS = (
+    warp_step, access_step, sync_step, object_step, copy_step, map_step, wgmma_step, mma_step, tensor_step, cluster_step
+)  # fmt: skip
+IGNORED_CALLS = ("vprintf",)
+"""Functions of the system that touch no memory of the kernel; what they return is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call: where the function begins, and the places that go in and come out: (from, to, bytes)."""
+
+    start: int
+    given: tuple[tuple[int, int, int], ...]
+    returned: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(slots=True)
 class Code:
-    """What to do at one instruction: one of the three steps, or a change of control."""
+    """What to do at one instruction: one of the steps, or a change of control.
+
+    `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
+    """
 
     instruction: PtxInstruction
     guard: int | None
@@ -39,40 +78,51 @@ class Code:
     pure: Step | None = None
     blocking: Blocking | None = None
     control: str = ""
-    target: int = 0
+    targets: tuple[int, ...] = ()
+    index: Get | None = None
+    call: CallPlan | None = None
     refusal: Refused | None = None
+    touched: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
 
 
-def compile_function(entry: PtxFunction, memory: DeviceMemory) -> list[Code]:
+def compile_function(
+    entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset()
+) -> list[Code]:
     """The instructions of an entry; what is not known is refused when it is reached."""
-    compiler = Compiler(memory)
-    return [_compiled(compiler, one) for one in entry.body or ()]
+    compiler = Compiler(memory, peeks)
+    codes = [_compiled(compiler, entry, one) for one in entry.body or ()]
+    watched = {
+        slot
+        for code in codes
+        if code.instruction.words[:2] == ("wgmma", "mma_async")
+        for operand in code.instruction.operands[:2]
+        if isinstance(operand, VectorOperand)
+        for slot in registers(operand)
+    }
+    for code in codes if watched else ():
+        if code.instruction.words[0] != "wgmma":
+            used = {slot for operand in code.instruction.operands for slot in registers(operand)}
+            code.touched = tuple(used & watched)
+            code.written = tuple(set(written(code.instruction)) & watched)
+    return codes
 
 
-def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
+def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
     guard = None if instruction.guard is None else instruction.guard.slot
     code = Code(instruction, guard, instruction.negated)
-    head = instruction.words[0]
-    if head in (*ENDS, "bra", "trap", "brkpt", "call"):
-        code.control = head
-        if head == "bra":
-            if not instruction.operands or not isinstance(instruction.operands[0], JumpTarget):
-                code.refusal = Refused("bra goes to a label of this function", instruction.span)
-            else:
-                code.target = instruction.operands[0].at
-        return code
     try:
+        if instruction.words[0] in CONTROL:
+            _control_code(compiler, entry, code)
+            return code
         code.pure = compiler.pure(instruction)
         if code.pure is None:
-            code.blocking = (
-                warp_step(compiler, instruction)
-                or access_step(compiler, instruction)
-                or sync_step(compiler, instruction)
-            )
+            steps = (make(compiler, instruction) for make in STEPS)
+            code.blocking = next((step for step in steps if step is not None), None)
     except Refused as error:
         code.refusal = error
         return code
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
         code.pure = None
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
@@ -80,6 +130,47 @@ def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
         hint = "it cannot be run, and nothing is skipped"
         code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
     return code
+
+
+def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+    """Jumps and calls. Raises Refused."""
+    instruction = code.instruction
+    head, operands, span = instruction.words[0], instruction.operands, instruction.span
+    code.control = head
+    if head == "bra":
+        if not operands or not isinstance(operands[0], JumpTarget) or operands[0].at < 0:
+            raise Refused("bra goes to a label of this function", span)
+        code.targets = (operands[0].at,)
+    elif head == "brx":
+        table = operands[1]
+        listed = entry.tables.get(table.name) if isinstance(table, JumpTarget) else None
+        if listed is None:
+            raise Refused("brx.idx takes a list of branch targets", span)
+        code.targets, code.index = listed, compiler.get(operands[0], instruction, 32)
+    elif head == "call":
+        name = next((one.name for one in operands if isinstance(one, Symbol)), "")
+        if name in entry.callees:
+            lists = [one.items for one in operands if isinstance(one, Arguments)]
+            returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
+            callee = entry.callees[name]
+            given = lists[0] if lists else ()
+            code.call = CallPlan(
+                callee.start, _moves(compiler, given, callee.params), _moves(compiler, returned, callee.results, back=True)
+            )
+        elif name not in IGNORED_CALLS and name != "__assertfail":
+            raise Refused(f"the call of {name or 'a function'} is not known", span)
+
+
+def _moves(
+    compiler: Compiler, actual: Sequence[Operand], formal: Sequence[ModuleVariable], *, back: bool = False
+) -> tuple[tuple[int, int, int], ...]:
+    """What is copied between the variables of a call and the parameters of the function."""
+    found = []
+    for one, other in zip(actual, formal, strict=True):
+        assert isinstance(one, Symbol)
+        here, there = (compiler.memory.symbols[name][1] - PRIVATE_START for name in (one.name, other.name))
+        found.append((there, here, other.size or 8) if back else (here, there, other.size or 8))
+    return tuple(found)
 
 
 class Scheduler:
@@ -92,13 +183,15 @@ class Scheduler:
         self.entry = entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
-        self.code = compile_function(entry, memory)
+        awaits = looking_ahead(entry)
+        self.code = compile_function(entry, memory, frozenset(n for peeks in awaits.values() for n in peeks))
         self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
         self.machine = Machine(launch, memory, self.run, self.ctas)
+        self.machine.awaits = awaits
         self.machine.order = {thread: place for place, thread in enumerate(gates[0])} if gates else {}
 
     # ---- threads ---------------------------------------------------------------------------------------------
@@ -136,23 +229,27 @@ class Scheduler:
 
     def _warp(self, cta: Cta, number: int, threads: list[TraceThread], common: dict[str, int]) -> Warp:
         block = self.launch.block
-        special: dict[str, list[Value]] = {name: [value] * LANES for name, value in common.items()}
+        special: dict[str, Row] = {name: uniform(value) for name, value in common.items()}
         places = [number * LANES + lane for lane in range(LANES)]
         special["%tid.x"] = [n % block[0] for n in places]
         special["%tid.y"] = [n // block[0] % block[1] for n in places]
         special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
         special["%laneid"] = list(range(LANES))
-        special["%warpid"] = [number] * LANES
+        special["%warpid"] = uniform(number)
         special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
         special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_gt"] = [0xFFFFFFFF & ~((2 << lane) - 1) for lane in range(LANES)]
         special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
         warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
-        warp.registers = [[None] * LANES for _ in range(self.entry.registers)]
-        for name in ("pending", "bulk", "committed", "bulk_groups"):
-            setattr(warp, name, [[] for _ in range(LANES)])
+        warp.registers = [UNKNOWN] * self.entry.registers
+        warp.limit = self._limit()
         return warp
+
+    def _limit(self) -> int:
+        """Registers of a thread when the kernel starts: what .maxnreg says, or as many as the threads can have."""
+        given = self.entry.directives.get("maxnreg")
+        return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
@@ -180,7 +277,8 @@ class Scheduler:
                 return progress
             group = min(ready, key=lambda one: one.at)
             for other in warp.groups:
-                if other is not group and other.at == group.at and other.waits is None and group.waits is None:
+                alike = other.at == group.at and other.frames == group.frames
+                if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes = sorted(group.lanes + other.lanes)
                     warp.groups.remove(other)
                     break
@@ -226,6 +324,8 @@ class Scheduler:
         assert code.guard is not None
         values = warp.registers[code.guard]
         wanted = 0 if code.negated else 1
+        if type(values) is Uniform and values.value is not None:
+            return group.lanes if values.value & 1 == wanted else []
         lanes = []
         for lane in group.lanes:
             value = values[lane]
@@ -242,8 +342,12 @@ class Scheduler:
         try:
             if code.pure is not None:
                 code.pure(warp, lanes)
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
             if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
         except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
             # Operands that no assembler takes: too few, too many, of another kind.
@@ -252,43 +356,106 @@ class Scheduler:
         if len(lanes) < len(group.lanes) and group.waits is None:
             others = [lane for lane in group.lanes if lane not in lanes]
             group.lanes = lanes
-            warp.groups.append(LaneGroup(group.at + 1, others))
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
         group.blocked = True
         return False
+
+    def _check_registers(self, warp: Warp, code: Code) -> None:
+        """Registers of a wgmma.mma_async that is not over are not touched ("wgmma.mma_async")."""
+        use = warp.registers_in_use
+        if any(use.busy(slot) for slot in code.touched):
+            self.machine.problem("undefined-instruction", BUSY, code.instruction)
+        for slot in code.written:
+            use.written[slot] = use.fences
 
     def _control(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A change of control; True if the group is to be chosen anew."""
         if code.refusal is not None:
             raise code.refusal
-        if code.control == "bra":
-            backwards = code.target <= group.at
-            if len(lanes) == len(group.lanes):
-                group.at = code.target
-                return backwards or len(warp.groups) > 1
-            group.lanes = [lane for lane in group.lanes if lane not in lanes]
+        if code.control in ("bra", "brx"):
+            return self._jump(warp, group, code, lanes)
+        if code.control == "call" and code.call is not None:
+            self._split(warp, group, lanes)
+            self._move(warp, lanes, code.call.given)
+            group.frames, group.at = (*group.frames, group.at), code.call.start
+            return True
+        if code.control == "call" and not _fails(code.instruction):
+            for operand in code.instruction.operands[:1]:
+                if isinstance(operand, Arguments):
+                    self._forget_results(warp, lanes, operand)
             group.at += 1
-            warp.groups.append(LaneGroup(code.target, lanes))
+            return False
+        if code.control == "ret" and group.frames:
+            self._split(warp, group, lanes)
+            back = group.frames[-1]
+            plan = self.code[back].call
+            assert plan is not None
+            self._move(warp, lanes, plan.returned)
+            group.frames, group.at = group.frames[:-1], back + 1
             return True
         if code.control in ENDS:
-            rest = [lane for lane in group.lanes if lane not in lanes]
+            self._split(warp, group, lanes)
             for lane in lanes:
                 self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
             self._leave(warp, group, lanes)
-            group.lanes = rest
-            group.at += 1
             return True
         if code.control == "call":
-            name = next((one.name for one in code.instruction.operands if isinstance(one, Symbol)), "")
-            if name != "__assertfail":
-                raise Refused(f"the call of {name or 'a function'} is not known", code.instruction.span)
             self.machine.problem("assertion", "an assertion of the kernel fails", code.instruction)
         else:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
 
+    def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
+        """A branch; lanes that go elsewhere are a group of their own."""
+        targets: dict[int, Lanes] = {}
+        if code.index is None:
+            targets[code.targets[0]] = lanes
+        else:
+            values = code.index(warp)
+            for lane in lanes:
+                value = values[lane]
+                if value is None:
+                    self.machine.unknown("where this branch goes", code.instruction)
+                if value >= len(code.targets):
+                    raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
+                targets.setdefault(code.targets[value], []).append(lane)
+        before = group.at
+        stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
+        (first, members), *others = targets.items()
+        for target, some in others:
+            warp.groups.append(LaneGroup(target, some, frames=group.frames))
+        if stay:
+            warp.groups.append(LaneGroup(before + 1, stay, frames=group.frames))
+        group.at, group.lanes = first, members
+        return bool(stay or others) or first <= before or len(warp.groups) > 1
+
+    def _split(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+        """Only these lanes go on in the group; the others stand behind the instruction."""
+        if len(lanes) < len(group.lanes):
+            others = [lane for lane in group.lanes if lane not in lanes]
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
+            group.lanes = lanes
+
+    def _move(self, warp: Warp, lanes: Lanes, moves: Sequence[tuple[int, int, int]]) -> None:
+        for lane in lanes:
+            found = self.machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
+            assert found is not None
+            for source, target, size in moves:
+                found[0].copy(target, found[0], source, size)
+
+    def _forget_results(self, warp: Warp, lanes: Lanes, results: Arguments) -> None:
+        """What a function of the system returns is not known."""
+        for one in results.items:
+            place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
+            for lane in lanes if place is not None else ():
+                found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
+                if found is not None:
+                    found[0].forget(found[1], 8)
+
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        warp.cta.exited += len(lanes)
+        warp.cta.gone |= {warp.threads[lane].number for lane in lanes}
+        self.machine.version += 1
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
 
@@ -303,6 +470,10 @@ class Scheduler:
                 self.run.problems[-1].threads += len(group.lanes) - 1
 
 
+def _fails(instruction: PtxInstruction) -> bool:
+    return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
+
+
 def run_launch(
     module: PtxModule, entry: PtxFunction, launch: Launch, *, elect_last: bool = False, order: Sequence[int] = ()
 ) -> LaunchTrace:
@@ -310,6 +481,3 @@ def run_launch(
     runner = Scheduler(module, entry, launch, [order] if order else ())
     runner.machine.elect_last = elect_last
     return runner.go()
-
-
-__all__ = ["Register", "compile_function", "run_launch"]

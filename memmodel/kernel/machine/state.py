@@ -6,17 +6,35 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from memmodel.base.labels import Action, Domain, Label
+from memmodel.base.labels import Action, Barrier, Domain, Family, Label, Mbarrier
 from memmodel.base.points import BarrierId
-from memmodel.kernel.judge.events import Failure, LaunchTrace, ObjectStep, Refused, TraceEvent, TraceThread, WeakAccess
+from memmodel.kernel.judge.events import (
+    Failure,
+    LaneAccesses,
+    LaunchTrace,
+    ObjectStep,
+    Refused,
+    TraceEvent,
+    TraceThread,
+    WeakAccess,
+)
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.memory import PARAM_WINDOW, RANK_SHIFT, SHARED_START, SHARED_WINDOW, Block, DeviceMemory
+from memmodel.kernel.machine.memory import (
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    PRIVATE_START,
+    RANK_SHIFT,
+    SHARED_START,
+    SHARED_WINDOW,
+    Block,
+    DeviceMemory,
+)
+from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx import Scope, Sem, Space
 
-LANES = 32
 Lanes = list[int]
 
 
@@ -31,12 +49,16 @@ class Faulty(Exception):
 
 @dataclass(slots=True, eq=False)
 class LaneGroup:
-    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it."""
+    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
+
+    `frames`: the calls that they are in.
+    """
 
     at: int
     lanes: Lanes
     blocked: bool = False
     waits: object = None
+    frames: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +69,7 @@ class BarrierState:
     arrived: int = 0
     needed: int | None = None
     over: int = 0
+    who: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)
@@ -61,9 +84,76 @@ class Mbar:
     life: int = 0
 
 
+class IssueGroups:
+    """Asynchronous instructions of each lane: all of them, those since the last commit, and the groups."""
+
+    __slots__ = ("closed", "issued", "open")
+
+    def __init__(self) -> None:
+        self.issued: list[list[TraceEvent]] = [[] for _ in range(LANES)]
+        self.open: list[list[TraceEvent]] = [[] for _ in range(LANES)]
+        self.closed: list[list[list[TraceEvent]]] = [[] for _ in range(LANES)]
+
+    def add(self, lane: int, issue: TraceEvent) -> None:
+        self.issued[lane].append(issue)
+        self.open[lane].append(issue)
+
+    def commit(self, lane: int) -> None:
+        self.closed[lane].append(self.open[lane])
+        self.open[lane] = []
+
+    def over(self, lane: int, left: int) -> list[TraceEvent]:
+        """What is done when all but the last groups are."""
+        groups = self.closed[lane]
+        return [one for group in groups[: len(groups) - left] for one in group] if left < len(groups) else []
+
+
+@dataclass(slots=True, eq=False)
+class WgmmaUse:
+    """The registers of a warp that wgmma.mma_async uses, as `isa.wgmma_registers` counts them.
+
+    `groups`, `shapes`: the group and the accumulator of the last one that uses a register; an empty accumulator for a
+    fragment of A. `written`: wgmma.fence so far when a register was written last.
+    """
+
+    fences: int = 0
+    committed: int = 0
+    completed: int = 0
+    groups: dict[int, int] = field(default_factory=dict)
+    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+
+    def busy(self, slot: int) -> bool:
+        return self.groups.get(slot, 0) > self.completed
+
+    def wait(self, left: int) -> None:
+        self.completed = max(self.completed, self.committed - left)
+
+
+class Peek(NamedTuple):
+    """A test that returned false because it only looks ahead: which object and phase, and when."""
+
+    block: Block
+    at: int
+    phase: int
+    time: int
+
+
+@dataclass(slots=True, eq=False)
+class TensorMemory:
+    """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
+
+    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2.
+    """
+
+    block: Block
+    columns: list[TraceEvent | None]
+    promised: dict[int, int] = field(default_factory=dict)
+
+
 @dataclass(slots=True, eq=False)
 class Cta:
-    """A CTA. `base`: of its addresses in the window of its cluster."""
+    """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back."""
 
     number: int
     index: tuple[int, int, int]
@@ -72,7 +162,10 @@ class Cta:
     shared: Block
     threads: list[TraceThread]
     barriers: dict[int, BarrierState] = field(default_factory=dict)
-    exited: int = 0
+    gone: set[int] = field(default_factory=set)
+    spare: int = 0
+    tensor: TensorMemory | None = None
+    aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
 
     @property
     def base(self) -> int:
@@ -86,16 +179,27 @@ class Warp:
     cta: Cta
     number: int
     threads: list[TraceThread]
-    registers: list[list[Value]]
-    special: dict[str, list[Value]]
+    registers: list[Row]
+    special: dict[str, Row]
     groups: list[LaneGroup]
+    limit: int = 0
     syncs: dict[int, BarrierState] = field(default_factory=dict)
-    pending: list[list[TraceEvent]] = field(default_factory=list)
-    committed: list[list[list[TraceEvent]]] = field(default_factory=list)
-    bulk: list[list[TraceEvent]] = field(default_factory=list)
-    bulk_groups: list[list[list[TraceEvent]]] = field(default_factory=list)
-    locals: dict[str, list[list[Value]]] = field(default_factory=dict)
-    predicates: list[Value] = field(default_factory=list)
+    copies: IssueGroups = field(default_factory=lambda: IssueGroups())
+    bulk: IssueGroups = field(default_factory=lambda: IssueGroups())
+    wgmma: IssueGroups = field(default_factory=lambda: IssueGroups())
+    tensor: dict[Family, list[list[TraceEvent]]] = field(default_factory=dict)
+    registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
+    arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
+    peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
+    locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
+    carry: Row = field(default_factory=lambda: [None] * LANES)
+
+    def own(self, slot: int) -> Row:
+        """The row of a register, to change single lanes of it."""
+        row = self.registers[slot]
+        if type(row) is Uniform:
+            row = self.registers[slot] = list(row)
+        return row
 
     @property
     def live(self) -> int:
@@ -116,6 +220,10 @@ class Machine:
         self.order: dict[int, int] = {}
         self._turns: dict[tuple[Block, int], int] = {}
         self.kinds: dict[tuple[Block, int], str] = {}
+        self.version = 0
+        self.awaits: dict[int, frozenset[int]] = {}
+        self.unstarted: list[tuple[int, int, int]] = []
+        self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self._clock = 0
 
@@ -131,13 +239,16 @@ class Machine:
         if found is None:
             raise Faulty("undefined-address", f"address {address:#x} is outside every object")
         block, at = found
-        if at + size > block.size or (block is warp.cta.shared and at < SHARED_START):
+        if at + size > block.size or (block.instance.space is Space.SHARED and at < SHARED_START):
             raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
         return block, at
 
     def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
         if space.startswith("shared"):
-            return self._shared(warp, address & 0xFFFFFFFF)
+            found = self._shared(warp, address & 0xFFFFFFFF)
+            if found is not None and space != "shared::cluster" and found[0] is not warp.cta.shared:
+                raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
+            return found
         if space == "generic" and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
             return self._shared(warp, address - SHARED_WINDOW)
         if space == "generic" and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
@@ -152,23 +263,55 @@ class Machine:
     def unknown(self, what: str, instruction: PtxInstruction) -> NoReturn:
         raise Refused(f"{what} depends on a value that this run does not know", instruction.span)
 
+    def places(
+        self, warp: Warp, space: str, addresses: Row, lanes: Lanes, size: int, instruction: PtxInstruction
+    ) -> tuple[Block, list[int]] | None:
+        """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
+        given = [addresses[lane] for lane in lanes]
+        first = given[0]
+        if first is None or None in given:
+            return None
+        found = self._find(warp, space, first)
+        if found is None or found[0] is self.memory.params:
+            return None
+        block, at = found
+        shift = at - first
+        offsets = [one + shift for one in given if one is not None]
+        least = SHARED_START if block.instance.space is Space.SHARED else 0
+        if min(offsets) < least or max(offsets) + size > block.size:
+            return None
+        return block, offsets
+
     # ---- traces ----------------------------------------------------------------------------------------------
 
     def event(self, thread: TraceThread, at: int, label: Label, *note: object) -> TraceEvent:
         """A new event in the order of a thread."""
         made = TraceEvent(thread.number, len(thread.events), at, label, note=note)
         thread.events.append(made)
+        if not (isinstance(label, Barrier) and label.sem is Sem.RELAXED and label.domain is Domain.WARP):
+            # Lanes that only wait for one another order no memory, so that accesses around that come as one.
+            thread.epoch = len(thread.events)
         self._clock += 1
         made.time = self._clock
         return made
 
     def weak(
         self, block: Block, first: int, size: int, thread: TraceThread, label: Label, at: int, scalar: int | None,
-        issue: TraceEvent | None = None,
+        issue: TraceEvent | None = None, value: Value = None, part: int = 0, others: tuple[TraceEvent, ...] = (),
     ) -> None:  # fmt: skip
-        """A weak access. Bytes that it overwrites are no longer those of a strong write."""
-        epoch = len(thread.events) if issue is None or issue.order is None else issue.order
-        self.run.weak.append(WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue))
+        """A weak access, or a part of an asynchronous one."""
+        epoch = thread.epoch if issue is None or issue.order is None else issue.order
+        made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
+        self.run.single.append(made)
+
+    def weak_lanes(
+        self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Label, at: int, scalar: int,
+        values: list[Value] | None = None,
+    ) -> None:  # fmt: skip
+        """Weak accesses of lanes, in their order."""
+        threads = [warp.threads[lane] for lane in lanes]
+        numbers, epochs = [one.number for one in threads], [one.epoch for one in threads]
+        self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:
         """A weak write to these bytes: a later strong read does not read from a strong write before it."""
@@ -218,6 +361,22 @@ class Machine:
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, False, seen, seen, one.life, seen))
 
+    def forget_all(self, block: Block, offsets: list[int], size: int) -> None:
+        """The same for several places."""
+        if self.strong.get(block):
+            for at in offsets:
+                self.forget(block, at, size)
+
+    def private(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
+        """The local memory at a generic address; None for any other address."""
+        at = -1 if address is None else address - LOCAL_WINDOW - PRIVATE_START
+        if not 0 <= at <= self.memory.private_size - size:
+            return None
+        block = warp.locals[lane]
+        if block is None:
+            block = warp.locals[lane] = self.memory.private()
+        return block, at
+
     def problem(self, rule: str, message: str, instruction: PtxInstruction | None) -> None:
         for one in self.run.problems:
             if one.rule == rule and one.instruction is instruction:
@@ -231,6 +390,53 @@ class Machine:
 
     def passed(self, block: Block, at: int) -> None:
         self._turns[block, at] = self._turns.get((block, at), 0) + 1
+
+    def alias(self, cta: Cta, block: Block, at: int) -> int:
+        """A number for a place, the same in CTAs that use places in the same way."""
+        return cta.aliases.setdefault((block, at), len(cta.aliases))
+
+    def cancel(self, instruction: PtxInstruction) -> int:
+        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start."""
+        self.run.cancels[instruction.number] = instruction
+        if not self.unstarted:
+            return 0
+        x, y, z = self.unstarted.pop(0)
+        return 1 | x << 32 | y << 64 | z << 96
+
+    # ---- looking ahead ---------------------------------------------------------------------------------------
+
+    def peeked(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int) -> None:
+        """A test that only looks ahead: it fails, so that the wait that it could save is made."""
+        one = self.object(block, at)
+        phase = one.over if one.over % 2 == parity % 2 else one.over - 1
+        made = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
+        made.block, made.first, made.size = block, at, 8
+        made.note = (at, phase, one.life, "peek")
+        self.run.peeks.append((made, phase))
+        warp.peeks[lane][instruction.number] = Peek(block, at, phase, made.time)
+
+    def waited(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int) -> None:
+        """A wait that a test before it could have saved has to be for the same phase."""
+        known = [one for n, one in warp.peeks[lane].items() if n in self.awaits.get(instruction.number, ())]
+        if not known:
+            return
+        last = max(known, key=lambda one: one.time)
+        if (last.block, last.at, last.phase) != (block, at, self.object(block, at).over - 1):
+            self.run.choices.setdefault(("peek", instruction.number), instruction)
+
+    # ---- barriers --------------------------------------------------------------------------------------------
+
+    def cluster_barrier(self, cta: Cta) -> tuple[BarrierState, BarrierId]:
+        identity = BarrierId(Domain.CLUSTER, cta.threads[0].place.cluster_id, (0,))
+        return self._clusters.setdefault(cta.cluster, BarrierState()), identity
+
+    def cluster_complete(self, cta: Cta) -> None:
+        """Begin the next generation if all threads of the cluster have arrived or exited."""
+        meeting = self._clusters[cta.cluster]
+        members = [one for (cluster, _), one in self.ctas.items() if cluster == cta.cluster]
+        if meeting.who and all(t.number in meeting.who or t.number in one.gone for one in members for t in one.threads):
+            meeting.generation, meeting.who = meeting.generation + 1, set()
+            self.version += 1
 
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))
