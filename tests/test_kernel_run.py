@@ -101,10 +101,11 @@ def test_what_is_not_known_is_undecided() -> None:
     assert judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:", init="zero").word == "clean"
 
 
-def test_a_loop_without_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memmodel.kernel.machine.run.MAX_STEPS", 2000)
-    verdict = judged("L: bra L;")
+    verdict = judged("L: add.s32 %r9, %r9, 1;\nbra L;")
     assert verdict.word == "undecided" and "does not end" in verdict.open[0]
+    assert rules(judged("L: bra L;")) == {"hang"}
 
 
 @pytest.mark.parametrize(

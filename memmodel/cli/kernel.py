@@ -57,4 +57,4 @@ def kernel(
         else:
             with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
                 handle.write(text)
-    return {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "undecided": Exit.UNDECIDED}[verdict.word]
+    return {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "explored": Exit.UNDECIDED, "undecided": Exit.UNDECIDED}[verdict.word]

@@ -9,7 +9,8 @@ import os
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError, nearest
-from memmodel.kernel.judge.verdict import KernelVerdict, judge
+from memmodel.kernel.judge.explore import judge
+from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.text.linking import linked
 from memmodel.kernel.text.reader import read_module

@@ -27,6 +27,9 @@ def lines(verdict: KernelVerdict) -> list[str]:
         found += _finding(one)
     if len(verdict.findings) > SHOWN:
         found.append(f"and {len(verdict.findings) - SHOWN} findings more")
+    if verdict.choices:
+        found.append(f"{'every one of' if verdict.exhaustive else ''} {verdict.explored} schedules explored, because".strip())
+        found += [f"  {reason}" for reason in verdict.choices[:SHOWN]]
     if verdict.open:
         found.append("not settled for every schedule:" if verdict.findings else "undecided:")
         found += [f"  {reason}" for reason in verdict.open[:SHOWN]]

@@ -13,8 +13,9 @@ from memmodel.kernel.machine.accesses import SCOPES, address
 from memmodel.kernel.machine.alu import Fn, function, width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction, Symbol, VectorOperand
 from memmodel.ptx import Proxy, Scope, Sem

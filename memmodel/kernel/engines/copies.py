@@ -16,8 +16,9 @@ from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, width_of
 from memmodel.kernel.machine.maps import Stretch
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Faulty, IssueGroups, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.ptx import Proxy, Scope, Sem
@@ -113,7 +114,9 @@ def _form(instruction: PtxInstruction) -> CopyForm:
         scope = scope or (Scope.GPU if "tensor" in words else Scope.SYS)
         read, write = (Access(s, Sem.RELAXED, scope, rmw=True, **common) for s in (Side.READ, Side.WRITE))  # type: ignore[arg-type]
         unit = width_of(words[-1])
-        return CopyForm(family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8)
+        return CopyForm(
+            family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8
+        )
     if sem is not Sem.WEAK:
         reads = Access(Side.READ, sem, scope, role=Role.SOURCE, **common)  # type: ignore[arg-type]
     writes = Access(Side.WRITE, sem, scope if sem is not Sem.WEAK else None, **common)  # type: ignore[arg-type]
@@ -139,9 +142,7 @@ class _Copying:
 
     def described(self, block: Block, at: int) -> None:
         """The read of the tensor map."""
-        label = Access(
-            Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR
-        )
+        label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
         self.issue.range = (block, at, at + 128)
         self.issue.note = (*self.issue.note, self.machine.alias(self.warp.cta, block, at))
         self._part(block, at, 128, label, 0)
@@ -289,5 +290,3 @@ def _placing(
         return [(*machine.place(warp, space, first, size, instruction), size) for first, size in stretches(where)]
 
     return inside
-
-

@@ -15,8 +15,9 @@ from memmodel.kernel.engines.tensor import group_of_words, issued, owners, pair_
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, Get, forgetting
-from memmodel.kernel.machine.state import Cta, Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, Operand, PtxInstruction, VectorOperand
 from memmodel.ptx import Proxy
@@ -299,9 +300,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     return step
 
 
-def _pieces(
-    shape: str, times: int, lane: int, *, packed: bool, offset: int | None
-) -> Iterable[tuple[int, int, int]]:
+def _pieces(shape: str, times: int, lane: int, *, packed: bool, offset: int | None) -> Iterable[tuple[int, int, int]]:
     """What a lane moves: (lane of tensor memory, first column, columns), counted from the address."""
     double = 2 if packed else 1
     if shape == "32x32b":
@@ -319,5 +318,3 @@ def _pieces(
             continue
         for row in (lane // 4, lane // 4 + 8):
             yield row, number * width + lane % 4 * width // 4, width // 4
-
-

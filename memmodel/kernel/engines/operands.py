@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.maps import Stretch, Tile, read_map
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, VectorOperand
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 
@@ -28,9 +29,7 @@ class BoxAt:
     inside: Callable[[int], list[Stretch]]
 
 
-def maps_of(
-    compiler: Compiler, instruction: PtxInstruction, operand: Operand
-) -> Callable[[Machine, Warp, int], BoxAt]:
+def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Callable[[Machine, Warp, int], BoxAt]:
     """`[map, {c0, c1, …}]`: the box that a lane names."""
     if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
         raise Refused(f"{instruction.opcode} takes a tensor map and coordinates in brackets here", instruction.span)

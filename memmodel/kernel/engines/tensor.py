@@ -7,14 +7,27 @@ In: an Instruction. Out: a step. Tensor memory has 128 lanes of 512 columns of 4
 
 from __future__ import annotations
 
-from memmodel.base.labels import Access, Action, Allocates, Allocation, Family, GroupWait, Issue, Mark, Marker, Side, Signal
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Allocation,
+    Family,
+    GroupWait,
+    Issue,
+    Mark,
+    Marker,
+    Side,
+    Signal,
+)
 from memmodel.kernel.engines.operands import multicast_ranks
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.accesses import address, gathered
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, TensorMemory, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import Cta, Faulty, LaneGroup, Lanes, Machine, TensorMemory, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.bytes import Instance
@@ -63,7 +76,7 @@ def tensor_memory(cta: Cta) -> TensorMemory:
 def stretch(cta: Cta, lane: int, column: int, count: int) -> tuple[Block, int, int]:
     """So many columns of one lane. Raises Faulty where they are not allocated."""
     memory = tensor_memory(cta)
-    if not (0 <= lane < TENSOR_LANES and 0 <= column and column + count <= COLUMNS):
+    if not (0 <= lane < TENSOR_LANES and column >= 0 and column + count <= COLUMNS):
         raise Faulty("undefined-tensor-memory", f"lane {lane}, columns {column} to {column + count - 1} do not exist")
     if None in memory.columns[column : column + count]:
         message = f"columns {column} to {column + count - 1} of tensor memory are not all allocated"
@@ -104,7 +117,9 @@ def _alloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         first = memory.promised.pop(columns, None) if label.group == 2 else None
         if first is None:
             others = [tensor_memory(cta) for cta in pair_of(machine, warp, label.group or 1)]
-            free = (at for at in range(0, COLUMNS, columns) if not any(any(x.columns[at : at + columns]) for x in others))
+            free = (
+                at for at in range(0, COLUMNS, columns) if not any(any(x.columns[at : at + columns]) for x in others)
+            )
             first = next(free, None)
             if first is None:
                 return False

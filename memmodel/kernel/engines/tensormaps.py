@@ -10,8 +10,9 @@ from memmodel.base.labels import Access, ProxyFence, Side
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, address, gathered
 from memmodel.kernel.machine.maps import replaced
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES

@@ -10,8 +10,9 @@ from memmodel.base.labels import Access, Family, GroupWait, Issue, Mark, Marker,
 from memmodel.kernel.engines.matrices import hopper, matrix_bytes
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import gathered, registers_of
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp, WgmmaUse
 from memmodel.kernel.machine.pure import Compiler, forgetting
-from memmodel.kernel.machine.state import LaneGroup, Lanes, Machine, Warp, WgmmaUse
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction, VectorOperand
 from memmodel.ptx import Proxy

@@ -62,7 +62,8 @@ class TraceEvent:
 class WeakAccess(NamedTuple):
     """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements.
 
-    `value`: the bytes that are stored, if they are known. `issue`: of an asynchronous access; `part`: which part of it. `others`: issues of other lanes that make it together.
+    `value`: the bytes that are stored, if they are known. `issue`: of an asynchronous access; `part`: which part of it.
+    `others`: issues of other lanes that make it together.
     """
 
     block: Block
@@ -99,9 +100,7 @@ class LaneAccesses(NamedTuple):
         """One access for each lane."""
         values = self.values or [None] * len(self.firsts)
         for first, thread, epoch, value in zip(self.firsts, self.threads, self.epochs, values, strict=True):
-            yield WeakAccess(
-                self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value
-            )
+            yield WeakAccess(self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value)
 
 
 class ObjectStep(NamedTuple):
@@ -140,7 +139,10 @@ class Failure:
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction)."""
+    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
+
+    `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
+    """
 
     threads: list[TraceThread] = field(default_factory=list)
     single: list[WeakAccess] = field(default_factory=list)
@@ -155,15 +157,16 @@ class LaunchTrace:
     bad: list[TraceEvent] = field(default_factory=list)
     instructions: int = 0
     elected: bool = False
+    infeasible: bool = False
 
     @property
     def accesses(self) -> int:
         """How many weak accesses there were."""
         return len(self.single) + sum(len(one.firsts) for one in self.lanes)
 
-    def weak(self, blocks: Container[Block]) -> Iterator[WeakAccess]:
-        """The weak accesses to some blocks."""
-        yield from (one for one in self.single if one.block in blocks)
+    def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
+        """The weak accesses, or those to some blocks."""
+        yield from (one for one in self.single if blocks is None or one.block in blocks)
         for many in self.lanes:
-            if many.block in blocks:
+            if blocks is None or many.block in blocks:
                 yield from many.each()

@@ -9,9 +9,10 @@ from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import Fn, function, width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, Get, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.ptx import Proxy, Scope, Sem
@@ -81,6 +82,8 @@ def strong(
     machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int
 ) -> TraceEvent:
     """A strong access as an event; a read takes what the last strong write left."""
+    if label.side is Side.READ:
+        machine.poll(warp.threads[lane], at, block, first)
     made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
@@ -157,7 +160,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 if not weak:
-                    machine.run.choices.setdefault(("load", number), instruction)
+                    _strong_result(machine, warp, lane, slots, instruction)
                 continue
             if weak:
                 machine.forget(block, at, size)
@@ -176,6 +179,18 @@ def _together(values: list[Value], unit: int) -> Value:
             return None
         found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
     return found
+
+
+def _strong_result(
+    machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction
+) -> None:
+    """What a strong load returns may depend on the schedule."""
+    if instruction.number in machine.schedule.opaque:
+        for slot in slots:
+            if slot is not None:
+                warp.own(slot)[lane] = None
+    elif any(slot is not None and warp.registers[slot][lane] is not None for slot in slots):
+        machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
 def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: bool) -> None:
@@ -281,16 +296,21 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses, values = list(get(warp)), [one(warp) for one in gets]
-        for lane in lanes:
-            block, at = machine.place(warp, space, addresses[lane], unit, instruction)
-            if machine.blocked(block, at, warp.threads[lane].number):
+        turns = lanes
+        if machine.order:
+            places = [machine.place(warp, space, addresses[lane], unit, instruction) for lane in lanes]
+            numbers = machine.turn([(*one, warp.threads[lane].number) for one, lane in zip(places, lanes, strict=True)])
+            if numbers is None:
                 return False
-        for lane in lanes:
+            turns = [lanes[number] for number in numbers]
+        for lane in turns:
             block, at = machine.place(warp, space, addresses[lane], unit, instruction)
             if (at + block.address) % unit:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
             read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
             old, given = block.load(at, unit), [one[lane] for one in values]
+            if instruction.number in machine.schedule.opaque and slot is not None:
+                old = None
             new: Value = None if old is None or None in given or fn is None else fn(old, *given)
             writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
             if writes_it:
@@ -304,7 +324,7 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             elif old is not None and (op not in COMMUTING or machine.kinds.setdefault((block, at), op) != op):
                 machine.run.choices.setdefault(("order", instruction.number), instruction)
             machine.run.atomics.setdefault((block, at), []).append(read)
-            machine.passed(block, at)
+            machine.passed(block, at, warp.threads[lane].number)
         return True
 
     return step

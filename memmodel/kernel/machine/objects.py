@@ -10,8 +10,9 @@ from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, Get
-from memmodel.kernel.machine.state import Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Register, Sink
 from memmodel.ptx import Scope, Sem

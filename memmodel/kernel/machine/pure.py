@@ -11,8 +11,8 @@ from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import OPAQUE, Fn, comparison, conversion, function, is_float, width_of, with_carry
 from memmodel.kernel.machine.floats import converted, floating
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, DeviceMemory
+from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import Lanes, Warp
 from memmodel.kernel.text.syntax import (
     FloatLiteral,
     IntegerLiteral,

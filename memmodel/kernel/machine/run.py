@@ -8,37 +8,19 @@ returns true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.kernel.engines.clusters import cluster_step
-from memmodel.kernel.engines.copies import copy_step
-from memmodel.kernel.engines.mma import mma_step
-from memmodel.kernel.engines.tensor import tensor_step
-from memmodel.kernel.engines.tensormaps import map_step
-from memmodel.kernel.engines.wgmma import BUSY, wgmma_step
+from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.code import ENDS, Code, compile_function
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
-from memmodel.kernel.machine.objects import object_step
-from memmodel.kernel.machine.polling import looking_ahead, registers, written
-from memmodel.kernel.machine.pure import Compiler, Get, Step
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.polling import looking_ahead
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
-from memmodel.kernel.machine.state import Cta, Faulty, LaneGroup, Lanes, Machine, Warp
-from memmodel.kernel.machine.sync import sync_step
-from memmodel.kernel.machine.warpops import Blocking, warp_step
-from memmodel.kernel.text.syntax import (
-    Arguments,
-    JumpTarget,
-    ModuleVariable,
-    Operand,
-    PtxFunction,
-    PtxInstruction,
-    PtxModule,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.machine.schedule import Schedule
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.ptx import Place
 
 REGISTERS = 65536
@@ -47,138 +29,16 @@ REGISTERS = 65536
 MAX_STEPS = 4_000_000
 """Steps of groups of lanes in a run; more is taken for a loop without end."""
 
-ENDS = ("ret", "exit")
-CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
-STEPS = (
-    warp_step, access_step, sync_step, object_step, copy_step, map_step, wgmma_step, mma_step, tensor_step, cluster_step
-)  # fmt: skip
-IGNORED_CALLS = ("vprintf",)
-"""Functions of the system that touch no memory of the kernel; what they return is unknown."""
+POLLS, LOOPS = 8, 256
+"""Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """A call: where the function begins, and the places that go in and come out: (from, to, bytes)."""
-
-    start: int
-    given: tuple[tuple[int, int, int], ...]
-    returned: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(slots=True)
-class Code:
-    """What to do at one instruction: one of the steps, or a change of control.
-
-    `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
-    """
-
-    instruction: PtxInstruction
-    guard: int | None
-    negated: bool
-    pure: Step | None = None
-    blocking: Blocking | None = None
-    control: str = ""
-    targets: tuple[int, ...] = ()
-    index: Get | None = None
-    call: CallPlan | None = None
-    refusal: Refused | None = None
-    touched: tuple[int, ...] = ()
-    written: tuple[int, ...] = ()
-
-
-def compile_function(
-    entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset()
-) -> list[Code]:
-    """The instructions of an entry; what is not known is refused when it is reached."""
-    compiler = Compiler(memory, peeks)
-    codes = [_compiled(compiler, entry, one) for one in entry.body or ()]
-    watched = {
-        slot
-        for code in codes
-        if code.instruction.words[:2] == ("wgmma", "mma_async")
-        for operand in code.instruction.operands[:2]
-        if isinstance(operand, VectorOperand)
-        for slot in registers(operand)
-    }
-    for code in codes if watched else ():
-        if code.instruction.words[0] != "wgmma":
-            used = {slot for operand in code.instruction.operands for slot in registers(operand)}
-            code.touched = tuple(used & watched)
-            code.written = tuple(set(written(code.instruction)) & watched)
-    return codes
-
-
-def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
-    guard = None if instruction.guard is None else instruction.guard.slot
-    code = Code(instruction, guard, instruction.negated)
-    try:
-        if instruction.words[0] in CONTROL:
-            _control_code(compiler, entry, code)
-            return code
-        code.pure = compiler.pure(instruction)
-        if code.pure is None:
-            steps = (make(compiler, instruction) for make in STEPS)
-            code.blocking = next((step for step in steps if step is not None), None)
-    except Refused as error:
-        code.refusal = error
-        return code
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
-        code.pure = None
-        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
-        return code
-    if code.pure is None and code.blocking is None:
-        hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
-    return code
-
-
-def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
-    """Jumps and calls. Raises Refused."""
-    instruction = code.instruction
-    head, operands, span = instruction.words[0], instruction.operands, instruction.span
-    code.control = head
-    if head == "bra":
-        if not operands or not isinstance(operands[0], JumpTarget) or operands[0].at < 0:
-            raise Refused("bra goes to a label of this function", span)
-        code.targets = (operands[0].at,)
-    elif head == "brx":
-        table = operands[1]
-        listed = entry.tables.get(table.name) if isinstance(table, JumpTarget) else None
-        if listed is None:
-            raise Refused("brx.idx takes a list of branch targets", span)
-        code.targets, code.index = listed, compiler.get(operands[0], instruction, 32)
-    elif head == "call":
-        name = next((one.name for one in operands if isinstance(one, Symbol)), "")
-        if name in entry.callees:
-            lists = [one.items for one in operands if isinstance(one, Arguments)]
-            returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
-            callee = entry.callees[name]
-            given = lists[0] if lists else ()
-            code.call = CallPlan(
-                callee.start, _moves(compiler, given, callee.params), _moves(compiler, returned, callee.results, back=True)
-            )
-        elif name not in IGNORED_CALLS and name != "__assertfail":
-            raise Refused(f"the call of {name or 'a function'} is not known", span)
-
-
-def _moves(
-    compiler: Compiler, actual: Sequence[Operand], formal: Sequence[ModuleVariable], *, back: bool = False
-) -> tuple[tuple[int, int, int], ...]:
-    """What is copied between the variables of a call and the parameters of the function."""
-    found = []
-    for one, other in zip(actual, formal, strict=True):
-        assert isinstance(one, Symbol)
-        here, there = (compiler.memory.symbols[name][1] - PRIVATE_START for name in (one.name, other.name))
-        found.append((there, here, other.size or 8) if back else (here, there, other.size or 8))
-    return tuple(found)
-
+IDLE_ROUNDS = 400
+"""Rounds in which nobody changed anything; more is taken for polling without end."""
 
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, gates: Sequence[Sequence[int]] = ()
-    ) -> None:
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
         self.launch = launch
         self.entry = entry
         memory = DeviceMemory(module, entry, launch)
@@ -188,11 +48,13 @@ class Scheduler:
         self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
-        for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
+        for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
         self.machine = Machine(launch, memory, self.run, self.ctas)
         self.machine.awaits = awaits
-        self.machine.order = {thread: place for place, thread in enumerate(gates[0])} if gates else {}
+        self.machine.schedule = schedule
+        self.machine.elect_last = schedule.last_elected
+        self.machine.order = {place: list(threads) for place, threads in schedule.order}
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -255,27 +117,40 @@ class Scheduler:
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = list(self.warps)
+        waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
+        idle, state = 0, None
         while waiting:
-            progress = False
+            progress, version = False, self.machine.version
             for warp in waiting:
                 progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
-            if not progress and waiting:
-                self._hang(waiting)
-                break
+            idle = 0 if self.machine.version != version else idle + 1
+            before, state = state, _state(waiting) if idle > 1 else None
+            if not waiting or (progress and (state is None or state != before)):
+                if idle > IDLE_ROUNDS:
+                    at = self.code[waiting[0].groups[0].at].instruction
+                    raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.order:  # the kernel does not let its atomic operations be made in this order
+                self.machine.order, self.run.infeasible, idle = {}, True, 0
+                continue
+            self._hang(waiting)
+            break
         return self.run
 
     def _turn(self, warp: Warp) -> bool:
         """Run a warp until all its groups wait."""
-        progress = False
+        progress, jumps = False, 0
+        self.machine.polled = False
         for group in warp.groups:
             group.blocked = False
         while True:
+            if jumps > (POLLS if self.machine.polled else LOOPS):
+                return True
             ready = [one for one in warp.groups if not one.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda one: one.at)
+            group = min(ready, key=lambda one: (one.spun, one.at))
             for other in warp.groups:
                 alike = other.at == group.at and other.frames == group.frames
                 if other is not group and alike and other.waits is None and group.waits is None:
@@ -286,6 +161,11 @@ class Scheduler:
             before = group.at
             moved = self._advance(warp, group, stop)
             progress |= moved or group.at != before
+            if moved and group.at <= before:
+                jumps += 1
+                group.spun += int(self.machine.polled)
+            elif moved:
+                group.spun = 0
             if moved:
                 for other in warp.groups:
                     other.blocked = other.blocked and other is group
@@ -474,10 +354,15 @@ def _fails(instruction: PtxInstruction) -> bool:
     return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
 
 
-def run_launch(
-    module: PtxModule, entry: PtxFunction, launch: Launch, *, elect_last: bool = False, order: Sequence[int] = ()
-) -> LaunchTrace:
-    """Run a launch. `order`: threads in the order in which their atomic operations are to be made."""
-    runner = Scheduler(module, entry, launch, [order] if order else ())
-    runner.machine.elect_last = elect_last
-    return runner.go()
+def _state(waiting: list[Warp]) -> object:
+    """What tells two rounds apart in which no memory changed."""
+    return [
+        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
+         for group in warp.groups]
+        for warp in waiting
+    ]  # fmt: skip
+
+
+def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
+    """Run a launch under one schedule."""
+    return Scheduler(module, entry, launch, schedule or Schedule()).go()

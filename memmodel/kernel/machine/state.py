@@ -1,14 +1,13 @@
-"""The state of a running launch: CTAs, warps, barriers, mbarrier objects.
+"""The state of a running launch, and how threads leave their traces.
 
 In: Launch, Memory. Out: `Machine` state that instructions work on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
-from memmodel.base.labels import Action, Barrier, Domain, Family, Label, Mbarrier
+from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import (
     Failure,
@@ -31,180 +30,11 @@ from memmodel.kernel.machine.memory import (
     Block,
     DeviceMemory,
 )
-from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
+from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
+from memmodel.kernel.machine.rows import Row, Value
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Scope, Sem, Space
-
-Lanes = list[int]
-
-
-class Faulty(Exception):
-    """An instruction of a thread cannot be carried out; its message says why."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.message = message
-
-
-@dataclass(slots=True, eq=False)
-class LaneGroup:
-    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
-
-    `frames`: the calls that they are in.
-    """
-
-    at: int
-    lanes: Lanes
-    blocked: bool = False
-    waits: object = None
-    frames: tuple[int, ...] = ()
-
-
-@dataclass(slots=True, eq=False)
-class BarrierState:
-    """A barrier: its generation, who has arrived in it and how many are needed."""
-
-    generation: int = 0
-    arrived: int = 0
-    needed: int | None = None
-    over: int = 0
-    who: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True, eq=False)
-class Mbar:
-    """An mbarrier object."""
-
-    over: int = 0
-    pending: int = 0
-    expected: int = 0
-    tx: int = 0
-    live: bool = False
-    life: int = 0
-
-
-class IssueGroups:
-    """Asynchronous instructions of each lane: all of them, those since the last commit, and the groups."""
-
-    __slots__ = ("closed", "issued", "open")
-
-    def __init__(self) -> None:
-        self.issued: list[list[TraceEvent]] = [[] for _ in range(LANES)]
-        self.open: list[list[TraceEvent]] = [[] for _ in range(LANES)]
-        self.closed: list[list[list[TraceEvent]]] = [[] for _ in range(LANES)]
-
-    def add(self, lane: int, issue: TraceEvent) -> None:
-        self.issued[lane].append(issue)
-        self.open[lane].append(issue)
-
-    def commit(self, lane: int) -> None:
-        self.closed[lane].append(self.open[lane])
-        self.open[lane] = []
-
-    def over(self, lane: int, left: int) -> list[TraceEvent]:
-        """What is done when all but the last groups are."""
-        groups = self.closed[lane]
-        return [one for group in groups[: len(groups) - left] for one in group] if left < len(groups) else []
-
-
-@dataclass(slots=True, eq=False)
-class WgmmaUse:
-    """The registers of a warp that wgmma.mma_async uses, as `isa.wgmma_registers` counts them.
-
-    `groups`, `shapes`: the group and the accumulator of the last one that uses a register; an empty accumulator for a
-    fragment of A. `written`: wgmma.fence so far when a register was written last.
-    """
-
-    fences: int = 0
-    committed: int = 0
-    completed: int = 0
-    groups: dict[int, int] = field(default_factory=dict)
-    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    written: dict[int, int] = field(default_factory=dict)
-
-    def busy(self, slot: int) -> bool:
-        return self.groups.get(slot, 0) > self.completed
-
-    def wait(self, left: int) -> None:
-        self.completed = max(self.completed, self.committed - left)
-
-
-class Peek(NamedTuple):
-    """A test that returned false because it only looks ahead: which object and phase, and when."""
-
-    block: Block
-    at: int
-    phase: int
-    time: int
-
-
-@dataclass(slots=True, eq=False)
-class TensorMemory:
-    """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
-
-    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2.
-    """
-
-    block: Block
-    columns: list[TraceEvent | None]
-    promised: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class Cta:
-    """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back."""
-
-    number: int
-    index: tuple[int, int, int]
-    cluster: int
-    rank: int
-    shared: Block
-    threads: list[TraceThread]
-    barriers: dict[int, BarrierState] = field(default_factory=dict)
-    gone: set[int] = field(default_factory=set)
-    spare: int = 0
-    tensor: TensorMemory | None = None
-    aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
-
-    @property
-    def base(self) -> int:
-        return self.rank << RANK_SHIFT
-
-
-@dataclass(slots=True, eq=False)
-class Warp:
-    """A warp: registers as lists over the lanes, groups of lanes, special registers."""
-
-    cta: Cta
-    number: int
-    threads: list[TraceThread]
-    registers: list[Row]
-    special: dict[str, Row]
-    groups: list[LaneGroup]
-    limit: int = 0
-    syncs: dict[int, BarrierState] = field(default_factory=dict)
-    copies: IssueGroups = field(default_factory=lambda: IssueGroups())
-    bulk: IssueGroups = field(default_factory=lambda: IssueGroups())
-    wgmma: IssueGroups = field(default_factory=lambda: IssueGroups())
-    tensor: dict[Family, list[list[TraceEvent]]] = field(default_factory=dict)
-    registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
-    arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
-    peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
-    locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
-    carry: Row = field(default_factory=lambda: [None] * LANES)
-
-    def own(self, slot: int) -> Row:
-        """The row of a register, to change single lanes of it."""
-        row = self.registers[slot]
-        if type(row) is Uniform:
-            row = self.registers[slot] = list(row)
-        return row
-
-    @property
-    def live(self) -> int:
-        """The lanes that have not exited, as a mask."""
-        return sum(1 << lane for group in self.groups for lane in group.lanes)
 
 
 class Machine:
@@ -217,14 +47,16 @@ class Machine:
         self.ctas = {(one.cluster, one.rank): one for one in ctas}
         self.objects: dict[tuple[Block, int], Mbar] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
-        self.order: dict[int, int] = {}
-        self._turns: dict[tuple[Block, int], int] = {}
+        self.order: dict[tuple[str, int], list[int]] = {}
         self.kinds: dict[tuple[Block, int], str] = {}
-        self.version = 0
         self.awaits: dict[int, frozenset[int]] = {}
         self.unstarted: list[tuple[int, int, int]] = []
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
+        self.schedule = Schedule()
+        self.version = 0
+        self.polled = False
+        self._touched: dict[int, int] = {}
         self._clock = 0
 
     # ---- addresses -------------------------------------------------------------------------------------------
@@ -293,7 +125,28 @@ class Machine:
             thread.epoch = len(thread.events)
         self._clock += 1
         made.time = self._clock
+        if isinstance(label, Access) and label.side is Side.READ:
+            self.polled = True
+        else:
+            self.version += 1
         return made
+
+    def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:
+        """A strong read is about to be made again in a loop that did nothing else: the last one need not be kept.
+
+        The first one is, since it may race with what comes before the last.
+        """
+        events = thread.events
+        if len(events) < 2 or self._touched.get(thread.number, 0) >= len(events) - 1:
+            return
+        for one in events[-2:]:
+            label = one.label
+            if one.at != at or one.block is not block or one.first != first:
+                return
+            if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
+                return
+        events.pop()
+        thread.epoch = min(thread.epoch, len(events))
 
     def weak(
         self, block: Block, first: int, size: int, thread: TraceThread, label: Label, at: int, scalar: int | None,
@@ -301,16 +154,22 @@ class Machine:
     ) -> None:  # fmt: skip
         """A weak access, or a part of an asynchronous one."""
         epoch = thread.epoch if issue is None or issue.order is None else issue.order
+        self._touched[thread.number] = len(thread.events)
+        if isinstance(label, Access) and label.side is Side.WRITE:
+            self.version += 1
         made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
         self.run.single.append(made)
 
     def weak_lanes(
-        self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Label, at: int, scalar: int,
+        self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
         values: list[Value] | None = None,
     ) -> None:  # fmt: skip
         """Weak accesses of lanes, in their order."""
         threads = [warp.threads[lane] for lane in lanes]
         numbers, epochs = [one.number for one in threads], [one.epoch for one in threads]
+        self._touched |= {one.number: len(one.events) for one in threads}
+        if label.side is Side.WRITE:
+            self.version += 1
         self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:
@@ -384,12 +243,24 @@ class Machine:
                 return
         self.run.problems.append(Failure(rule, message, instruction))
 
-    def blocked(self, block: Block, at: int, thread: int) -> bool:
-        """Is an atomic operation of a thread not yet its turn, where their order is given?"""
-        return thread in self.order and self.order[thread] != self._turns.get((block, at), 0)
+    def turn(self, places: list[tuple[Block, int, int]]) -> list[int] | None:
+        """The order in which threads make their atomic operations: (block, offset, thread) of those that are there.
 
-    def passed(self, block: Block, at: int) -> None:
-        self._turns[block, at] = self._turns.get((block, at), 0) + 1
+        Places in the list; None if it is the turn of others.
+        """
+        ranks = {}
+        for number, (block, at, thread) in enumerate(places):
+            queue = self.order.get((block.instance.name, at), ())
+            ranks[number] = queue.index(thread) if thread in queue else -1
+            here = {who for other, first, who in places if other is block and first == at}
+            if ranks[number] >= 0 and not set(queue[: ranks[number]]) <= here:
+                return None
+        return sorted(ranks, key=lambda number: ranks[number])
+
+    def passed(self, block: Block, at: int, thread: int) -> None:
+        queue = self.order.get((block.instance.name, at))
+        if queue and thread in queue:
+            queue.remove(thread)
 
     def alias(self, cta: Cta, block: Block, at: int) -> int:
         """A number for a place, the same in CTAs that use places in the same way."""

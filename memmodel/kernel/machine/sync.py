@@ -8,9 +8,10 @@ from __future__ import annotations
 from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, ProxyFence
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES
-from memmodel.kernel.machine.state import Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES

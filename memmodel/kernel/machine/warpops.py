@@ -11,9 +11,10 @@ from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import function
+from memmodel.kernel.machine.parts import BarrierState, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES, Value
-from memmodel.kernel.machine.state import BarrierState, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Sink
 from memmodel.ptx import Scope, Sem
 
@@ -48,14 +49,19 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
     masks = compiler.get(instruction.operands[where], instruction, 32)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        mask = masks(warp)[lanes[0]]
-        if mask is None:
-            machine.unknown("the member mask", instruction)
-        here = sum(1 << lane for lane in lanes)
-        if mask & warp.live & ~here:
-            return False
-        work(machine, warp, lanes, mask)
-        _waited(machine, warp, lanes, mask, instruction.number)
+        given = masks(warp)
+        teams: dict[int, Lanes] = {}
+        for lane in lanes:
+            mask = given[lane]
+            if mask is None:
+                machine.unknown("the member mask", instruction)
+            teams.setdefault(mask, []).append(lane)
+        for mask, members in teams.items():
+            if mask & warp.live & ~sum(1 << lane for lane in members):
+                return False
+        for mask, members in teams.items():
+            work(machine, warp, members, mask)
+            _waited(machine, warp, members, mask, instruction.number)
         return True
 
     return step
@@ -200,7 +206,8 @@ def _active(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         mask = sum(1 << lane for lane in lanes)
         if slot is not None:
             for lane in lanes:
-                warp.own(slot)[lane] = mask
+                value: Value = 1 << lane if machine.schedule.alone else mask
+                warp.own(slot)[lane] = None if instruction.number in machine.schedule.opaque else value
         return True
 
     return step

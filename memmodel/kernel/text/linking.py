@@ -42,7 +42,9 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
             tuple(moved.variable(one) for one in function.results),
         )
         variables += [moved.variable(one) for one in (*function.variables, *function.params, *function.results)]
-        tables |= {moved.name(label): tuple(at + len(body) for at in listed) for label, listed in function.tables.items()}
+        tables |= {
+            moved.name(label): tuple(at + len(body) for at in listed) for label, listed in function.tables.items()
+        }
         body += [moved.instruction(one) for one in function.body or ()]
         registers += function.registers
     return replace(

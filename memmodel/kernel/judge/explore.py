@@ -1,0 +1,235 @@
+"""A launch judged for every schedule: the run, what depends on the schedule, and the schedules that are looked at.
+
+In: Module, entry, Launch, Model, `ExploreOptions`. Out: `KernelVerdict`. Settled here: a result that may differ between
+schedules is taken as unknown first; if the run goes through, nothing depends on it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, permutations, product
+from math import factorial, prod
+from time import process_time
+
+from memmodel.cat.syntax import Model
+from memmodel.kernel.judge.events import LaunchTrace, Refused
+from memmodel.kernel.judge.judging import Judgement, RunJudge, add
+from memmodel.kernel.judge.verdict import KernelReading, KernelVerdict
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.machine.schedule import Order, Schedule
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+
+MAX_INSTRUCTIONS = 4_000_000
+"""Instructions in all the schedules that are explored."""
+
+WORDS = {
+    "atomic": "the result of {opcode} at line {line}",
+    "order": "what {opcode} at line {line} leaves in memory",
+    "load": "the value loaded at line {line}",
+    "activemask": "the lanes that activemask at line {line} shows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreOptions:
+    """`schedules`: as many are looked at where the choices matter. `ctas`: those that are run; empty: all.
+
+    `readings`: other models, by the name of the reading and its answer. `first`: stop at the first serious finding.
+    """
+
+    schedules: int = 24
+    ctas: tuple[int, ...] = ()
+    readings: tuple[tuple[str, str, Model], ...] = ()
+    first: bool = False
+
+
+class LaunchJudge:
+    """Judges one launch."""
+
+    def __init__(
+        self, module: PtxModule, entry: PtxFunction, launch: Launch, model: Model, options: ExploreOptions
+    ) -> None:
+        self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
+        self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
+        self._instructions = 0
+        self.base: Judgement | None = None
+        self.made: RunJudge | None = None
+
+    def judge(self) -> KernelVerdict:
+        """The verdict."""
+        verdict = self.verdict
+        try:
+            base = Schedule(ctas=self.options.ctas)
+            run = self._run(base)
+            verdict.explored = 1
+            self.made = RunJudge(self.entry, run)
+            self._statistics(run, self.made)
+            self.base = self._judged(self.made)
+            self._readings(self.made, self.base)
+            settled = frozenset(number for _, number in run.choices)
+            real = self._depends(base, run)
+            settled -= {one.number for one, _ in real}
+            verdict.choices = [said for _, said in real]
+            if run.elected:
+                self._look(replace(base, last_elected=True, opaque=settled))
+            if real and not (self.options.first and verdict.serious):
+                self._explore(base, run, settled, {one.number for one, _ in real})
+        except Refused as error:
+            place = f"line {error.span.line}: " if error.span is not None else ""
+            _open(verdict, [place + error.message])
+        return verdict
+
+    def _run(self, schedule: Schedule) -> LaunchTrace:
+        started = process_time()
+        try:
+            run = run_launch(self.module, self.entry, self.launch, schedule)
+        finally:
+            self._spent("run", started)
+        self.verdict.statistics.runs += 1
+        self._instructions += run.instructions
+        return run
+
+    def _spent(self, what: str, started: float) -> None:
+        seconds = self.verdict.statistics.seconds
+        seconds[what] = seconds.get(what, 0.0) + process_time() - started
+
+    def _look(self, schedule: Schedule) -> LaunchTrace:
+        run = self._run(schedule)
+        self._judged(RunJudge(self.entry, run))
+        return run
+
+    def _judged(self, made: RunJudge) -> Judgement:
+        started = process_time()
+        found = made.judged(self.model)
+        self._spent("order", started)
+        for one in found.findings:
+            add(self.verdict.findings, one)
+        _open(self.verdict, found.open)
+        return found
+
+    def _readings(self, made: RunJudge, base: Judgement) -> None:
+        def keys(one: Judgement) -> dict[object, int]:
+            found = {}
+            for number, finding in enumerate(one.findings):
+                found[finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))] = number
+            return found
+
+        mine = keys(base)
+        for name, answer, model in self.options.readings:
+            other = made.judged(model)
+            theirs = keys(other)
+            gone = [base.findings[n] for key, n in mine.items() if key not in theirs]
+            new = [other.findings[n] for key, n in theirs.items() if key not in mine]
+            if gone or new:
+                self.verdict.readings.append(KernelReading(name, answer, gone, new))
+
+    def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
+        numbers = self.verdict.statistics
+        numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), run.accesses
+        numbers.events = sum(len(thread.events) for thread in run.threads)
+        numbers.judged, numbers.pairs = len(made.execution.events), len(made.graph.pairs)
+        numbers.roles = len(set(made.roles.who))
+        numbers.seconds["graph"] = made.seconds
+
+    # ---- choices ---------------------------------------------------------------------------------------------
+
+    def _depends(self, base: Schedule, run: LaunchTrace) -> list[tuple[PtxInstruction, str]]:
+        """The choices on which the run depends, and what does."""
+        if not run.choices:
+            return []
+        numbers = frozenset(number for _, number in run.choices)
+        if self._refused(replace(base, opaque=numbers)) is None:
+            return []
+        found = []
+        for (what, number), one in run.choices.items():
+            error = self._refused(replace(base, opaque=frozenset([number])))
+            if error is not None:
+                found.append((one, self._sentence(what, one, error)))
+        return found or [(one, self._sentence(what, one, None)) for (what, _), one in run.choices.items()]
+
+    def _refused(self, schedule: Schedule) -> Refused | None:
+        try:
+            self._run(schedule)
+        except Refused as error:
+            return error
+        return None
+
+    @staticmethod
+    def _sentence(what: str, one: PtxInstruction, error: Refused | None) -> str:
+        source = WORDS[what].format(opcode=one.opcode, line=one.line)
+        if error is None or error.span is None:
+            return f"the run depends on {source}, which depends on the schedule"
+        text = error.message.split(" depends on ")[0]
+        return f"line {error.span.line}: {text} depends on {source}, which depends on the schedule"
+
+    def _explore(self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]) -> None:
+        verdict = self.verdict
+        wanted = [schedule for schedule, _ in islice(self._schedules(base, run, settled, real), self.options.schedules)]
+        complete = self._complete(run, real)
+        known = set(run.choices)
+        for number, schedule in enumerate(wanted):
+            if self._instructions > MAX_INSTRUCTIONS or (self.options.first and verdict.serious):
+                complete = False
+                break
+            made = self._look(schedule)
+            verdict.explored = number + 1
+            complete &= not made.infeasible and set(made.choices) <= known and _atomics(made) == _atomics(run)
+        verdict.exhaustive = complete
+
+    def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
+        """The threads that make atomic operations whose order matters, by location, as they were made."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for (block, at), events in run.atomics.items():
+            if len(events) > 1 and any(one.at in real for one in events):
+                found[block.instance.name, at] = [one.thread for one in events]
+        return found
+
+    def _complete(self, run: LaunchTrace, real: set[int]) -> bool:
+        """Are all orders of atomic operations the schedules, and all of them within the bound?"""
+        orders = self._orders(run, real)
+        only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
+        once = all(len(set(threads)) == len(threads) for threads in orders.values())
+        size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
+        return only and once and not run.elected and size <= self.options.schedules
+
+    def _schedules(
+        self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]
+    ) -> Iterator[tuple[Schedule, str]]:
+        """Schedules that make the choices otherwise, the most different first."""
+        base = replace(base, opaque=settled)
+        orders = self._orders(run, real)
+        if self._complete(run, real):
+            for chosen in product(*(permutations(threads) for threads in orders.values())):
+                yield replace(base, order=tuple(zip(orders, chosen, strict=True))), "order"
+            return
+        yield replace(base, backwards=True), "backwards"
+        lonely = any(what == "activemask" and number in real for what, number in run.choices)
+        if lonely:
+            yield replace(base, alone=True), "alone"
+        shuffle = random.Random(0)
+        how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
+        how += [lambda one: shuffle.sample(one, len(one))] * (self.options.schedules if orders else 0)
+        for number, change in enumerate(how if orders else ()):
+            order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
+            yield replace(base, order=order, alone=lonely and number % 2 == 1), "order"
+
+
+def _atomics(run: LaunchTrace) -> set[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, whatever their order."""
+    return {
+        (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
+    }
+
+
+def _open(verdict: KernelVerdict, reasons: list[str]) -> None:
+    verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in verdict.open]
+
+
+def judge(
+    module: PtxModule, entry: PtxFunction, launch: Launch, model: Model, options: ExploreOptions | None = None
+) -> KernelVerdict:
+    """Judge a launch."""
+    return LaunchJudge(module, entry, launch, model, options or ExploreOptions()).judge()

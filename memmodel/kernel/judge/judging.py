@@ -1,0 +1,200 @@
+"""One run under one model: its findings, and the conditions that do not hold.
+
+In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import process_time
+
+from memmodel.base.labels import Access, Label, Mbarrier, Side, Signal
+from memmodel.cat.flags import kind_of
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Execution
+from memmodel.kernel.judge.conditions import counted, said
+from memmodel.kernel.judge.conflicts import Conflicts
+from memmodel.kernel.judge.evaluation import Flags
+from memmodel.kernel.judge.events import LaunchTrace
+from memmodel.kernel.judge.graph import STEP, Graph
+from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.machine.polling import complaints
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+
+MAX_EVENTS = 6_000
+MAX_PAIRS = 400
+"""Pairs of one rule that are looked at one by one; the others are counted with those of the same instructions."""
+ORDER, FORCED = "happens", "fence-forced"
+"""The definitions of a model that say what has happened before what, and which order fence.sc must have."""
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What one model says of one run."""
+
+    graph: Graph
+    flags: Flags | None = None
+    findings: list[KernelFinding] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+class RunJudge:
+    """A run made ready to be judged by models: roles, conflicts, graph."""
+
+    def __init__(self, entry: PtxFunction, run: LaunchTrace) -> None:
+        started = process_time()
+        self.entry, self.run = entry, run
+        self.body = entry.body or ()
+        self.roles = Roles(run)
+        self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
+        self.execution = self.graph.execution(fences=True)
+        self.seconds = process_time() - started
+
+    def judged(self, model: Model) -> Judgement:
+        """Findings and open conditions under a model."""
+        found = Judgement(self.graph)
+        for problem in self.run.problems:
+            at = problem.instruction
+            sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
+            add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
+        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests)]
+        count = len(self.execution.events)
+        if count > MAX_EVENTS:
+            found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
+            return found
+        found.flags = flags = Flags(model, self.execution)
+        raised = self._raised(flags)
+        for rule, one, other in raised:
+            add(found.findings, self._finding(rule, one, other))
+        if any(self.execution.relation("sync_fence")):
+            found.open += self._without_fence_order(model, set(raised))
+        before = flags.relation(ORDER)
+        if before is None:
+            found.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
+        else:
+            found.open += counted(self.graph, self.run, self.body, before)
+        found.open = list(dict.fromkeys(found.open))
+        return found
+
+    def _without_fence_order(self, model: Model, known: set[tuple[str, int, int]]) -> list[str]:
+        """What only the order of fence.sc operations in this run excludes. An order that they must have is kept."""
+        execution = self.graph.execution(fences=False)
+        flags = Flags(model, execution)
+        while True:
+            forced = flags.relation(FORCED)
+            rows = execution.relation("sync_fence")
+            if forced is None or not any(new & ~old for new, old in zip(forced, rows, strict=True)):
+                break
+            both = [new | old for new, old in zip(forced, rows, strict=True)]
+            execution = with_fences(execution, both)
+            flags = Flags(model, execution)
+        found = []
+        for rule, one, other in self._raised(flags):
+            if (rule, one, other) not in known:
+                lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
+                where = " and ".join(str(line) for line in lines)
+                found.append(f"lines {where}: {rule} but for the order that fence.sc operations had in this run")
+        return found
+
+    def _raised(self, flags: Flags) -> list[tuple[str, int, int]]:
+        """What flags report. An access of a pair stands for it only against the other one of the pair."""
+        found = []
+        graph = self.graph
+        for rule, pairs in flags.raised().items():
+            for one, other in pairs:
+                sides = graph.behind[one], graph.behind[other]
+                if any(side.pair is not None for side in sides) and one != other:
+                    accesses = all(isinstance(graph.points[n].label, Access) for n in (one, other))
+                    if accesses and frozenset((one, other)) not in graph.pair_of:
+                        continue
+                found.append((rule, one, other))
+        return found
+
+    def _finding(self, rule: str, one: int, other: int) -> KernelFinding:
+        graph, where = self.graph, ""
+        sides = tuple(self.place(number) for number in dict.fromkeys((one, other)))
+        index = graph.pair_of.get(frozenset((one, other)))
+        if index is not None:
+            pair = graph.pairs[index]
+            where = f"byte {pair.first} of {pair.block.instance.name}"
+            if rule == "data-race" and _both_write(graph, one, other):
+                rule = self._store_race(index, rule)
+        kind = kind_of("data-race" if rule in (EQUAL_STORES, SAME_STORE) else rule).value
+        return KernelFinding(rule, kind, "", sides, where, events=tuple(dict.fromkeys((one, other))))
+
+    def _store_race(self, index: int, rule: str) -> str:
+        """The name of a race of two stores, if it has one of its own."""
+        pair = self.graph.pairs[index]
+        if pair.stored == "equal":
+            return EQUAL_STORES
+        same = pair.one.at == pair.other.at and pair.one.epoch == pair.other.epoch
+        threads = self.run.threads
+        one, other = threads[pair.one.thread], threads[pair.other.thread]
+        return SAME_STORE if pair.stored == "unknown" and same and (one.cta, one.warp) == (other.cta, other.warp) else rule
+
+    def place(self, number: int) -> FindingPlace:
+        """Whose and which an event of the graph is."""
+        behind = self.graph.behind[number]
+        thread = self.run.threads[behind.thread]
+        point = self.graph.points[number]
+        role = self.roles.who[behind.thread][2]
+        turn = self.turn(number)
+        what = describe(point.label)
+        return FindingPlace(self.body[behind.at], what, thread.cta, thread.warp, thread.lane, thread.number, role, turn)
+
+    def turn(self, number: int) -> int:
+        """How often the thread had executed an instruction before an event that it made, as far as traces tell."""
+        behind = self.graph.behind[number]
+        use = behind.use
+        events = self.run.threads[behind.thread].events
+        if use is not None and use.event is None:
+            before = [one.order or 0 for one in events if one.at == behind.at]
+            if before:
+                return sum(order < use.epoch for order in before)
+            return self._rounds(behind.thread, behind.at, use.epoch)
+        order = self.graph.points[number].order
+        last = len(events) if order is None else order // STEP - 1
+        return sum(1 for one in events[: max(0, last)] if one.at == behind.at)
+
+    def _rounds(self, thread: int, at: int, epoch: int) -> int:
+        """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
+        if not hasattr(self, "_epochs"):
+            self._epochs: dict[tuple[int, int], set[int]] = {}
+            for one in self.run.weak():
+                self._epochs.setdefault((one.thread, one.at), set()).add(one.epoch)
+        return sum(one < epoch for one in self._epochs.get((thread, at), ()))
+
+
+def _both_write(graph: Graph, one: int, other: int) -> bool:
+    labels = graph.points[one].label, graph.points[other].label
+    return all(isinstance(label, Access) and label.side is Side.WRITE for label in labels)
+
+
+def with_fences(execution: Execution, rows: list[int]) -> Execution:
+    """The same execution with that order of fence.sc operations."""
+    return replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": rows})
+
+
+def add(findings: list[KernelFinding], finding: KernelFinding) -> None:
+    """A finding, counted with one of the same rule and instructions."""
+    at = sorted(side.instruction.number for side in finding.sides)
+    for known in findings:
+        if known.rule == finding.rule and sorted(side.instruction.number for side in known.sides) == at:
+            known.count += 1
+            return
+    findings.append(finding)
+
+
+def describe(label: Label) -> str:
+    """An event in words."""
+    if isinstance(label, Access):
+        what = "reads" if label.side is Side.READ else "writes"
+        how = [] if label.proxy.value == "generic" else [f"through the {label.proxy.value} proxy"]
+        return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
+    if isinstance(label, Mbarrier | Signal):
+        return label.action.value
+    return type(label).__name__.lower()
+
+
+__all__ = ["Judgement", "PtxInstruction", "RunJudge", "add", "describe"]
