@@ -16,6 +16,7 @@ from memmodel.errors import BudgetSpent, InputError, nearest
 from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
+from memmodel.kernel.text.linking import linked
 from memmodel.kernel.text.reader import read_module
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.limits import Limits
@@ -115,14 +116,14 @@ def chosen(launch: Launch, wanted: Sequence[tuple[int, int, int]]) -> tuple[int,
 
 
 def entry_of(module: PtxModule, name: str | None) -> PtxFunction:
-    """The entry of that name; without a name the only one."""
+    """The entry of that name, without a name the only one, with the functions that it calls."""
     entries = [one for one in module.entries if one.body is not None]
     names = [one.name for one in entries]
     for one in entries:
         if one.name == name:
-            return one
+            return linked(module, one)
     if name is None and len(entries) == 1:
-        return entries[0]
+        return linked(module, entries[0])
     if not entries:
         raise InputError(f"{module.source.name}: no entry is defined there")
     if name is None:

@@ -100,7 +100,7 @@ class Writer:
         return []
 
     def _copied(self, issue: TraceEvent) -> list[WeakAccess]:
-        return [weak for weak in self.told.made.run.weak if weak.issue is issue]
+        return [weak for weak in self.told.made.run.weak() if weak.issue is issue]
 
     def _declarations(self) -> list[str]:
         found = []

@@ -19,19 +19,6 @@ def said(instruction: PtxInstruction, why: str) -> str:
     return f"line {instruction.line}: {instruction.opcode}: {why}"
 
 
-def objects_touched(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:
-    """Accesses to the bytes of mbarrier objects are not judged here."""
-    found = []
-    objects: dict[object, list[int]] = {}
-    for block, first in run.objects:
-        objects.setdefault(block, []).append(first)
-    for one in run.weak:
-        for first in objects.get(one.block, ()):
-            if one.first < first + 8 and first < one.first + one.size:
-                found.append(said(body[one.at], "it touches the memory of an mbarrier object"))
-    return list(dict.fromkeys(found))
-
-
 def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], before: Rows) -> list[str]:
     """Arrivals of one generation or phase come before those of the next, and a wait passes on its own phase only."""
     found: list[str] = []

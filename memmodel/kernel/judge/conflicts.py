@@ -1,18 +1,26 @@
-"""Which accesses touch the same bytes: pairs of classes, with an example of each.
+"""Which accesses touch the same bytes: pairs of classes, and places that several accesses share.
 
-In: Run, Roles. Out: `Pairs`. Nothing is decided here about which pairs are races: two reads are left out, as no model
-finds anything in them.
+In: LaunchTrace, Roles. Out: `Conflicts`. Nothing is decided here about which pairs are races: two reads are left out, as no
+model finds anything in them.
+
+Bytes that plain weak accesses of the generic proxy alone touch give pairs of classes, since steps of causality between
+these compose. Where asynchronous accesses take part, a chain through a third access at the same bytes may order two others;
+there all accesses that touch a byte are a `SharedPlace`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from memmodel.base.labels import Access, Label, Side
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.machine.memory import Block
+from memmodel.memory.bytes import CtaId
+from memmodel.ptx import Proxy, Sem, Space
 
 Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 """What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
@@ -20,7 +28,10 @@ Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it."""
+    """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it.
+
+    `others`: issues of other lanes that make it together with this one.
+    """
 
     thread: int
     epoch: int
@@ -32,6 +43,8 @@ class Use:
     issue: TraceEvent | None = None
     event: TraceEvent | None = None
     parts: tuple[WeakAccess, ...] = ()
+    part: int = 0
+    others: tuple[TraceEvent, ...] = ()
 
     def stored(self, first: int, size: int) -> int | None:
         """The bytes that a weak store leaves there, if they are known."""
@@ -39,6 +52,17 @@ class Use:
             if one.first <= first and first + size <= one.first + one.size and one.value is not None:
                 return one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1
         return None
+
+    @property
+    def writes(self) -> bool:
+        return isinstance(self.label, Access) and self.label.side is Side.WRITE
+
+    @property
+    def plain(self) -> bool:
+        """Is it a weak access that a thread makes itself, through the generic proxy?"""
+        label = self.label
+        plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
+        return plain and self.event is None and self.issue is None
 
 
 @dataclass(slots=True)
@@ -64,38 +88,74 @@ class ConflictPair:
             self.stored = "different"
 
 
+@dataclass(slots=True)
+class SharedPlace:
+    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands for
+    its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers."""
+
+    block: Block
+    owner: CtaId | None
+    members: list[tuple[Use, int]]
+    pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)
+
+
 class Conflicts:
-    """All pairs of a run."""
+    """All pairs and places of a run."""
 
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self.pairs: dict[tuple[Key, Key, str], ConflictPair] = {}
+        self._seen: set[Key] = set()
+        self._labels: dict[Label, int] = {}
+        self._numbers: dict[Key, int] = {}
+        self._patterns: set[object] = set()
+        self._uses: list[Use] = []
+        self._keys: list[int] = []
+        self._writing: list[bool] = []
+        self._simple: list[bool] = []
+        self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
+        self.places: dict[object, SharedPlace] = {}
+        self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
         self.intervals = 0
         for block, uses in self._by_block().items():
             self._sweep(block, uses)
+            self._alone(block, uses)
+            self._objects(block, sorted(at for other, at in run.objects if other is block), uses)
 
     def _by_block(self) -> dict[Block, list[Use]]:
-        """The accesses of each block in which something is written; those of one epoch that touch come as one."""
-        written: set[Block] = set()
-        merged: dict[tuple[object, ...], list[WeakAccess]] = {}
-        for one in self._run.weak:
-            assert isinstance(one.label, Access)
-            if one.label.side is Side.WRITE:
-                written.add(one.block)
-            issue = None if one.issue is None else id(one.issue)
-            merged.setdefault((one.block, one.thread, one.epoch, one.label, one.scalar, issue), []).append(one)
+        """The accesses of each block in which something is written; those of one epoch that touch come as one.
+
+        Memory of a CTA in which equal threads do the same as in an equal CTA before is left out.
+        """
+        run = self._run
         strong = [
             event
-            for thread in self._run.threads
+            for thread in run.threads
             for event in thread.events
             if isinstance(event.label, Access) and event.block is not None
         ]
-        written |= {one.block for one in strong if one.block is not None}
-        found: dict[Block, list[Use]] = {block: [] for block in written}
-        for members in merged.values():
-            if members[0].block in written:
-                found[members[0].block] += _joined(members)
+        meets = {one.block for one in strong if one.block is not None}
+        written = {one.block for one in run.single if _writes(one.label)} | meets
+        written |= {one.block for one in run.lanes if _writes(one.label)}
+        by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
+        for one in run.single:
+            if one.block in by_block:
+                by_block[one.block][0].append(one)
+        for many in run.lanes:
+            if many.block in by_block:
+                by_block[many.block][1].append(many)
+        found: dict[Block, list[Use]] = {}
+        known: set[object] = set()
+        for block, (single, lanes) in by_block.items():
+            alike = None if block in meets else self._alike(block, single, lanes)
+            if alike is not None and alike in known:
+                continue
+            known.add(alike)
+            merged: dict[tuple[object, ...], list[WeakAccess]] = {}
+            for one in chain(single, *(many.each() for many in lanes)):
+                issue = None if one.issue is None else one.issue.order
+                merged.setdefault((one.thread, one.epoch, one.label, one.scalar, issue, one.part), []).append(one)
+            found[block] = [use for members in merged.values() for use in _joined(members)]
         for event in strong:
             assert event.block is not None and event.order is not None
             found[event.block].append(
@@ -103,46 +163,232 @@ class Conflicts:
             )
         return found
 
+    def _alike(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:
+        """All that is done in the memory of a CTA, the same for CTAs that do the same; None for other memory."""
+        owners = {
+            thread.cta: thread for thread in reversed(self._run.threads) if thread.place.cta_id == block.instance.owner
+        }
+        if len(owners) != 1:
+            return None
+        ((cta, first),) = owners.items()
+        base = first.number
+        if first.place.cluster is not None:
+            return None
+        alone = tuple(
+            (one.first, one.size, one.thread - base, one.epoch, one.label, one.scalar, one.value, one.part)
+            for one in single
+        )
+        together = tuple(
+            (one.size, one.at, tuple(one.firsts), tuple(t - base for t in one.threads), tuple(one.epochs),
+             None if one.values is None else tuple(one.values))
+            for one in lanes
+        )  # fmt: skip
+        return self._roles.cta_class[cta], block.instance.space, alone, together
+
     def _sweep(self, block: Block, uses: list[Use]) -> None:
+        self._uses = uses
+        self._keys = [self._number_of(self._key(one)) for one in uses]
+        self._writing = [one.writes for one in uses]
+        self._simple = [one.plain or one.event is not None for one in uses]
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
             edges.append((use.first, 1, number))
             edges.append((use.first + use.size, 0, number))
         edges.sort()
-        active: dict[int, Use] = {}
+        active: dict[int, None] = {}
         last = 0
         for place, begins, number in edges:
             if place > last and len(active) > 1:
-                self._interval(block, last, place - last, active)
+                self._interval(block, last, place - last, list(active))
             last = place
             if begins:
-                active[number] = uses[number]
+                active[number] = None
             else:
                 del active[number]
 
-    def _interval(self, block: Block, first: int, size: int, active: dict[int, Use]) -> None:
-        writers = [one for one in active.values() if isinstance(one.label, Access) and one.label.side is Side.WRITE]
+    def _interval(self, block: Block, first: int, size: int, active: list[int]) -> None:
+        writing = self._writing
+        writers = [one for one in active if writing[one]]
         if not writers:
             return
         self.intervals += 1
-        keys = {id(one): self._key(one) for one in active.values()}
+        uses = self._uses
+        if all(self._simple[one] for one in active):
+            pattern = self._pattern(block, active)
+            if pattern in self._patterns:
+                for number, one in enumerate(writers):
+                    for other in writers[number + 1 :]:
+                        self._pair(block, first, size, one, other)
+                return
+            self._patterns.add(pattern)
+            for number, one in enumerate(active):
+                for other in active[number + 1 :]:
+                    self._pair(block, first, size, one, other)
+            return
+        self._place(block, first, size, [uses[one] for one in active if uses[one].event is None])
+        for one in active:
+            for other in active if uses[one].event is not None else ():
+                self._pair(block, first, size, one, other)
+
+    def _pattern(self, block: Block, active: list[int]) -> object:
+        """Which classes of accesses meet, and how their threads lie to one another: numbers in the order of the first."""
+        threads, warps, ctas = self._run.threads, {}, {}
+        lanes: dict[int, int] = {}
+        found = []
+        for one in sorted(active, key=self._keys.__getitem__):
+            thread = threads[self._uses[one].thread]
+            found.append((
+                self._keys[one],
+                ctas.setdefault(thread.cta, len(ctas)),
+                warps.setdefault((thread.cta, thread.warp), len(warps)),
+                lanes.setdefault(thread.number, len(lanes)),
+            ))  # fmt: skip
+        return block.instance.space, tuple(found)
+
+    def _pair(self, block: Block, first: int, size: int, a: int, b: int) -> None:
+        """Two accesses of which one writes; two strong ones meet at their own events."""
+        if not (self._writing[a] or self._writing[b]) or a == b:
+            return
+        one, other = self._uses[a], self._uses[b]
+        if one.event is not None and other.event is not None:
+            return
         threads = self._run.threads
-        for writer in writers:
-            mine, key = threads[writer.thread], keys[id(writer)]
-            for other in active.values():
-                if other is writer or (writer.event is not None and other.event is not None):
-                    continue
-                how = self._roles.related(mine, threads[other.thread])
-                name = (key, keys[id(other)], how)
-                known = self.pairs.get(name) or self.pairs.get((keys[id(other)], key, how))
-                if known is None:
-                    known = self.pairs[name] = ConflictPair(block, writer, other, first, 0)
-                known.count += 1
-                if isinstance(other.label, Access) and other.label.side is Side.WRITE:
-                    known.compare(writer, other, first, size)
+        how = self._roles.related(threads[one.thread], threads[other.thread])
+        names = self._keys[a], self._keys[b], how
+        known = self.pairs.get(names) or self.pairs.get((names[1], names[0], how))
+        if known is None:
+            self._seen |= {self._key(one), self._key(other)}
+            known = self.pairs[names] = ConflictPair(block, one, other, first, 0)
+        known.count += 1
+        if self._writing[a] and self._writing[b]:
+            known.compare(one, other, first, size)
 
     def _key(self, use: Use) -> Key:
         return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
+
+    def _number_of(self, key: Key) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    # ---- places ----------------------------------------------------------------------------------------------
+
+    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> None:
+        """The place of these bytes: places that differ by a permutation of equal threads are one."""
+        by_thread: dict[int, list[tuple[tuple[int, ...], Use]]] = {}
+        for one in active:
+            for use in self._each_lane(one, active):
+                by_thread.setdefault(use.thread, []).append((self._name(use), use))
+        for uses in by_thread.values():
+            uses.sort(key=lambda one: one[0])
+        name, chosen, owner = self._canonical(block, by_thread)
+        members = [(use, stands) for thread, stands in chosen for _, use in by_thread[thread]]
+        known = self.places.get(name)
+        if known is None:
+            known = self.places[name] = SharedPlace(block, owner, members)
+            self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
+        for n, (one, _) in enumerate(members):
+            for m in range(n + 1, len(members)):
+                other = members[m][0]
+                if not (one.writes or other.writes):
+                    continue
+                if (n, m) not in known.pairs:
+                    known.pairs[n, m] = ConflictPair(block, one, other, first, 0)
+                known.pairs[n, m].count += 1
+                if one.writes and other.writes:
+                    known.pairs[n, m].compare(one, other, first, size)
+
+    def _name(self, use: Use) -> tuple[int, ...]:
+        """An access within its thread, as numbers."""
+        label = self._labels.setdefault(use.label, len(self._labels))
+        return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None)
+
+    def _each_lane(self, use: Use, active: list[Use]) -> Iterator[Use]:
+        """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
+        if not use.others:
+            yield use
+            return
+        alone = {one.thread for one in active if not one.others}
+        counts: dict[object, int] = {}
+        assert use.issue is not None
+        for issue in (use.issue, *use.others):
+            who = self._roles.who[issue.thread]
+            counts[who] = counts.get(who, 0) + 1
+            if counts[who] <= 2 or issue.thread in alone:
+                assert issue.order is not None
+                yield replace(use, thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
+
+    def _canonical(
+        self, block: Block, by_thread: dict[int, list[tuple[tuple[int, ...], Use]]]
+    ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
+        """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
+
+        Of equal lanes of a warp two are enough, since a finding is about two accesses; so of warps and CTAs.
+        """
+        threads, who = self._run.threads, self._roles.who
+        warps: dict[tuple[int, int], list[Named]] = {}
+        for number, uses in by_thread.items():
+            name = (who[number][2], *(part for part, _ in uses))
+            warps.setdefault((threads[number].cta, threads[number].warp), []).append((name, (number,)))
+        ctas: dict[int, list[Named]] = {}
+        for (cta, _), lanes in warps.items():
+            names, members = _two_of_each(lanes)
+            ctas.setdefault(cta, []).append(((who[members[0]][1], *names), members))
+        owner, groups = block.instance.owner, []
+        for inside in ctas.values():
+            names, members = _two_of_each(inside)
+            first = members[0]
+            groups.append(((who[first][0], int(threads[first].place.cta_id == owner), *names), members))
+        names, members = _two_of_each(groups)
+        stands = self._roles.standing(members)
+        held = next(
+            (other for one, other in zip(members, stands, strict=True) if threads[one].place.cta_id == owner), None
+        )
+        space = block.instance.space
+        own = space in (Space.SHARED, Space.TENSOR) and held is not None
+        kind = (space, "" if own else block.instance.name)
+        return (
+            (kind, names),
+            list(zip(members, stands, strict=True)),
+            owner if held is None else threads[held].place.cta_id,
+        )
+
+    def _alone(self, block: Block, uses: list[Use]) -> None:
+        """What is judged although nothing else touches its bytes: tensor memory, and memory of other CTAs."""
+        owner, threads = block.instance.owner, self._run.threads
+        for use in uses:
+            remote = owner is not None and threads[use.thread].place.cta_id != owner
+            if (remote or block.instance.space is Space.TENSOR) and self._key(use) not in self._seen:
+                self._place(block, use.first, use.size, [use])
+
+    def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
+        """Accesses to the memory of mbarrier objects: one of each class, with the thread that stands for it."""
+        for use in uses if objects else ():
+            for at in objects[bisect_left(objects, use.first - OBJECT_BYTES + 1) :]:
+                if at >= use.first + use.size:
+                    break
+                key = (self._key(use), at)
+                if key not in self.touching:
+                    self.touching[key] = (use, self._roles.standing([use.thread])[0])
+
+
+OBJECT_BYTES = 8
+
+Named = tuple[tuple[object, ...], tuple[int, ...]]
+"""The name of a group of threads, and its members."""
+
+
+def _two_of_each(items: list[Named]) -> tuple[tuple[object, ...], tuple[int, ...]]:
+    """The groups in the order of their names, at most two of one name: the names, and all members."""
+    counts: dict[object, int] = {}
+    kept = []
+    for item in sorted(items, key=lambda one: one[0]):  # type: ignore[arg-type,return-value]
+        counts[item[0]] = counts.get(item[0], 0) + 1
+        if counts[item[0]] <= 2:
+            kept.append(item)
+    return tuple(name for name, _ in kept), tuple(thread for _, members in kept for thread in members)
+
+
+def _writes(label: Label) -> bool:
+    return isinstance(label, Access) and label.side is Side.WRITE
 
 
 def _joined(members: list[WeakAccess]) -> Iterator[Use]:
@@ -163,14 +409,6 @@ def _joined(members: list[WeakAccess]) -> Iterator[Use]:
 def _use(members: list[WeakAccess], end: int) -> Use:
     one = members[0]
     return Use(
-        one.thread,
-        one.epoch,
-        one.label,
-        one.scalar,
-        one.at,
-        one.first,
-        end - one.first,
-        one.issue,
-        None,
-        tuple(members),
-    )
+        one.thread, one.epoch, one.label, one.scalar, one.at, one.first, end - one.first, one.issue, None,
+        tuple(members), one.part, one.others,
+    )  # fmt: skip

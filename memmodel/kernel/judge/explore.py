@@ -19,7 +19,8 @@ from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.origin import come_from
 from memmodel.kernel.judge.verdict import KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.run import begins, run_launch
+from memmodel.kernel.machine.code import begins
+from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
@@ -140,7 +141,7 @@ class LaunchJudge:
 
     def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
         numbers = self.verdict.statistics
-        numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), len(run.weak)
+        numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), run.accesses
         numbers.events = sum(len(thread.events) for thread in run.threads)
         numbers.judged, numbers.pairs = len(made.execution.events), len(made.graph.pairs)
         numbers.roles = len(set(made.roles.who))

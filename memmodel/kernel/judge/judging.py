@@ -12,7 +12,7 @@ from memmodel.base.labels import Access, Label, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
-from memmodel.kernel.judge.conditions import counted, objects_touched, said
+from memmodel.kernel.judge.conditions import counted, said
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.events import LaunchTrace, Refused
@@ -63,7 +63,6 @@ class RunJudge:
             sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
             add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
         found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests)]
-        found.open += objects_touched(self.run, self.body)
         count = len(self.execution.events)
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
@@ -196,7 +195,7 @@ class RunJudge:
         """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
         if not hasattr(self, "_epochs"):
             self._epochs: dict[tuple[int, int], set[int]] = {}
-            for one in self.run.weak:
+            for one in self.run.weak():
                 self._epochs.setdefault((one.thread, one.at), set()).add(one.epoch)
         return sum(one < epoch for one in self._epochs.get((thread, at), ()))
 

@@ -8,7 +8,7 @@ docs/kernels.md, "Symmetry", has the argument.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Container, Hashable, Sequence
 
 from memmodel.base.labels import Access
 from memmodel.kernel.judge.events import LaunchTrace, TraceThread
@@ -85,13 +85,37 @@ class Roles:
             return mine, self.representative(second, warp=int(first[1] == second[1]))
         return mine, self.representative(second, cta=int(first[0] == second[0]))
 
-    def kept(self) -> set[int]:
-        """For every class two lanes of a warp and one of another; of two CTAs of a class."""
+    def standing(self, members: Sequence[int]) -> list[int]:
+        """Threads that lie to one another as these do, and are of the same classes: the first ones there are."""
+        ctas: dict[int, int] = {}
+        warps: dict[tuple[int, int], int] = {}
+        lanes: dict[int, int] = {}
+        used: Counter[Hashable] = Counter()
+        found = []
+        for number in members:
+            thread, who = self.run.threads[number], self.who[number]
+            if thread.cta not in ctas:
+                ctas[thread.cta] = used["cta", who[0]]
+                used["cta", who[0]] += 1
+            warp = (thread.cta, thread.warp)
+            if warp not in warps:
+                warps[warp] = used["warp", thread.cta, who[1]]
+                used["warp", thread.cta, who[1]] += 1
+            if number not in lanes:
+                lanes[number] = used["lane", warp, who[2]]
+                used["lane", warp, who[2]] += 1
+            found.append(self.representative(who, ctas[thread.cta], warps[warp], lanes[number]))
+        return found
+
+    def kept(self, ctas: Container[int] | None = None) -> set[int]:
+        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and `ctas`."""
         found: set[int] = set()
         for who in set(self.who):
-            for cta in (0, 1):
+            for number, cta in enumerate(self._ctas[who[0]][:2]):
+                if number and ctas is not None and cta not in ctas:
+                    continue
                 for warp, lane in ((0, 0), (0, 1), (1, 0)):
-                    found.add(self.representative(who, cta, warp, lane))
+                    found.add(self.representative(who, number, warp, lane))
         return found
 
 

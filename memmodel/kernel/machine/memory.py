@@ -12,12 +12,18 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.machine.maps import described
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.memory.bytes import Instance
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Space
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
 PARAM_WINDOW = 0x7F6A_0000_0000_0000
+LOCAL_WINDOW = 0x7F7A_0000_0000_0000
+PRIVATE_START = 1 << 20
+"""Where local variables and the parameters of calls begin: every thread has its own."""
+
 RANK_SHIFT = 24
 SHARED_START = 1024
 MODULE_START = 0x7E00_0000_0000
@@ -25,38 +31,53 @@ MODULE_START = 0x7E00_0000_0000
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Bytes that lie together. `known`: 1 for each byte whose value is known."""
+    """Bytes that lie together. `known`: 1 for each byte whose value is known; None while none of them is."""
 
     instance: Instance
     address: int
     size: int
-    data: bytearray = field(repr=False)
-    known: bytearray = field(repr=False)
+    data: bytearray = field(default_factory=bytearray, repr=False)
+    known: bytearray | None = field(default=None, repr=False)
 
     def load(self, at: int, size: int) -> int | None:
         """The bytes at an offset as a number; None if one of them is not known."""
-        if self.known.find(0, at, at + size) >= 0:
+        if self.known is None or self.known.find(0, at, at + size) >= 0:
             return None
         return int.from_bytes(self.data[at : at + size], "little")
 
     def store(self, at: int, size: int, value: int | None) -> None:
         if value is None:
-            self.known[at : at + size] = bytes(size)
+            self.forget(at, size)
             return
-        self.data[at : at + size] = (value & (1 << size * 8) - 1).to_bytes(size, "little")
-        self.known[at : at + size] = b"\1" * size
+        self.write(at, (value & (1 << size * 8) - 1).to_bytes(size, "little"))
+
+    def write(self, at: int, content: bytes) -> None:
+        """Known bytes at an offset."""
+        if self.known is None:
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
+        self.data[at : at + len(content)] = content
+        self.known[at : at + len(content)] = b"\1" * len(content)
+
+    def forget(self, at: int, size: int) -> None:
+        """Bytes that are no longer known."""
+        if self.known is not None:
+            self.known[at : at + size] = bytes(size)
 
     def copy(self, at: int, source: Block, begin: int, size: int) -> None:
+        if source.known is None:
+            self.forget(at, size)
+            return
+        if self.known is None:
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
         self.data[at : at + size] = source.data[begin : begin + size]
         self.known[at : at + size] = source.known[begin : begin + size]
 
 
 def _block(instance: Instance, address: int, size: int, content: bytes | None = None) -> Block:
-    data, known = bytearray(size), bytearray(size)
+    made = Block(instance, address, size)
     if content is not None:
-        data[: len(content)] = content
-        known[: len(content)] = b"\1" * len(content)
-    return Block(instance, address, size, data, known)
+        made.write(0, content)
+    return made
 
 
 class DeviceMemory:
@@ -65,13 +86,42 @@ class DeviceMemory:
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self.launch = launch
         self.symbols: dict[str, tuple[str, int]] = {}
+        self.private_size = 0
         self.blocks: list[Block] = []
         self._buffers()
         self._module_variables(module)
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
         self.shared_size = self._shared(module, entry)
+        self._private_variables(entry)
         self.params = self._parameters(entry)
+        self._tensor_maps(entry)
+
+    def _private_variables(self, entry: PtxFunction) -> None:
+        """The addresses of what each thread has of its own: local variables, and what goes into calls and out of them."""
+        for one in entry.variables:
+            if one.space not in ("local", "param"):
+                continue
+            align = max(one.align, 1)
+            at = -(-self.private_size // align) * align
+            self.symbols[one.name] = (one.space, PRIVATE_START + at)
+            self.private_size = at + (one.size or 64)
+
+    def private(self) -> Block:
+        """The local memory of one thread."""
+        return _block(Instance("local memory", None, Space.GENERIC, self.private_size), 0, max(1, self.private_size))
+
+    def _tensor_maps(self, entry: PtxFunction) -> None:
+        """Parameters that are tensor maps hold what the launch says of them, in the format of `memory.tensormap`."""
+        for one in self.launch.tensormaps:
+            named = zip(entry.params, self.launch.params, strict=True)
+            at = next((self.symbols[p.name][1] for p, given in named if one.param in (p.name, given.name)), None)
+            if at is None:
+                raise InputError(f"{entry.name} has no parameter {one.param}")
+            at += one.offset
+            if at + TENSORMAP_BYTES > self.params.size:
+                raise InputError(f"a tensor map at offset {one.offset} does not fit into {one.param}")
+            self.params.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
 
     def _buffers(self) -> None:
         spans: list[tuple[int, int, str]] = []

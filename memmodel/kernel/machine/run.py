@@ -7,22 +7,24 @@ returns true.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.accesses import access_step
-from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.polling import written
-from memmodel.kernel.machine.pure import Compiler, Step
+from memmodel.kernel.machine.code import ENDS, Code, compile_function
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.polling import looking_ahead
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
-from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
-from memmodel.kernel.machine.sync import sync_step
-from memmodel.kernel.machine.warpops import Blocking, warp_step
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, PtxModule, Register, Symbol
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.ptx import Place
+
+REGISTERS = 65536
+"""Registers of a multiprocessor."""
 
 MAX_STEPS = 4_000_000
 """Steps of groups of lanes in a run; more is taken for a loop without end."""
@@ -33,78 +35,6 @@ POLLS, LOOPS = 8, 256
 IDLE_ROUNDS = 400
 """Rounds in which nobody changed anything; more is taken for polling without end."""
 
-ENDS = ("ret", "exit")
-
-
-@dataclass(slots=True)
-class Code:
-    """What to do at one instruction: one of the three steps, or a change of control."""
-
-    instruction: PtxInstruction
-    guard: int | None
-    negated: bool
-    pure: Step | None = None
-    blocking: Blocking | None = None
-    control: str = ""
-    target: int = 0
-    refusal: Refused | None = None
-
-
-def compile_function(entry: PtxFunction, memory: DeviceMemory, assumed: tuple[str, ...] = ()) -> list[Code]:
-    """The instructions of an entry; what is not known is refused when it is reached."""
-    compiler = Compiler(memory)
-    return [_assumed(one) if begins(one, assumed) else _compiled(compiler, one) for one in entry.body or ()]
-
-
-def begins(instruction: PtxInstruction, opcodes: tuple[str, ...]) -> bool:
-    return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
-
-
-def _assumed(instruction: PtxInstruction) -> Code:
-    """An instruction that is taken to leave unknown values in its first operand and to do nothing else."""
-    slots = written(instruction)
-
-    def step(warp: Warp, lanes: Lanes) -> None:
-        for slot in slots:
-            for lane in lanes:
-                warp.registers[slot][lane] = None
-
-    guard = None if instruction.guard is None else instruction.guard.slot
-    return Code(instruction, guard, instruction.negated, pure=step)
-
-
-def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
-    guard = None if instruction.guard is None else instruction.guard.slot
-    code = Code(instruction, guard, instruction.negated)
-    head = instruction.words[0]
-    if head in (*ENDS, "bra", "trap", "brkpt", "call"):
-        code.control = head
-        if head == "bra":
-            if not instruction.operands or not isinstance(instruction.operands[0], JumpTarget):
-                code.refusal = Refused("bra goes to a label of this function", instruction.span)
-            else:
-                code.target = instruction.operands[0].at
-        return code
-    try:
-        code.pure = compiler.pure(instruction)
-        if code.pure is None:
-            code.blocking = (
-                warp_step(compiler, instruction)
-                or access_step(compiler, instruction)
-                or sync_step(compiler, instruction)
-            )
-    except Refused as error:
-        code.refusal = error
-        return code
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
-        code.pure = None
-        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
-        return code
-    if code.pure is None and code.blocking is None:
-        hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
-    return code
-
 
 class Scheduler:
     """All warps of the chosen CTAs."""
@@ -114,13 +44,17 @@ class Scheduler:
         self.entry = entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
-        self.code = compile_function(entry, memory, schedule.assumed)
+        awaits = looking_ahead(entry)
+        self.code = compile_function(
+            entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
+        )
         self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
         self.machine = Machine(launch, memory, self.run, self.ctas)
+        self.machine.awaits = awaits
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
@@ -160,23 +94,27 @@ class Scheduler:
 
     def _warp(self, cta: Cta, number: int, threads: list[TraceThread], common: dict[str, int]) -> Warp:
         block = self.launch.block
-        special: dict[str, list[Value]] = {name: [value] * LANES for name, value in common.items()}
+        special: dict[str, Row] = {name: uniform(value) for name, value in common.items()}
         places = [number * LANES + lane for lane in range(LANES)]
         special["%tid.x"] = [n % block[0] for n in places]
         special["%tid.y"] = [n // block[0] % block[1] for n in places]
         special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
         special["%laneid"] = list(range(LANES))
-        special["%warpid"] = [number] * LANES
+        special["%warpid"] = uniform(number)
         special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
         special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_gt"] = [0xFFFFFFFF & ~((2 << lane) - 1) for lane in range(LANES)]
         special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
         warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
-        warp.registers = [[None] * LANES for _ in range(self.entry.registers)]
-        for name in ("pending", "bulk", "committed", "bulk_groups"):
-            setattr(warp, name, [[] for _ in range(LANES)])
+        warp.registers = [UNKNOWN] * self.entry.registers
+        warp.limit = self._limit()
         return warp
+
+    def _limit(self) -> int:
+        """Registers of a thread when the kernel starts: what .maxnreg says, or as many as the threads can have."""
+        given = self.entry.directives.get("maxnreg")
+        return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
@@ -217,7 +155,8 @@ class Scheduler:
                 return progress
             group = min(ready, key=lambda one: (one.spun, one.at))
             for other in warp.groups:
-                if other is not group and other.at == group.at and other.waits is None and group.waits is None:
+                alike = other.at == group.at and other.frames == group.frames
+                if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes = sorted(group.lanes + other.lanes)
                     warp.groups.remove(other)
                     break
@@ -268,6 +207,8 @@ class Scheduler:
         assert code.guard is not None
         values = warp.registers[code.guard]
         wanted = 0 if code.negated else 1
+        if type(values) is Uniform and values.value is not None:
+            return group.lanes if values.value & 1 == wanted else []
         lanes = []
         for lane in group.lanes:
             value = values[lane]
@@ -284,8 +225,12 @@ class Scheduler:
         try:
             if code.pure is not None:
                 code.pure(warp, lanes)
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
             if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
         except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
             # Operands that no assembler takes: too few, too many, of another kind.
@@ -294,43 +239,106 @@ class Scheduler:
         if len(lanes) < len(group.lanes) and group.waits is None:
             others = [lane for lane in group.lanes if lane not in lanes]
             group.lanes = lanes
-            warp.groups.append(LaneGroup(group.at + 1, others))
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
         group.blocked = True
         return False
+
+    def _check_registers(self, warp: Warp, code: Code) -> None:
+        """Registers of a wgmma.mma_async that is not over are not touched ("wgmma.mma_async")."""
+        use = warp.registers_in_use
+        if any(use.busy(slot) for slot in code.touched):
+            self.machine.problem("undefined-instruction", BUSY, code.instruction)
+        for slot in code.written:
+            use.written[slot] = use.fences
 
     def _control(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A change of control; True if the group is to be chosen anew."""
         if code.refusal is not None:
             raise code.refusal
-        if code.control == "bra":
-            backwards = code.target <= group.at
-            if len(lanes) == len(group.lanes):
-                group.at = code.target
-                return backwards or len(warp.groups) > 1
-            group.lanes = [lane for lane in group.lanes if lane not in lanes]
+        if code.control in ("bra", "brx"):
+            return self._jump(warp, group, code, lanes)
+        if code.control == "call" and code.call is not None:
+            self._split(warp, group, lanes)
+            self._move(warp, lanes, code.call.given)
+            group.frames, group.at = (*group.frames, group.at), code.call.start
+            return True
+        if code.control == "call" and not _fails(code.instruction):
+            for operand in code.instruction.operands[:1]:
+                if isinstance(operand, Arguments):
+                    self._forget_results(warp, lanes, operand)
             group.at += 1
-            warp.groups.append(LaneGroup(code.target, lanes))
+            return False
+        if code.control == "ret" and group.frames:
+            self._split(warp, group, lanes)
+            back = group.frames[-1]
+            plan = self.code[back].call
+            assert plan is not None
+            self._move(warp, lanes, plan.returned)
+            group.frames, group.at = group.frames[:-1], back + 1
             return True
         if code.control in ENDS:
-            rest = [lane for lane in group.lanes if lane not in lanes]
+            self._split(warp, group, lanes)
             for lane in lanes:
                 self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
             self._leave(warp, group, lanes)
-            group.lanes = rest
-            group.at += 1
             return True
         if code.control == "call":
-            name = next((one.name for one in code.instruction.operands if isinstance(one, Symbol)), "")
-            if name != "__assertfail":
-                raise Refused(f"the call of {name or 'a function'} is not known", code.instruction.span)
             self.machine.problem("assertion", "an assertion of the kernel fails", code.instruction)
         else:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
 
+    def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
+        """A branch; lanes that go elsewhere are a group of their own."""
+        targets: dict[int, Lanes] = {}
+        if code.index is None:
+            targets[code.targets[0]] = lanes
+        else:
+            values = code.index(warp)
+            for lane in lanes:
+                value = values[lane]
+                if value is None:
+                    self.machine.unknown("where this branch goes", code.instruction)
+                if value >= len(code.targets):
+                    raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
+                targets.setdefault(code.targets[value], []).append(lane)
+        before = group.at
+        stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
+        (first, members), *others = targets.items()
+        for target, some in others:
+            warp.groups.append(LaneGroup(target, some, frames=group.frames))
+        if stay:
+            warp.groups.append(LaneGroup(before + 1, stay, frames=group.frames))
+        group.at, group.lanes = first, members
+        return bool(stay or others) or first <= before or len(warp.groups) > 1
+
+    def _split(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+        """Only these lanes go on in the group; the others stand behind the instruction."""
+        if len(lanes) < len(group.lanes):
+            others = [lane for lane in group.lanes if lane not in lanes]
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
+            group.lanes = lanes
+
+    def _move(self, warp: Warp, lanes: Lanes, moves: Sequence[tuple[int, int, int]]) -> None:
+        for lane in lanes:
+            found = self.machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
+            assert found is not None
+            for source, target, size in moves:
+                found[0].copy(target, found[0], source, size)
+
+    def _forget_results(self, warp: Warp, lanes: Lanes, results: Arguments) -> None:
+        """What a function of the system returns is not known."""
+        for one in results.items:
+            place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
+            for lane in lanes if place is not None else ():
+                found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
+                if found is not None:
+                    found[0].forget(found[1], 8)
+
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        warp.cta.exited += len(lanes)
+        warp.cta.gone |= {warp.threads[lane].number for lane in lanes}
+        self.machine.version += 1
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
 
@@ -345,6 +353,10 @@ class Scheduler:
                 self.run.problems[-1].threads += len(group.lanes) - 1
 
 
+def _fails(instruction: PtxInstruction) -> bool:
+    return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
+
+
 def _state(waiting: list[Warp]) -> object:
     """What tells two rounds apart in which no memory changed."""
     return [
@@ -357,6 +369,3 @@ def _state(waiting: list[Warp]) -> object:
 def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
     """Run a launch under one schedule."""
     return Scheduler(module, entry, launch, schedule or Schedule()).go()
-
-
-__all__ = ["Register", "begins", "compile_function", "run_launch"]
