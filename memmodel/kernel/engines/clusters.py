@@ -67,6 +67,8 @@ def _rank(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 def _in_space(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """isspacep: does a generic address lie in a window?"""
     space = instruction.words[1]
+    if space.split("::")[0] not in ("shared", "param", "local", "global", "const"):
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
     slot, source = compiler.target(instruction), compiler.get(instruction.operands[1], instruction)
 
     def inside(warp: Warp, value: int) -> bool:

@@ -135,6 +135,8 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         for lane in lanes:
             idesc = known(machine, warp, lane, given.shape, "the instruction descriptor")
             shape = shape_of(idesc, kind)
+            if not shape.rows or not shape.columns:
+                raise Faulty("undefined-instruction", f"the instruction descriptor {idesc:#x} names no shape")
             adds = known(machine, warp, lane, given.adds, "enable-input-d")
             made = _Issued(machine, warp, lane, instruction, Family.MMA, f"{kind} idesc {idesc}", group_number)
             target = known(machine, warp, lane, given.target, "the address of the accumulator")

@@ -136,9 +136,9 @@ class Conflicts:
             for event in thread.events
             if isinstance(event.label, Access) and event.block is not None
         ]
-        meets = {one.block for one in strong if one.block is not None}
-        written = {one.block for one in run.single if _writes(one.label)} | meets
-        written |= {one.block for one in run.lanes if _writes(one.label)}
+        meets = dict.fromkeys(one.block for one in strong if one.block is not None)
+        written = dict.fromkeys(one.block for one in run.single if _writes(one.label)) | meets
+        written |= dict.fromkeys(one.block for one in run.lanes if _writes(one.label))
         by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
         for one in run.single:
             if one.block in by_block:

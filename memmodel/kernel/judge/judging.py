@@ -142,7 +142,7 @@ class RunJudge:
             cell = self.graph.points[one].cell
             return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name}"
         pair = self.graph.pairs[index]
-        if rule == "data-race" and _both_write(self.graph, one, other):
+        if rule in ("data-race", "undefined-unfinished-copy") and _both_write(self.graph, one, other):
             rule = self._store_race(index, rule)
         return rule, f"byte {pair.first} of {pair.block.instance.name}"
 
