@@ -294,7 +294,8 @@ class Machine:
             return
         last = max(known, key=lambda one: one.time)
         if (last.block, last.at, last.phase) != (block, at, self.object(block, at).over - 1):
-            self.run.choices.setdefault(("peek", instruction.number), instruction)
+            message = "a test before it may skip this wait, and is about another object or phase"
+            raise Refused(f"{instruction.opcode}: {message}", instruction.span)
 
     # ---- barriers --------------------------------------------------------------------------------------------
 
