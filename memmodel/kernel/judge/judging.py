@@ -160,12 +160,17 @@ class RunJudge:
         pair = self.graph.pairs[index]
         if pair.stored == "equal":
             return EQUAL_STORES
-        same = pair.one.at == pair.other.at and pair.one.epoch == pair.other.epoch
+        if pair.stored != "unknown" or pair.one.issue is not None or pair.other.issue is not None:
+            return rule
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
-        return (
-            SAME_STORE if pair.stored == "unknown" and same and (one.cta, one.warp) == (other.cta, other.warp) else rule
+        same = (one.cta, one.warp, pair.one.at, pair.one.epoch) == (
+            other.cta,
+            other.warp,
+            pair.other.at,
+            pair.other.epoch,
         )
+        return SAME_STORE if same else rule
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""

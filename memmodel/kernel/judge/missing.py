@@ -198,7 +198,9 @@ def _side(label: Label) -> Side | None:
 
 
 def _synchronizes(label: Label) -> bool:
-    return isinstance(label, Barrier | Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
+    if isinstance(label, Barrier):
+        return label.sem is not Sem.RELAXED
+    return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
 
 
 __all__ = ["Missing", "Reason", "Ways"]
