@@ -7,6 +7,7 @@ schedules is taken as unknown first; if the run goes through, nothing depends on
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, permutations, product
@@ -232,11 +233,11 @@ class LaunchJudge:
             yield replace(base, order=order, split=lonely and number % 2 == 1)
 
 
-def _atomics(run: LaunchTrace) -> set[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, whatever their order."""
-    return {
+def _atomics(run: LaunchTrace) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, whatever their order."""
+    return Counter(
         (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
-    }
+    )
 
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from time import process_time
 
-from memmodel.base.labels import Access, Label, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Label, Mark, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -140,7 +140,7 @@ class RunJudge:
         index = self.graph.pair_of.get(frozenset((one, other)))
         if index is None:
             cell = self.graph.points[one].cell
-            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name}"
+            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"
         pair = self.graph.pairs[index]
         if rule == "data-race" and _both_write(self.graph, one, other):
             rule = self._store_race(index, rule)
@@ -234,6 +234,8 @@ def describe(label: Label) -> str:
         return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
     if isinstance(label, Mbarrier | Signal):
         return label.action.value
+    if isinstance(label, Mark):
+        return label.what.value
     return type(label).__name__.lower()
 
 

@@ -185,7 +185,9 @@ class DeviceMemory:
             self.symbols[name] = ("shared", start)
         end = start + (self.launch.dynamic_shared if dynamic else 0)
         if end - SHARED_START > MAX_SHARED:
-            raise InputError(f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}")
+            raise InputError(
+                f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
+            )
         return end
 
     def _parameters(self, entry: PtxFunction) -> Block:
