@@ -136,6 +136,11 @@ class _Copying:
         self.instruction = instruction
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(form.family))
 
+    def twin(self, step: int, target: object, source: object) -> None:
+        """What lanes copy from one place to another with one instruction is the same."""
+        if self.form.updates is None:
+            self.issue.twin = (self.warp.cta.number, self.warp.number, step, target, source)
+
     def read(self, spans: Spans) -> None:
         for block, at, size in spans:
             self._part(block, at, size, self.form.reads, 0)
@@ -206,6 +211,7 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             _aligned(origin, size)
             made = _Copying(machine, warp, lane, instruction, form)
             made.read([(*origin, size)])
+            made.twin(machine.steps, where, start[lane])
             ends = [(where, 0)]
             if objects is not None:
                 barrier = _known(machine, objects(warp)[lane], instruction)
@@ -256,6 +262,7 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 raise Faulty("undefined-address", "the shared memory of a tensor copy is aligned to 128 bytes")
             made = _Copying(machine, warp, lane, instruction, form)
             made.described(found.block, found.at)
+            made.twin(machine.steps, where, (found.block, found.at, tuple(found.outside)))
             outside: Spans = [
                 (*machine.place(warp, "global", first, size, instruction), size) for first, size in found.outside
             ]

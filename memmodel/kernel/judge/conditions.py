@@ -31,7 +31,11 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
                 generations.setdefault(event.barrier, {}).setdefault(event.generation, []).append(number)
     for levels in generations.values():
         found += _ordered(levels, before, lambda n: body[graph.behind[n].at], "arrivals of two generations")
-    for log in run.objects.values():
+    peeked: dict[object, list[tuple[int, int]]] = {}
+    for event, phase in run.peeks:
+        if id(event) in graph.number:
+            peeked.setdefault((event.block, event.first), []).append((phase, graph.number[id(event)]))
+    for place, log in run.objects.items():
         phases: dict[int, list[int]] = {}
         expected: list[tuple[int, int]] = []
         arrivals: dict[int, list[int]] = {}
@@ -59,6 +63,10 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
             if not any(before[one] >> other & 1 for other in arrivals.get(phase, ())):
                 found.append(said(instruction(one), "it is not ordered before an arrival of its phase"))
         found += _passes(tests, phases, before, instruction)
+        for phase, one in peeked.get(place, ()):
+            earlier = [*tests.get(phase - 1, ()), *phases.get(phase, ())]
+            if phase > 0 and not any(before[other] >> one & 1 for other in earlier):
+                found.append(said(instruction(one), f"it looks ahead, and may pass on another phase than {phase}"))
     return list(dict.fromkeys(found))
 
 

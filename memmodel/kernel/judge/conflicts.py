@@ -81,6 +81,8 @@ class ConflictPair:
 
     def compare(self, one: Use, other: Use, first: int, size: int) -> None:
         """Two stores that both touch these bytes."""
+        if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
+            return
         left, right = one.stored(first, size), other.stored(first, size)
         if left is None or right is None:
             self.stored = "unknown" if self.stored == "equal" else self.stored
@@ -287,16 +289,15 @@ class Conflicts:
         if known is None:
             known = self.places[name] = SharedPlace(block, owner, members)
             self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
-        for n, (one, _) in enumerate(members):
-            for m in range(n + 1, len(members)):
-                other = members[m][0]
-                if not (one.writes or other.writes):
-                    continue
-                if (n, m) not in known.pairs:
-                    known.pairs[n, m] = ConflictPair(block, one, other, first, 0)
-                known.pairs[n, m].count += 1
-                if one.writes and other.writes:
-                    known.pairs[n, m].compare(one, other, first, size)
+            for n, (one, _) in enumerate(members):
+                for m in range(n + 1, len(members)):
+                    if one.writes or members[m][0].writes:
+                        known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
+        for (n, m), pair in known.pairs.items():
+            pair.count += 1
+            one, other = members[n][0], members[m][0]
+            if pair.stored != "different" and one.writes and other.writes:
+                pair.compare(one, other, first, size)
 
     def _name(self, use: Use) -> tuple[int, ...]:
         """An access within its thread, as numbers."""

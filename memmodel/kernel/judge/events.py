@@ -33,7 +33,8 @@ class TraceEvent:
     `note`: what tells it from others of the same instruction, the same for threads that do the same. `signals`: of an
     issue, those that tell of its end. `completes`: the issues that are over with it, all of them or their `parts`, or
     only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue its tensor
-    map. `owners`: of an event about tensor memory the allocations.
+    map. `owners`: of an event about tensor memory the allocations. `twin`: the same for
+    copies that lanes issue at once, from one place to another.
     """
 
     thread: int
@@ -49,6 +50,7 @@ class TraceEvent:
     reads_only: bool = False
     range: tuple[Block, int, int] | None = None
     owners: tuple[TraceEvent, ...] = ()
+    twin: object = None
     note: tuple[object, ...] = ()
     barrier: BarrierId | None = None
     generation: int = 0
@@ -141,6 +143,8 @@ class Failure:
 class LaunchTrace:
     """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
 
+    `awaits`: by the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase.
+    `cancels`: the requests to cancel a cluster.
     `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
     """
 
@@ -152,6 +156,7 @@ class LaunchTrace:
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
+    awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
     bad: list[TraceEvent] = field(default_factory=list)

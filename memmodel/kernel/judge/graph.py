@@ -27,10 +27,11 @@ from memmodel.base.labels import (
     ProxyFence,
     Role,
     Signal,
+    scope_of,
 )
 from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
-from memmodel.base.relations import RELATION_ROWS
+from memmodel.base.relations import RELATION_ROWS, BaseRelation
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, ConflictPair, Conflicts, SharedPlace, Use
@@ -60,6 +61,8 @@ class KernelFrame(FixedPart):
         """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
         if name == "po" and name not in self._relations:
             self._relations[name] = self._program_order()
+        if name in ("sr", "sri") and name not in self._relations:
+            self._relations[name] = self._scopes(RELATION_ROWS[name])
         if name != "covers" or name in self._relations:
             return super().relation(name)
         row = RELATION_ROWS[name]
@@ -80,6 +83,23 @@ class KernelFrame(FixedPart):
                 known[key] = sum(1 << other.event for other in right if row.holds(point, other))
             rows[number] = known[key]
         self._relations[name] = rows
+        return rows
+
+    def _scopes(self, row: BaseRelation) -> Rows:
+        """Scopes that include each other: the same for events of one label class, thread and place."""
+        assert row.holds is not None and row.domain is not None
+        groups: dict[object, list[Point]] = {}
+        for event in self.events:
+            point = event.point
+            if row.domain(point):
+                key = (scope_of(point.label), isinstance(point.label, Signal), point.thread, point.seat)
+                groups.setdefault(key, []).append(point)
+        masks = [(members[0], sum(1 << one.event for one in members)) for members in groups.values()]
+        rows = [0] * self.count
+        for members in groups.values():
+            mask = sum(mask for other, mask in masks if row.holds(members[0], other))
+            for one in members:
+                rows[one.event] = mask
         return rows
 
     def _program_order(self) -> Rows:

@@ -62,7 +62,7 @@ class RunJudge:
             at = problem.instruction
             sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
             add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
-        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests)]
+        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
         count = len(self.execution.events)
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")

@@ -48,13 +48,16 @@ class Scheduler:
         self.code = compile_function(
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
-        self._steps = 0
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
+        later = self._later(schedule.cancelled)
+        self.ctas = [one for one in self.ctas if one.cluster not in later]
+        self.warps = [one for one in self.warps if one.cta.cluster not in later]
         self.machine = Machine(launch, memory, self.run, self.ctas)
-        self.machine.awaits = awaits
+        self.machine.unstarted = list(later.values())
+        self.machine.awaits = self.run.awaits = awaits
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
@@ -115,6 +118,14 @@ class Scheduler:
         """Registers of a thread when the kernel starts: what .maxnreg says, or as many as the threads can have."""
         given = self.entry.directives.get("maxnreg")
         return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
+
+    def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
+        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their first CTAs."""
+        if not count:
+            return {}
+        firsts = {one.cluster: one.index for one in reversed(self.ctas)}
+        chosen = sorted(firsts)[max(1, len(firsts) - count) :]
+        return {cluster: firsts[cluster] for cluster in chosen}
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
@@ -185,8 +196,8 @@ class Scheduler:
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 self.run.instructions += len(lanes)
                 done += 1
-                self._steps += 1
-                if self._steps > MAX_STEPS:
+                self.machine.steps += 1
+                if self.machine.steps > MAX_STEPS:
                     raise Refused(f"the run does not end within {MAX_STEPS:,} steps", code.instruction.span)
                 if code.control:
                     if lanes and self._control(warp, group, code, lanes):

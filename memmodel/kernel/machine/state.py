@@ -56,6 +56,7 @@ class Machine:
         self.schedule = Schedule()
         self.version = 0
         self.polled = False
+        self.steps = 0
         self._touched: dict[int, int] = {}
         self._clock = 0
 
