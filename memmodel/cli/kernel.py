@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from memmodel.kernel.judge.verdict import KernelVerdict
 
 
+SECONDS = 600.0
+"""For one verdict, unless --timeout says otherwise."""
+
+
 @guarded
 def kernel(
     file: Annotated[str, typer.Argument(metavar="FILE.ptx", help="PTX as a compiler wrote it.")],
@@ -82,9 +86,10 @@ def kernel(
         if json_out:
             _write(json_out, data)
         return code
+    budget = parse_budget(None, timeout or SECONDS, memory)
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
-        schedules=schedules, assume_pure=assume_pure or (), budget=parse_budget(None, timeout, memory), litmus=litmus,
+        schedules=schedules, assume_pure=assume_pure or (), budget=budget, litmus=litmus,
     )  # fmt: skip
     return _told(verdict, json_out, sarif_out, statistics=statistics)
 
@@ -100,7 +105,7 @@ def _told(verdict: KernelVerdict, json_out: str | None, sarif_out: str | None, *
         _write(json_out, record(verdict))
     if sarif_out:
         _write(sarif_out, sarif([verdict]))
-    codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS}
+    codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     return codes.get(verdict.word, Exit.UNDECIDED)
 
 

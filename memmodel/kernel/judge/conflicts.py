@@ -194,6 +194,8 @@ class Conflicts:
         self._simple = [one.plain or one.event is not None for one in uses]
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
+            if use.size <= 0:  # a copy of no bytes
+                continue
             edges.append((use.first, 1, number))
             edges.append((use.first + use.size, 0, number))
         edges.sort()

@@ -7,6 +7,7 @@ schedules is taken as unknown first; if the run goes through, nothing depends on
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, permutations, product
@@ -17,7 +18,7 @@ from memmodel.cat.syntax import Model
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.origin import come_from
-from memmodel.kernel.judge.verdict import KernelReading, KernelVerdict
+from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
@@ -78,7 +79,8 @@ class LaunchJudge:
             made = RunJudge(self.entry, run)
             self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
-            self._readings(made, self._judged(made))
+            self._judged(made)
+            self._readings(made)
             settled = frozenset(number for _, number in run.choices)
             real = self._depends(base, run)
             settled -= {one.number for one, _ in real}
@@ -123,19 +125,17 @@ class LaunchJudge:
         _open(self.verdict, found.open)
         return found
 
-    def _readings(self, made: RunJudge, base: Judgement) -> None:
-        def keys(one: Judgement) -> dict[object, int]:
-            found: dict[object, int] = {}
-            for number, finding in enumerate(one.findings):
-                found[finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))] = number
-            return found
+    def _readings(self, made: RunJudge) -> None:
+        """What other readings say of the first run."""
 
-        mine = keys(base)
+        def key(one: KernelFinding) -> object:
+            return one.rule, tuple(sorted(side.instruction.number for side in one.sides))
+
+        mine = {key(one): one for one in self.verdict.findings}
         for name, answer, model in self.options.readings:
-            other = made.judged(model)
-            theirs = keys(other)
-            gone = [base.findings[n] for key, n in mine.items() if key not in theirs]
-            new = [other.findings[n] for key, n in theirs.items() if key not in mine]
+            other = {key(one): one for one in made.judged(model).findings}
+            gone = [one for at, one in mine.items() if at not in other]
+            new = [one for at, one in other.items() if at not in mine]
             if gone or new:
                 self.verdict.readings.append(KernelReading(name, answer, gone, new))
 
@@ -232,11 +232,11 @@ class LaunchJudge:
             yield replace(base, order=order, split=lonely and number % 2 == 1)
 
 
-def _atomics(run: LaunchTrace) -> set[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, whatever their order."""
-    return {
+def _atomics(run: LaunchTrace) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, whatever their order."""
+    return Counter(
         (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
-    }
+    )
 
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from time import process_time
 
-from memmodel.base.labels import Access, Label, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Label, Mark, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -140,7 +140,7 @@ class RunJudge:
         index = self.graph.pair_of.get(frozenset((one, other)))
         if index is None:
             cell = self.graph.points[one].cell
-            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name}"
+            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"
         pair = self.graph.pairs[index]
         if rule in ("data-race", "undefined-unfinished-copy") and _both_write(self.graph, one, other):
             rule = self._store_race(index, rule)
@@ -160,12 +160,17 @@ class RunJudge:
         pair = self.graph.pairs[index]
         if pair.stored == "equal":
             return EQUAL_STORES
-        same = pair.one.at == pair.other.at and pair.one.epoch == pair.other.epoch
+        if pair.stored != "unknown" or pair.one.issue is not None or pair.other.issue is not None:
+            return rule
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
-        return (
-            SAME_STORE if pair.stored == "unknown" and same and (one.cta, one.warp) == (other.cta, other.warp) else rule
+        same = (one.cta, one.warp, pair.one.at, pair.one.epoch) == (
+            other.cta,
+            other.warp,
+            pair.other.at,
+            pair.other.epoch,
         )
+        return SAME_STORE if same else rule
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""
@@ -229,6 +234,8 @@ def describe(label: Label) -> str:
         return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
     if isinstance(label, Mbarrier | Signal):
         return label.action.value
+    if isinstance(label, Mark):
+        return label.what.value
     return type(label).__name__.lower()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
 from memmodel.concrete.execution import Rows
@@ -148,27 +149,35 @@ class Ways:
     def _weak_link(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         """The first step of the way between threads that synchronizes nothing."""
         causes = self._rows("base-causality")
-        for at, after in zip((first, *way), (*way, second), strict=True):
+        chain = (first, *way, second)
+        for place, (at, after) in enumerate(pairwise(chain)):
             one, other = self.points[at], self.points[after]
             if causes[at] >> after & 1 or one.thread == other.thread:
                 continue
             sems = [getattr(point.label, "sem", None) for point in (one, other)]
-            place = f"from {self._line(at)} to {self._line(after)}"
-            if Sem.RELAXED in sems and not self._fenced(at, after):
-                return Missing(Reason.RELAXED, place, first, second, way)
+            said = f"from {self._line(at)} to {self._line(after)}"
+            ends = chain[max(0, place - 1)], at, after, chain[min(place + 2, len(chain) - 1)]
+            if Sem.RELAXED in sems and not self._fenced(sems, ends):
+                return Missing(Reason.RELAXED, said, first, second, way)
             scopes = [getattr(point.label, "scope", None) for point in (one, other)]
-            said = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
-            return Missing(Reason.SCOPES, f"{said} {place}", first, second, way)
+            named = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
+            return Missing(Reason.SCOPES, f"{named} {said}", first, second, way)
         signal = any(isinstance(self.points[n].label, Signal) for n in way)
         if signal:
             return Missing(Reason.COMPLETION, "the signal on the way tells of another operation", first, second, way)
         return Missing(Reason.SYNCHRONIZATION, "", first, second, way)
 
-    def _fenced(self, at: int, after: int) -> bool:
+    def _fenced(self, sems: list[object], ends: tuple[int, int, int, int]) -> bool:
+        """Do fences stand where a step between threads is relaxed? `ends`: before the step, its two, and after it."""
         order = self.flags.execution.relation("po")
-        before = any(isinstance(point.label, Fence) and order[n] >> at & 1 for n, point in enumerate(self.points))
-        behind = any(isinstance(self.points[n].label, Fence) for n in bits(order[after]))
-        return before and behind
+        before, at, after, behind = ends
+
+        def between(low: int, high: int) -> bool:
+            found = bits(order[low])
+            return any(isinstance(self.points[n].label, Fence) and order[n] >> high & 1 for n in found)
+
+        left = sems[0] is not Sem.RELAXED or between(before, at)
+        return left and (sems[1] is not Sem.RELAXED or between(after, behind))
 
     def _apart(self, first: int, second: int) -> str:
         """What the threads do next and before, towards one another."""
@@ -198,7 +207,9 @@ def _side(label: Label) -> Side | None:
 
 
 def _synchronizes(label: Label) -> bool:
-    return isinstance(label, Barrier | Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
+    if isinstance(label, Barrier):
+        return label.sem is not Sem.RELAXED
+    return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
 
 
 __all__ = ["Missing", "Reason", "Ways"]

@@ -86,7 +86,7 @@ class KernelReading:
 
 @dataclass(slots=True)
 class KernelVerdict:
-    """`word`: clean, findings, explored or undecided.
+    """`word`: clean, findings, explored or undecided; depends if each finding is gone under some other reading.
 
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
@@ -117,7 +117,8 @@ class KernelVerdict:
     @property
     def word(self) -> str:
         if self.serious:
-            return "findings"
+            gone = {id(one) for reading in self.readings for one in reading.gone}
+            return "depends" if all(id(one) in gone for one in self.serious) else "findings"
         if self.open:
             return "undecided"
         return "explored" if self.choices and not self.exhaustive else "clean"

@@ -28,6 +28,12 @@ RANK_SHIFT = 24
 SHARED_START = 1024
 MODULE_START = 0x7E00_0000_0000
 
+MAX_SHARED = 232_448
+"""Bytes of shared memory that a CTA can have."""
+
+REMEMBERED = 1 << 26
+"""Bytes of memory whose contents are held; those of larger memory are unknown."""
+
 
 @dataclass(slots=True, eq=False)
 class Block:
@@ -52,8 +58,10 @@ class Block:
         self.write(at, (value & (1 << size * 8) - 1).to_bytes(size, "little"))
 
     def write(self, at: int, content: bytes) -> None:
-        """Known bytes at an offset."""
+        """Known bytes at an offset. What is stored in very large memory is not remembered."""
         if self.known is None:
+            if self.size > REMEMBERED:
+                return
             self.data, self.known = bytearray(self.size), bytearray(self.size)
         self.data[at : at + len(content)] = content
         self.known[at : at + len(content)] = b"\1" * len(content)
@@ -68,6 +76,8 @@ class Block:
             self.forget(at, size)
             return
         if self.known is None:
+            if self.size > REMEMBERED:
+                return
             self.data, self.known = bytearray(self.size), bytearray(self.size)
         self.data[at : at + size] = source.data[begin : begin + size]
         self.known[at : at + size] = source.known[begin : begin + size]
@@ -134,6 +144,8 @@ class DeviceMemory:
                     raise InputError(f"the buffers {other} and {name} of the launch overlap")
             spans.append((one.address, one.address + one.bytes, name))
             content = None
+            if one.init is not None and one.bytes > REMEMBERED:
+                raise InputError(f"{name} has {one.bytes:,} bytes; init is for at most {REMEMBERED:,}")
             if one.init == "zero":
                 content = bytes(one.bytes)
             elif one.init == "iota":
@@ -150,10 +162,10 @@ class DeviceMemory:
             at = -(-at // align) * align
             size = one.size or 0
             self.symbols[one.name] = (one.space, at)
-            content = one.content if one.content is not None else None
-            zeros = bytes(size) if content is None else content + bytes(max(0, size - len(content)))
+            held = min(size, REMEMBERED)
+            zeros = None if size > held else (one.content or b"").ljust(held, b"\0")[:held]
             space = Space.GLOBAL if one.space == "global" else Space.CONST
-            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros[:size]))
+            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros))
             at += size
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
@@ -171,7 +183,12 @@ class DeviceMemory:
         start = -(-at // 1024) * 1024 if dynamic else at
         for name in dynamic:
             self.symbols[name] = ("shared", start)
-        return start + (self.launch.dynamic_shared if dynamic else 0)
+        end = start + (self.launch.dynamic_shared if dynamic else 0)
+        if end - SHARED_START > MAX_SHARED:
+            raise InputError(
+                f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
+            )
+        return end
 
     def _parameters(self, entry: PtxFunction) -> Block:
         given = self.launch.params

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.text import who
 from memmodel.kernel.text.syntax import Location
 
@@ -26,9 +27,10 @@ def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     rules: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
-        for one in verdict.findings:
+        for group in groups(verdict.findings):
+            one = group.first
             rules.setdefault(one.rule, {"id": one.rule, "shortDescription": {"text": one.kind}})
-            results.append(_result(verdict, one))
+            results.append({**_result(verdict, one), "occurrenceCount": group.count})
         for reason in verdict.open:
             rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
             results.append({
@@ -67,7 +69,6 @@ def _result(verdict: KernelVerdict, one: KernelFinding) -> dict[str, Any]:
         "locations": places[:1],
         "relatedLocations": [{"id": number, **place} for number, place in enumerate([*places[1:], *related], 1)],
         "partialFingerprints": {"finding/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
-        "occurrenceCount": one.count,
     }
 
 

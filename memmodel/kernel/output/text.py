@@ -5,10 +5,11 @@ In: KernelVerdict. Out: lines.
 
 from __future__ import annotations
 
-from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.judge.verdict import FindingPlace, KernelVerdict
+from memmodel.kernel.output.groups import Group, groups
 from memmodel.kernel.text.syntax import Location
 
-SHOWN = 20
+SHOWN, FEW = 20, 3
 
 
 def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
@@ -16,10 +17,11 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     found = [headline(verdict)]
     if statistics:
         found += figures(verdict)
-    for one in verdict.findings[:SHOWN]:
+    grouped = groups(verdict.findings)
+    for one in grouped[:SHOWN]:
         found += _finding(one)
-    if len(verdict.findings) > SHOWN:
-        found.append(f"and {len(verdict.findings) - SHOWN} more findings")
+    if len(grouped) > SHOWN:
+        found.append(f"and {len(grouped) - SHOWN} more findings")
     if verdict.choices:
         number = verdict.explored
         found.append(
@@ -31,8 +33,10 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         found += _first(verdict.open)
     for reading in verdict.readings:
         found.append(f"depends on {reading.name}: {reading.answer}")
-        found += [f"  with it, no {_short(one)}" for one in reading.gone[:SHOWN]]
-        found += [f"  with it, {_short(one)}" for one in reading.new[:SHOWN]]
+        found += [f"  with it, no {_short(one)}" for one in groups(reading.gone)[:SHOWN]]
+        new = groups(reading.new)
+        found += [f"  with it, {_short(one)}" for one in new[:FEW]]
+        found += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     found += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
     return [*found, *(f"note: {one}" for one in verdict.notes)]
 
@@ -63,14 +67,17 @@ def _first(reasons: list[str]) -> list[str]:
     return [*(f"  {reason}" for reason in reasons[:SHOWN]), *more]
 
 
-def _short(finding: KernelFinding) -> str:
+def _short(group: Group) -> str:
+    finding = group.first
     at = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
-    return f"{finding.rule} of lines {at}" if at else finding.rule
+    more = f" and {len(group.others)} alike" if group.others else ""
+    return f"{finding.rule} of lines {at}{more}" if at else finding.rule
 
 
-def _finding(finding: KernelFinding) -> list[str]:
+def _finding(group: Group) -> list[str]:
+    finding = group.first
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
-    more = f" ({finding.count} alike)" if finding.count > 1 else ""
+    more = f" ({group.count} alike)" if group.count > 1 else ""
     found = [head + (f", {finding.where}" if finding.where else "") + more]
     for side in finding.sides:
         found.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
@@ -79,6 +86,10 @@ def _finding(finding: KernelFinding) -> list[str]:
         found.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
     for step in finding.way:
         found.append(f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{who(step)}")
+    if group.others:
+        lines = [str(line) for line in group.lines]
+        shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
+        found.append(f"  alike at the same places of the source, in PTX lines {shown}")
     return found
 
 
