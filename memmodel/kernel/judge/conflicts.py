@@ -79,6 +79,11 @@ class ConflictPair:
     count: int = 1
     stored: str = "equal"
 
+    @property
+    def comparable(self) -> bool:
+        """May the bytes that two stores leave still turn out to be different?"""
+        return self.stored != "different" and self.one.writes and self.other.writes
+
     def compare(self, one: Use, other: Use, first: int, size: int) -> None:
         """Two stores that both touch these bytes."""
         if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
@@ -115,6 +120,9 @@ class Conflicts:
         self._uses: list[Use] = []
         self._keys: list[int] = []
         self._writing: list[bool] = []
+        self._idents: list[int] = []
+        self._same: dict[object, int] = {}
+        self._meetings: dict[frozenset[int], SharedPlace] = {}
         self._simple: list[bool] = []
         self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
@@ -193,6 +201,8 @@ class Conflicts:
     def _sweep(self, block: Block, uses: list[Use]) -> None:
         self._uses = uses
         self._keys = [self._number_of(self._key(one)) for one in uses]
+        self._idents = [self._ident(one) for one in uses]
+        self._meetings = {}
         self._writing = [one.writes for one in uses]
         self._simple = [one.plain or one.event is not None for one in uses]
         edges: list[tuple[int, int, int]] = []
@@ -232,7 +242,14 @@ class Conflicts:
                 for other in active[number + 1 :]:
                     self._pair(block, first, size, one, other)
             return
-        self._place(block, first, size, [uses[one] for one in active if uses[one].event is None])
+        weak = [one for one in active if uses[one].event is None]
+        meeting = frozenset(self._idents[one] for one in weak)
+        known = self._meetings.get(meeting)
+        if known is None or any(pair.comparable for pair in known.pairs.values()):
+            self._meetings[meeting] = self._place(block, first, size, [uses[one] for one in weak])
+        else:
+            for pair in known.pairs.values():
+                pair.count += 1
         for one in active:
             for other in active if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
@@ -278,7 +295,15 @@ class Conflicts:
 
     # ---- places ----------------------------------------------------------------------------------------------
 
-    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> None:
+    def _ident(self, use: Use) -> int:
+        """A number for all parts of an access, whatever their bytes."""
+        label = self._labels.setdefault(use.label, len(self._labels))
+        return self._same.setdefault(
+            (use.thread, use.epoch, label, use.scalar, use.part, use.event is not None, use.issue is not None),
+            len(self._same),
+        )
+
+    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> SharedPlace:
         """The place of these bytes: places that differ by a permutation of equal threads are one."""
         by_thread: dict[int, list[tuple[tuple[int, ...], Use]]] = {}
         for one in active:
@@ -298,9 +323,9 @@ class Conflicts:
                         known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
         for (n, m), pair in known.pairs.items():
             pair.count += 1
-            one, other = members[n][0], members[m][0]
-            if pair.stored != "different" and one.writes and other.writes:
-                pair.compare(one, other, first, size)
+            if pair.comparable:
+                pair.compare(members[n][0], members[m][0], first, size)
+        return known
 
     def _name(self, use: Use) -> tuple[int, ...]:
         """An access within its thread, as numbers."""
