@@ -99,9 +99,7 @@ PEEK = (
     "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nbar.sync 0;\n"
     "@%p0 st.shared.b32 [%r2], %r0;\n@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4];\n"
     "mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 0;\nselp.b32 %r10, 1, 0, %p4;\n"
-    "setp.ne.b32 %p5, %r10, 0;\n@%p5 bra GO;\n"
-    + wait("%r4", 0)
-    + "GO: ld.shared.b32 %r11, [%r2];\n"
+    "setp.ne.b32 %p5, %r10, 0;\n@%p5 bra GO;\n" + wait("%r4", 0) + "GO: ld.shared.b32 %r11, [%r2];\n"
 )
 
 

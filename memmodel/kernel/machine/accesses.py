@@ -26,6 +26,8 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
+    if head in ("st", "red") and "async" in instruction.words:  # another family
+        return None
     if head in ("ld", "ldu", "st"):
         return _move(compiler, instruction)
     if head in ("atom", "red"):
