@@ -79,6 +79,11 @@ class ConflictPair:
     count: int = 1
     stored: str = "equal"
 
+    @property
+    def comparable(self) -> bool:
+        """May the bytes that two stores leave still turn out to be different?"""
+        return self.stored != "different" and self.one.writes and self.other.writes
+
     def compare(self, one: Use, other: Use, first: int, size: int) -> None:
         """Two stores that both touch these bytes."""
         if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
@@ -110,10 +115,14 @@ class Conflicts:
         self._seen: set[Key] = set()
         self._labels: dict[Label, int] = {}
         self._numbers: dict[Key, int] = {}
+        self._first: dict[CtaId, int] = {}
         self._patterns: set[object] = set()
         self._uses: list[Use] = []
         self._keys: list[int] = []
         self._writing: list[bool] = []
+        self._idents: list[int] = []
+        self._same: dict[object, int] = {}
+        self._meetings: dict[frozenset[int], SharedPlace] = {}
         self._simple: list[bool] = []
         self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
@@ -167,29 +176,33 @@ class Conflicts:
 
     def _alike(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:
         """All that is done in the memory of a CTA, the same for CTAs that do the same; None for other memory."""
-        owners = {
-            thread.cta: thread for thread in reversed(self._run.threads) if thread.place.cta_id == block.instance.owner
-        }
-        if len(owners) != 1:
+        owner, threads = block.instance.owner, self._run.threads
+        if owner is None:
             return None
-        ((cta, first),) = owners.items()
-        base = first.number
-        if first.place.cluster is not None:
-            return None
+
+        def where(number: int) -> tuple[int, int]:
+            """A thread by the rank of its CTA and its number there."""
+            place = threads[number].place
+            return place.rank, number - self._holder(place.cta_id)
+
         alone = tuple(
-            (one.first, one.size, one.thread - base, one.epoch, one.label, one.scalar, one.value, one.part)
+            (one.first, one.size, where(one.thread), one.epoch, one.label, one.scalar, one.value, one.part)
             for one in single
         )
         together = tuple(
-            (one.size, one.at, tuple(one.firsts), tuple(t - base for t in one.threads), tuple(one.epochs),
-             None if one.values is None else tuple(one.values))
+            (
+                one.size, one.at, tuple(one.firsts), tuple(map(where, one.threads)), tuple(one.epochs),
+                None if one.values is None else tuple(one.values),
+            )
             for one in lanes
         )  # fmt: skip
-        return self._roles.cta_class[cta], block.instance.space, alone, together
+        return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
 
     def _sweep(self, block: Block, uses: list[Use]) -> None:
         self._uses = uses
         self._keys = [self._number_of(self._key(one)) for one in uses]
+        self._idents = [self._ident(one) for one in uses]
+        self._meetings = {}
         self._writing = [one.writes for one in uses]
         self._simple = [one.plain or one.event is not None for one in uses]
         edges: list[tuple[int, int, int]] = []
@@ -229,7 +242,14 @@ class Conflicts:
                 for other in active[number + 1 :]:
                     self._pair(block, first, size, one, other)
             return
-        self._place(block, first, size, [uses[one] for one in active if uses[one].event is None])
+        weak = [one for one in active if uses[one].event is None]
+        meeting = frozenset(self._idents[one] for one in weak)
+        known = self._meetings.get(meeting)
+        if known is None or any(pair.comparable for pair in known.pairs.values()):
+            self._meetings[meeting] = self._place(block, first, size, [uses[one] for one in weak])
+        else:
+            for pair in known.pairs.values():
+                pair.count += 1
         for one in active:
             for other in active if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
@@ -275,7 +295,15 @@ class Conflicts:
 
     # ---- places ----------------------------------------------------------------------------------------------
 
-    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> None:
+    def _ident(self, use: Use) -> int:
+        """A number for all parts of an access, whatever their bytes."""
+        label = self._labels.setdefault(use.label, len(self._labels))
+        return self._same.setdefault(
+            (use.thread, use.epoch, label, use.scalar, use.part, use.event is not None, use.issue is not None),
+            len(self._same),
+        )
+
+    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> SharedPlace:
         """The place of these bytes: places that differ by a permutation of equal threads are one."""
         by_thread: dict[int, list[tuple[tuple[int, ...], Use]]] = {}
         for one in active:
@@ -295,9 +323,9 @@ class Conflicts:
                         known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
         for (n, m), pair in known.pairs.items():
             pair.count += 1
-            one, other = members[n][0], members[m][0]
-            if pair.stored != "different" and one.writes and other.writes:
-                pair.compare(one, other, first, size)
+            if pair.comparable:
+                pair.compare(members[n][0], members[m][0], first, size)
+        return known
 
     def _name(self, use: Use) -> tuple[int, ...]:
         """An access within its thread, as numbers."""
@@ -335,24 +363,28 @@ class Conflicts:
         for (cta, _), lanes in warps.items():
             names, members = _two_of_each(lanes)
             ctas.setdefault(cta, []).append(((who[members[0]][1], *names), members))
-        owner, groups = block.instance.owner, []
-        for inside in ctas.values():
+        owner = block.instance.owner
+        groups: dict[object, list[Named]] = {}
+        for cta, inside in ctas.items():
             names, members = _two_of_each(inside)
             first = members[0]
-            groups.append(((who[first][0], int(threads[first].place.cta_id == owner), *names), members))
-        names, members = _two_of_each(groups)
-        stands = self._roles.standing(members)
-        held = next(
-            (other for one, other in zip(members, stands, strict=True) if threads[one].place.cta_id == owner), None
-        )
-        space = block.instance.space
-        own = space in (Space.SHARED, Space.TENSOR) and held is not None
-        kind = (space, "" if own else block.instance.name)
-        return (
-            (kind, names),
-            list(zip(members, stands, strict=True)),
-            owner if held is None else threads[held].place.cta_id,
-        )
+            name = (who[first][0], int(threads[first].place.cta_id == owner), *names)
+            groups.setdefault(self._roles.cluster_of[cta], []).append((name, members))
+        names, members = _two_of_each([_two_of_each(inside) for inside in groups.values()])
+        if owner is None:
+            stands = self._roles.standing(members)
+            return (block.instance.space, block.instance.name, names), list(zip(members, stands, strict=True)), None
+        holder = self._holder(owner)
+        *stands, held = self._roles.standing((*members, holder))
+        kind = (block.instance.space, who[holder][0], names)
+        return kind, list(zip(members, stands, strict=True)), threads[held].place.cta_id
+
+    def _holder(self, owner: CtaId) -> int:
+        """The first thread of the CTA that owns some memory."""
+        if not self._first:
+            for thread in reversed(self._run.threads):
+                self._first[thread.place.cta_id] = thread.number
+        return self._first[owner]
 
     def _alone(self, block: Block, uses: list[Use]) -> None:
         """What is judged although nothing else touches its bytes: tensor memory, and memory of other CTAs."""
