@@ -81,12 +81,12 @@ def judged(work: LaunchJudge, budget: Budget | None) -> KernelVerdict:
     """The verdict. A budget that runs out leaves it open."""
     if budget is None:
         return work.judge()
-    with Limits(budget):
-        try:
+    try:
+        with Limits(budget):
             return work.judge()
-        except BudgetSpent as spent:
-            work.verdict.open.append(str(spent))
-            return work.verdict
+    except BudgetSpent as spent:
+        work.verdict.open.append(str(spent))
+        return work.verdict
 
 
 def reading_models() -> tuple[tuple[str, str, Model], ...]:
