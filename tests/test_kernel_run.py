@@ -216,6 +216,43 @@ def test_equal_stores_have_a_name() -> None:
     assert rules(judged(opaque)) == {"same-store-race", "data-race"}
 
 
+BUTTERFLY = """
+shr.u32 %r20, %r0, 5;
+shl.b32 %r20, %r20, 2;
+add.s32 %r21, %r2, %r20;
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+ld.global.f32 %f0, [%d2];
+shfl.sync.bfly.b32 %f1, %f0, 16, 31, -1;
+{op} %f2, {a}, {b};
+shfl.sync.bfly.b32 %f3, %f2, 8, 31, -1;
+max.f32 %f4, %f2, %f3;
+shfl.sync.bfly.b32 %f5, %f4, 4, 31, -1;
+add.f32 %f6, %f5, %f4;
+shfl.sync.bfly.b32 %f7, %f6, 2, 31, -1;
+add.f32 %f8, %f6, %f7;
+shfl.sync.bfly.b32 %f9, %f8, {last}, 31, -1;
+add.f32 %f10, %f8, %f9;
+{guard}st.shared.f32 [%r21], %f10;
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule"),
+    [
+        ({}, "equal-store-race"),
+        ({"op": "add.f32", "a": "%f1", "b": "%f0"}, "equal-store-race"),
+        ({"op": "sub.f32"}, "same-store-race"),
+        ({"op": "add.f64"}, "same-store-race"),
+        ({"last": "2"}, "same-store-race"),
+        ({"guard": "setp.lt.u32 %p4, %r0, 40;\n@%p4 bra S;\nadd.f32 %f10, %f10, %f0;\nS: "}, "same-store-race"),
+    ],
+)
+def test_lanes_after_a_butterfly(parts: dict[str, str], rule: str) -> None:
+    given = {"op": "max.f32", "a": "%f0", "b": "%f1", "last": "1", "guard": "", **parts}
+    assert rules(judged(BUTTERFLY.format(**given))) == {rule}
+
+
 def test_the_read_half_of_an_atomic_operation_is_ordered_with_its_write() -> None:
     body = FLAG.replace("st{release}.gpu.global.u32", "red{release}.gpu.global.add.u32")
     body = body.replace("ld.global.u32 %r22, [%d0+64];", "st.global.u32 [%d0], 0;")

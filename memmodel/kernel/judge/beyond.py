@@ -6,6 +6,8 @@ the same on bytes that lie apart say nothing new in a larger grid of one dimensi
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.judge.events import LaunchTrace
 from memmodel.kernel.judge.origin import read_slots
@@ -84,9 +86,7 @@ def _apart(run: LaunchTrace) -> str:
     steps = []
     for block in written_to:
         mine = sorted((cta, span) for (other, cta), span in spans.items() if other is block)
-        distances = {
-            (later[0] - first[0]) / (two - one) for (one, first), (two, later) in zip(mine, mine[1:], strict=False)
-        }
+        distances = {(later[0] - first[0]) / (two - one) for (one, first), (two, later) in pairwise(mine)}
         if len(distances) != 1 or len({span[1] - span[0] for _, span in mine}) != 1:
             return f"not shown: what CTAs touch of {block.instance.name} does not lie evenly"
         (distance,) = distances
@@ -110,10 +110,8 @@ def any_trips(entry: PtxFunction, launch: Launch) -> str:
     given = _depends(body, params=True)
     for one in back:
         if one.guard is None or one.guard.slot in given:
-            return (
-                f"not shown: how often the loop that ends at line {one.line} runs depends on a parameter, and its state "
-                "was not compared between rounds"
-            )
+            loop = f"the loop that ends at line {one.line}"
+            return f"not shown: how often {loop} runs depends on a parameter; its state was not compared between rounds"
     return "yes: no trip count depends on a parameter"
 
 

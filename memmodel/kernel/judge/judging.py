@@ -14,6 +14,7 @@ from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said
 from memmodel.kernel.judge.conflicts import Conflicts
+from memmodel.kernel.judge.equal import stored_values
 from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.graph import STEP, Graph
@@ -53,6 +54,8 @@ class RunJudge:
             raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
         self.execution = self.graph.execution(fences=True)
+        self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
+        self._stored: dict[int, bool] = {}
         self.seconds = process_time() - started
 
     def judged(self, model: Model) -> Judgement:
@@ -170,7 +173,28 @@ class RunJudge:
             pair.other.at,
             pair.other.epoch,
         )
-        return SAME_STORE if same else rule
+        if not same:
+            return rule
+        return EQUAL_STORES if self._equal(pair.one.at) else SAME_STORE
+
+    def _equal(self, at: int) -> bool:
+        """Do the lanes of every warp that store to one place with an instruction store the same value?"""
+        if at not in self._stored:
+            values = stored_values(self.body, at)
+            seen: dict[object, object] = {}
+            rounds: set[object] = set()
+            full = True
+            for one in self.run.weak():
+                if one.at != at:
+                    continue
+                thread = self.run.threads[one.thread]
+                place = one.epoch, one.block.instance, one.first
+                known = seen.setdefault((thread.cta, thread.warp, *place), values[thread.lane])
+                again = (one.thread, *place) in rounds  # two rounds of a loop, of which the text shows one
+                full &= (thread.warp + 1) * 32 <= self.lanes and known == values[thread.lane] and not again
+                rounds.add((one.thread, *place))
+            self._stored[at] = full
+        return self._stored[at]
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""
