@@ -73,16 +73,10 @@ def kernel(
     The launch is run once; its order under the model speaks for every schedule where the conditions of docs/kernels.md
     hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, or clean for some of the schedules only.
     """
-    from memmodel.kernel.check import check_kernel, entry_of
-    from memmodel.kernel.launch import schema, template
-    from memmodel.kernel.text.reader import read_module
+    from memmodel.kernel.check import check_kernel
 
-    if launch_schema:
-        say(json.dumps(schema(), indent=1))
-        return Exit.AS_EXPECTED
-    if init_launch:
-        say(json.dumps(template(entry_of(read_module(file), entry)), indent=1))
-        return Exit.AS_EXPECTED
+    if launch_schema or init_launch:
+        return _printed(file, entry, schema=launch_schema)
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
     if mutate:
@@ -99,6 +93,16 @@ def kernel(
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
     return _told(verdict, json_out, sarif_out, statistics=statistics)
+
+
+def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
+    """The schema of launch descriptions, or one to fill in."""
+    from memmodel.kernel import launch
+    from memmodel.kernel.check import entry_of
+    from memmodel.kernel.text.reader import read_module
+
+    say(json.dumps(launch.schema() if schema else launch.template(entry_of(read_module(file), entry)), indent=1))
+    return Exit.AS_EXPECTED
 
 
 def _told(verdict: KernelVerdict, json_out: str | None, sarif_out: str | None, *, statistics: bool) -> Exit:

@@ -1,6 +1,6 @@
 """Findings that come from the same places of the source, as one.
 
-In: findings. Out: `Group`s in the order of their first findings. Without .loc every finding is its own group.
+In: findings. Out: `FindingGroup`s in the order of their first findings. Without .loc every finding is its own group.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from memmodel.kernel.judge.verdict import KernelFinding
 
 
 @dataclass(slots=True)
-class Group:
+class FindingGroup:
     """`others`: findings of the same rule whose instructions have the same opcodes and places in the source."""
 
     first: KernelFinding
@@ -28,9 +28,9 @@ class Group:
         return sorted({side.instruction.line for one in self.others for side in one.sides})
 
 
-def groups(findings: Iterable[KernelFinding]) -> list[Group]:
+def groups(findings: Iterable[KernelFinding]) -> list[FindingGroup]:
     """The findings, grouped."""
-    found: dict[object, Group] = {}
+    found: dict[object, FindingGroup] = {}
     for number, one in enumerate(findings):
         places = [(side.instruction.opcode, str(side.instruction.location), side.what) for side in one.sides]
         located = bool(places) and all(side.instruction.location is not None for side in one.sides)
@@ -38,5 +38,5 @@ def groups(findings: Iterable[KernelFinding]) -> list[Group]:
         if key in found:
             found[key].others.append(one)
         else:
-            found[key] = Group(one)
+            found[key] = FindingGroup(one)
     return list(found.values())

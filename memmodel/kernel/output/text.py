@@ -6,7 +6,7 @@ In: KernelVerdict. Out: lines.
 from __future__ import annotations
 
 from memmodel.kernel.judge.verdict import FindingPlace, KernelVerdict
-from memmodel.kernel.output.groups import Group, groups
+from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.text.syntax import Location
 
 SHOWN, FEW = 20, 3
@@ -65,14 +65,14 @@ def _first(reasons: list[str]) -> list[str]:
     return [*(f"  {reason}" for reason in reasons[:SHOWN]), *more]
 
 
-def _short(group: Group) -> str:
+def _short(group: FindingGroup) -> str:
     finding = group.first
     at = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
     more = f" and {len(group.others)} alike" if group.others else ""
     return f"{finding.rule} of lines {at}{more}" if at else finding.rule
 
 
-def _finding(group: Group) -> list[str]:
+def _finding(group: FindingGroup) -> list[str]:
     finding = group.first
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
     more = f" ({group.count} alike)" if group.count > 1 else ""
