@@ -1,11 +1,11 @@
 """Which accesses touch the same bytes: pairs of classes, and places that several accesses share.
 
-In: LaunchTrace, Roles. Out: `Conflicts`. Nothing is decided here about which pairs are races: two reads are left out, as no
-model finds anything in them.
+In: LaunchTrace, Roles. Out: `Conflicts`. Nothing is decided here about which pairs are races: two reads are left out,
+as no model finds anything in them.
 
 Bytes that plain weak accesses of the generic proxy alone touch give pairs of classes, since steps of causality between
-these compose. Where asynchronous accesses take part, a chain through a third access at the same bytes may order two others;
-there all accesses that touch a byte are a `SharedPlace`.
+these compose. Where asynchronous accesses take part, a chain through a third access at the same bytes may order two
+others; there all accesses that touch a byte are a `SharedPlace`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class ConflictPair:
 
 @dataclass(slots=True)
 class SharedPlace:
-    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands for
-    its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers."""
+    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands
+    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers."""
 
     block: Block
     owner: CtaId | None
@@ -255,8 +255,10 @@ class Conflicts:
                 self._pair(block, first, size, one, other)
 
     def _pattern(self, block: Block, active: list[int]) -> object:
-        """Which classes of accesses meet, and how their threads lie to one another: numbers in the order of the first."""
-        threads, warps, ctas = self._run.threads, {}, {}
+        """Which classes of accesses meet, and how their threads lie to one another."""
+        threads = self._run.threads
+        ctas: dict[int, int] = {}
+        warps: dict[tuple[int, int], int] = {}
         lanes: dict[int, int] = {}
         found = []
         for one in sorted(active, key=self._keys.__getitem__):
@@ -415,7 +417,7 @@ def _two_of_each(items: list[Named]) -> tuple[tuple[object, ...], tuple[int, ...
     """The groups in the order of their names, at most two of one name: the names, and all members."""
     counts: dict[object, int] = {}
     kept = []
-    for item in sorted(items, key=lambda one: one[0]):  # type: ignore[arg-type,return-value]
+    for item in sorted(items, key=lambda one: one[0]):
         counts[item[0]] = counts.get(item[0], 0) + 1
         if counts[item[0]] <= 2:
             kept.append(item)

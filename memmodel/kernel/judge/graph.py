@@ -346,7 +346,9 @@ class Graph:
                         pairs["compl"].append((point, target))
 
     def _covered(self) -> dict[int, int]:
-        """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their memory."""
+        """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their
+        memory.
+        """
         maps: list[tuple[tuple[Block, int, int], int]] = []
         held: dict[int, int] = {}
         tensor = [one for one in self.points if one.cell is not None and one.cell.instance.space is Space.TENSOR]
@@ -384,18 +386,20 @@ class Graph:
                 relations["exits"][one.event] = exits.get(owner, 0)
 
     def _warpgroups(self, complete: Rows) -> Rows:
-        """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own lane."""
+        """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own
+        lane.
+        """
         rows = [0] * len(self.points)
-        lanes: dict[tuple[int, int], list[list[int]]] = {}
+        lanes: dict[tuple[int, int], list[list[list[int]]]] = {}
         for number in {one.thread for one in self.points if one.thread is not None}:
             thread = self.run.threads[number]
             issues = [e for e in thread.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
             parts = [[point for point, _ in self._parts.get(id(issue), ())] for issue in issues]
-            lanes.setdefault((thread.cta, thread.warp // 4), []).append(parts)  # type: ignore[arg-type]
+            lanes.setdefault((thread.cta, thread.warp // 4), []).append(parts)
         waits = sum(1 << one.event for one in self.points if isinstance(one.label, GroupWait))
         for members in lanes.values():
             for turn in zip(*members, strict=False):
-                points = [point for part in turn for point in part]  # type: ignore[attr-defined]
+                points = [point for part in turn for point in part]
                 done = 0
                 for point in points:
                     done |= complete[point] & waits
