@@ -43,6 +43,12 @@ def kernel(
         list[str] | None,
         typer.Option("--assume-pure", metavar="OP", help="Take this opcode to touch registers only; may be repeated."),
     ] = None,
+    any_grid: Annotated[
+        bool, typer.Option("--any-grid", help="Does the verdict hold for any grid, or what stops it?")
+    ] = False,
+    any_trips: Annotated[
+        bool, typer.Option("--any-trips", help="Does it hold for any trip count, or what stops it?")
+    ] = False,
     mutate: Annotated[
         bool, typer.Option("--mutate", help="Remove or weaken every synchronization in turn; is that noticed?")
     ] = False,
@@ -90,6 +96,7 @@ def kernel(
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
         schedules=schedules, assume_pure=assume_pure or (), budget=budget, litmus=litmus,
+        any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
     return _told(verdict, json_out, sarif_out, statistics=statistics)
 

@@ -38,18 +38,23 @@ def check_kernel(
     assume_pure: Sequence[str] = (),
     budget: Budget | None = None,
     litmus: str | os.PathLike[str] | None = None,
+    any_grid: bool = False,
+    any_trips: bool = False,
 ) -> KernelVerdict:
     """Judge one launch of a kernel.
 
     `ctas`: indices of those to look at; default: all, or one cluster and a neighbour in large grids. `readings`: with
     every decision the other way as well. `schedules`: as many are explored where something depends on the schedule.
     `assume_pure`: opcodes that are taken to touch nothing but registers. `litmus`: a folder for litmus tests that show
-    the findings; the notes of the verdict say what became of each.
+    the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
+    verdict holds for any grid and any trip count.
     """
     module = read_module(file)
     given = launch if isinstance(launch, Launch) else read_launch(launch)
     others = reading_models() if readings else ()
-    options = ExploreOptions(schedules, chosen(given, ctas), tuple(assume_pure), others)
+    options = ExploreOptions(
+        schedules, chosen(given, ctas), tuple(assume_pure), others, any_grid=any_grid, any_trips=any_trips
+    )
     chosen_entry = entry_of(module, entry or given.kernel)
     work = LaunchJudge(module, chosen_entry, given, load_model(model), options)
     verdict = judged(work, budget)
@@ -76,12 +81,12 @@ def judged(work: LaunchJudge, budget: Budget | None) -> KernelVerdict:
     """The verdict. A budget that runs out leaves it open."""
     if budget is None:
         return work.judge()
-    with Limits(budget):
-        try:
+    try:
+        with Limits(budget):
             return work.judge()
-        except BudgetSpent as spent:
-            work.verdict.open.append(str(spent))
-            return work.verdict
+    except BudgetSpent as spent:
+        work.verdict.open.append(str(spent))
+        return work.verdict
 
 
 def reading_models() -> tuple[tuple[str, str, Model], ...]:

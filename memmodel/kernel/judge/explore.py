@@ -15,6 +15,7 @@ from math import factorial, prod
 from time import process_time
 
 from memmodel.cat.syntax import Model
+from memmodel.kernel.judge.beyond import any_grid, any_trips
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.origin import come_from
@@ -44,7 +45,7 @@ class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
     `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding.
+    stop at the first serious finding. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
     """
 
     schedules: int = 8
@@ -52,6 +53,8 @@ class ExploreOptions:
     assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
+    any_grid: bool = False
+    any_trips: bool = False
 
 
 class LaunchJudge:
@@ -81,6 +84,7 @@ class LaunchJudge:
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
             self._judged(made)
             self._readings(made)
+            self._beyond(run)
             settled = frozenset(number for _, number in run.choices)
             real = self._depends(base, run)
             settled -= {one.number for one, _ in real}
@@ -138,6 +142,12 @@ class LaunchJudge:
             new = [one for at, one in other.items() if at not in mine]
             if gone or new:
                 self.verdict.readings.append(KernelReading(name, answer, gone, new))
+
+    def _beyond(self, run: LaunchTrace) -> None:
+        if self.options.any_grid:
+            self.verdict.beyond["any grid"] = any_grid(self.entry, self.launch, run)
+        if self.options.any_trips:
+            self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
 
     def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
         numbers = self.verdict.statistics

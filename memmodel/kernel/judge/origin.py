@@ -42,7 +42,7 @@ def come_from(entry: PtxFunction, error: Refused) -> str:
 def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
     """What the guard of an instruction, or its operands if it has none, depend on."""
     before = _predecessors(body)
-    slots = {at.guard.slot} if at.guard is not None else _read(at)
+    slots = {at.guard.slot} if at.guard is not None else read_slots(at)
     waiting = [(one, slot) for one in before[at.number] for slot in slots]
     seen: set[tuple[int, int]] = set()
     found: dict[str, None] = {}
@@ -60,7 +60,7 @@ def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
                 for operand in one.operands:
                     if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
                         found[f"{operand.name} at line {one.line}"] = None
-                waiting += [(previous, other) for previous in before[number] for other in _read(one)]
+                waiting += [(previous, other) for previous in before[number] for other in read_slots(one)]
             if one.guard is None:
                 continue
         waiting += [(previous, slot) for previous in before[number]]
@@ -78,7 +78,8 @@ def _predecessors(body: tuple[PtxInstruction, ...]) -> list[list[int]]:
     return before
 
 
-def _read(one: PtxInstruction) -> set[int]:
+def read_slots(one: PtxInstruction) -> set[int]:
+    """The registers that the operands of an instruction read."""
     first = [] if written(one) else one.operands[:1]
     return {slot for operand in (*first, *one.operands[1:]) for slot in _slots(operand)}
 

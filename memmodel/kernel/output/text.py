@@ -23,10 +23,8 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
     if len(grouped) > SHOWN:
         found.append(f"and {len(grouped) - SHOWN} more findings")
     if verdict.choices:
-        number = verdict.explored
-        found.append(
-            f"all {number} schedules were explored:" if verdict.exhaustive else f"{number} schedules explored:"
-        )
+        number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
+        found.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
         found += _first(verdict.choices)
     if verdict.open:
         found.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
