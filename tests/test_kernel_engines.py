@@ -53,7 +53,8 @@ def test_a_tensor_copy_without(missing: str, rule: str) -> None:
 def test_bytes_that_nobody_expects() -> None:
     late = verdict_of(TMA.replace("_, [%r4], 2048", "_, [%r4], 4096"))
     assert rules(late) == {"hang"}
-    none = verdict_of(TMA.replace("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048", "mbarrier.arrive.shared::cta.b64 _, [%r4]"))  # fmt: skip
+    expects = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048"
+    none = verdict_of(TMA.replace(expects, "mbarrier.arrive.shared::cta.b64 _, [%r4]"))
     assert none.word != "clean"
 
 

@@ -1,4 +1,6 @@
-"""Control flow, calls, local memory, tests that look ahead, registers, tensor maps made on the device, launch control."""
+"""Control flow, calls, local memory, tests that look ahead, tensor maps made on the device, launch
+control.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ def test_a_test_that_only_looks_ahead() -> None:
 )
 def test_what_looks_ahead_in_another_way(old: str, new: str) -> None:
     assert old in PEEK
-    body = PEEK.replace(old, new).replace("mbarrier.init.shared::cta.b64 [%r4], 1;", "mbarrier.init.shared::cta.b64 [%r4], 1;\n@%p0 mbarrier.init.shared::cta.b64 [%r4+8], 1;\n@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4+8];")  # fmt: skip
+    init = "mbarrier.init.shared::cta.b64 [%r4], 1;"
+    second = f"@%p0 {init.replace('[%r4]', '[%r4+8]')}\n@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4+8];"
+    body = PEEK.replace(old, new).replace(init, f"{init}\n{second}")
     assert verdict_of(body).word != "clean"
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, GroupWait, Issue, ProxyFence
-from memmodel.kernel.judge.conflicts import Use
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
+from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction

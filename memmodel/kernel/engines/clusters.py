@@ -1,11 +1,14 @@
 """Instructions about the CTAs of a cluster: addresses, asynchronous stores, launch control.
 
-In: an Instruction. Out: a step. A response of try_cancel is a number of ours: 0 says that nothing was cancelled, else bit 0
+In: an Instruction. Out: a step. A response of try_cancel is a number of ours: 0 says that nothing was cancelled, else
+bit 0
 is set and the coordinates of the first CTA of the cancelled cluster lie above, 32 bits each. Source: PTX ISA "mapa",
 "getctarank", "isspacep", "st.async", "red.async", "clusterlaunchcontrol".
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
 from memmodel.kernel.judge.events import Refused
@@ -106,9 +109,10 @@ def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     items = operands[1].items if isinstance(operands[1], VectorOperand) else (operands[1],)
     sources = [compiler.get(one, instruction, unit * 8) for one in items]
     scope = next((SCOPES[word] for word in words if word in SCOPES), Scope.CLUSTER)
-    sem = (Sem.RELAXED, scope) if reduces else (Sem.WEAK, None)
+    plain = Access(Side.WRITE, family=Family.ST_ASYNC, asynchronous=True)
+    strong = replace(plain, sem=Sem.RELAXED, scope=scope, rmw=True)
     labels = [
-        Access(side, *sem, Proxy.GENERIC, Family.ST_ASYNC, reduces, True)
+        replace(strong if reduces else plain, side=side)
         for side in ((Side.READ, Side.WRITE) if reduces else (Side.WRITE,))
     ]
     op = next((word for word in words if word in ("add", "min", "max", "and", "or", "xor", "inc", "dec")), "")
@@ -144,7 +148,9 @@ def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
 
 def _try_cancel(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """The response, written through the async proxy, and a complete-tx of 16 bytes, in one or all CTAs of the cluster."""
+    """The response, written through the async proxy, and a complete-tx of 16 bytes, in one or all CTAs of the
+    cluster.
+    """
     where, told = (address(compiler, instruction, one) for one in instruction.operands[:2])
     everywhere = any("multicast" in word for word in instruction.words)
     label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)

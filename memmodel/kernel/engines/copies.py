@@ -1,7 +1,7 @@
 """Bulk and tensor copies and reductions, cp.async groups.
 
-In: an Instruction. Out: a step that leaves an issue, the parts of the copy and its signals in the traces. What the parts
-are is what the rows of `isa.movement` say of litmus tests.
+In: an Instruction. Out: a step that leaves an issue, the parts of the copy and its signals in the traces. What the
+parts are is what the rows of `isa.movement` say of litmus tests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
 from memmodel.kernel.engines.operands import maps_of, multicast_ranks
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, width_of
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
+from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.maps import Stretch
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.objects import at_object, signalled

@@ -1,10 +1,12 @@
 """Matrix descriptors: the bytes of shared memory that an operand of wgmma or tcgen05.mma touches.
 
-In: a descriptor, rows, bytes of a row, which way the matrix is stored. Out: stretches. A matrix has `rows` along M or N and
-`depth` bytes along K. Sources: PTX ISA "Matrix Descriptor Format", "Canonical Layouts", "Swizzling Modes": with T = 16 bytes
+In: a descriptor, rows, bytes of a row, which way the matrix is stored. Out: stretches. A matrix has `rows` along M
+or N and `depth` bytes along K. Sources: PTX ISA "Matrix Descriptor Format", "Canonical Layouts", "Swizzling Modes":
 
-    K-major, no swizzle  ((8, m), (T, k)) : ((16, SBO), (1, LBO))    swizzle of S bytes  ((8, m), S) : ((S, SBO), 1)
-    M-major, no swizzle  ((T, m), (8, k)) : ((1, SBO), (16, LBO))    swizzle of S bytes  ((S, m), (8, k)) : ((1, LBO), (S, SBO))
+    K-major, no swizzle            ((8, m), (16, k)) : ((16, SBO), (1, LBO))
+    K-major, swizzle of S bytes    ((8, m), S)       : ((S, SBO), 1)
+    M-major, no swizzle            ((16, m), (8, k)) : ((1, SBO), (16, LBO))
+    M-major, swizzle of S bytes    ((S, m), (8, k))  : ((1, LBO), (S, SBO))
 """
 
 from __future__ import annotations

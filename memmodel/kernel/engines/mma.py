@@ -1,7 +1,7 @@
 """tcgen05.mma, cp, shift, ld and st: what they touch in shared and in tensor memory.
 
-In: an Instruction. Out: a step that leaves an issue and its parts. Sources: PTX ISA "Instruction descriptor", "Data Path
-Layout Organization", "Data Movement Shape", "Matrix Descriptors"; labels as the rows of `isa.matrix` have them.
+In: an Instruction. Out: a step that leaves an issue and its parts. Sources: PTX ISA "Instruction descriptor", "Data
+Path Layout Organization", "Data Movement Shape", "Matrix Descriptors"; labels as the rows of `isa.matrix` have them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Issued:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MmaShape:
     """M and N, and which matrices are stored along M or N: from the instruction descriptor."""
 
     rows: int
@@ -81,10 +81,10 @@ class Shape:
     turns_b: bool
 
 
-def shape_of(value: int, kind: str) -> Shape:
+def shape_of(value: int, kind: str) -> MmaShape:
     """An instruction descriptor taken apart."""
     rows = (value >> 27 & 3) << 7 if kind in SCALED else (value >> 24 & 31) << 4
-    return Shape(rows, (value >> 17 & 63) << 3, bool(value >> 15 & 1), bool(value >> 16 & 1))
+    return MmaShape(rows, (value >> 17 & 63) << 3, bool(value >> 15 & 1), bool(value >> 16 & 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """wgmma: the matrix instructions of a warpgroup.
 
-In: an Instruction. Out: a step that leaves the reads of shared memory in the traces of all its lanes, and checks the use of
-registers as "wgmma.mma_async" and "wgmma.fence" ask for. A lane's reads are those of the whole instruction.
+In: an Instruction. Out: a step that leaves the reads of shared memory in the traces of all its lanes, and checks the
+use of registers as "wgmma.mma_async" and "wgmma.fence" ask for. A lane's reads are those of the whole instruction.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 def _check(
     machine: Machine, use: WgmmaUse, accumulator: list[int], fragment: list[int], instruction: PtxInstruction
 ) -> None:
-    """The registers of a wgmma.mma_async are free, or accumulate on, and were not written since the last wgmma.fence."""
+    """The registers of a wgmma.mma_async are free, or accumulate on, and were not written since the last
+    wgmma.fence.
+    """
     key = tuple(accumulator)
     busy = [slot for slot in accumulator if use.busy(slot) and use.shapes.get(slot) != key]
     busy += [slot for slot in fragment if use.busy(slot) and use.shapes.get(slot)]

@@ -90,13 +90,28 @@ class LaunchJudge:
             settled -= {one.number for one, _ in real}
             verdict.choices = [said for _, said in real]
             if run.elected:
-                self._look(replace(base, last_elected=True, opaque=settled))
+                self._elected(replace(base, last_elected=True, opaque=settled))
+            clusters = prod(self.launch.grid) // prod(self.launch.cluster)
+            if run.cancels and clusters > 1:
+                verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
+                self._look(replace(base, cancelled=1, opaque=settled))
             if real and not (self.options.first and verdict.serious):
                 self._explore(base, run, settled, {one.number for one, _ in real})
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
         return verdict
+
+    def _elected(self, schedule: Schedule) -> None:
+        """elect.sync takes another lane; a kernel that stops itself then relies on the first one, which is said."""
+        run = self._run(schedule)
+        stopped = next((one.instruction for one in run.problems if one.rule in ("trap", "assertion")), None)
+        if stopped is None:
+            self._judged(RunJudge(self.entry, run))
+            return
+        self.verdict.notes.append(
+            f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; left out"
+        )
 
     def _run(self, schedule: Schedule) -> LaunchTrace:
         started = process_time()

@@ -24,7 +24,7 @@ from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 
-MAX_EVENTS = 6_000
+MAX_EVENTS = 12_000
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 ORDER, FORCED = "happens", "fence-forced"
@@ -49,7 +49,7 @@ class RunJudge:
         self.entry, self.run = entry, run
         self.body = entry.body or ()
         self.roles = Roles(run, symmetric=symmetric)
-        count = sum(len(run.threads[one].events) for one in self.roles.kept())
+        count = sum(len(run.threads[one].events) for one in self.roles.kept(()))
         if count > MAX_EVENTS:
             raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))

@@ -118,7 +118,9 @@ class Roles:
         return found
 
     def kept(self, ctas: Container[int] | None = None) -> set[int]:
-        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and `ctas`."""
+        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and
+        `ctas`.
+        """
         found: set[int] = set()
         for who in set(self.who):
             for number, cta in enumerate(self._ctas[who[0]][:2]):

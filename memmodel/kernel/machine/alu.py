@@ -172,7 +172,9 @@ def _dot(words: tuple[str, ...]) -> Fn | None:
 
 
 def with_carry(words: tuple[str, ...]) -> tuple[Fn, bool, bool, int] | None:
-    """add.cc, addc, sub.cc, subc, mad.cc, madc: the sum with its carry above it; does it use one, set one; its width."""
+    """add.cc, addc, sub.cc, subc, mad.cc, madc: the sum with its carry above it; does it use one, set one; its
+    width.
+    """
     head, width = words[0], width_of(words[-1]) or 0
     sets, uses = "cc" in words, head in ("addc", "subc", "madc")
     if not (sets or uses) or width not in (32, 64):

@@ -108,7 +108,9 @@ class DeviceMemory:
         self._tensor_maps(entry)
 
     def _private_variables(self, entry: PtxFunction) -> None:
-        """The addresses of what each thread has of its own: local variables, and what goes into calls and out of them."""
+        """The addresses of what each thread has of its own: local variables, and what goes into calls and out of
+        them.
+        """
         for one in entry.variables:
             if one.space not in ("local", "param"):
                 continue

@@ -1,7 +1,7 @@
 """The values that a register has in the 32 lanes of a warp.
 
-In: nothing. Out: `Value`, `Uniform`, `uniform`, `UNKNOWN`. A row is a list over the lanes. A `Uniform` row has one value in
-all lanes, may belong to several registers and is never changed; any other row belongs to one register.
+In: nothing. Out: `Value`, `Uniform`, `uniform`, `UNKNOWN`. A row is a list over the lanes. A `Uniform` row has one
+value in all lanes, may belong to several registers and is never changed; any other row belongs to one register.
 """
 
 from __future__ import annotations

@@ -120,7 +120,9 @@ class Scheduler:
         return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
-        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their first CTAs."""
+        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their
+        first CTAs.
+        """
         if not count:
             return {}
         firsts = {one.cluster: one.index for one in reversed(self.ctas)}
@@ -342,7 +344,9 @@ class Scheduler:
         """What a function of the system returns is not known."""
         for one in results.items:
             place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
-            for lane in lanes if place is not None else ():
+            if place is None:
+                continue
+            for lane in lanes:
                 found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
                 if found is not None:
                     found[0].forget(found[1], 8)

@@ -18,8 +18,8 @@ class Schedule:
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
     unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
-    `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`: beginnings of opcodes that
-    are taken to compute registers from registers and to do nothing else.
+    `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`:
+    beginnings of opcodes that are taken to compute registers from registers and to do nothing else.
     """
 
     last_elected: bool = False

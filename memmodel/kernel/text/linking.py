@@ -1,7 +1,7 @@
 """An entry with the functions that it calls, as one list of instructions.
 
-In: PtxModule, PtxFunction. Out: PtxFunction whose body has the bodies of these functions behind its own. Their registers,
-labels and variables have numbers and names of their own, so that a call is a jump with a way back.
+In: PtxModule, PtxFunction. Out: PtxFunction whose body has the bodies of these functions behind its own. Their
+registers, labels and variables have numbers and names of their own, so that a call is a jump with a way back.
 """
 
 from __future__ import annotations
@@ -113,6 +113,6 @@ class _Moved:
             case AddressOperand(base, offset, rest):
                 moved = self._operand(base)
                 assert isinstance(moved, Register | Symbol) or moved is base
-                return AddressOperand(moved, offset, tuple(self._operand(item) for item in rest))  # type: ignore[arg-type]
+                return AddressOperand(moved, offset, tuple(self._operand(item) for item in rest))
             case _:
                 return one
