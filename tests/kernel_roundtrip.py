@@ -111,6 +111,7 @@ def compared(path: Path) -> tuple[str, str]:
 
 REASONS = (
     (r"\baliases\b", "aliases are one address in PTX"),
+    (r"try_cancel", "a launch of one cluster has no other one to cancel"),
     (r"multimem", "a multimem address is one buffer"),
     (r"tcgen05\.(mma|cp)|wgmma\.mma_async", "a matrix descriptor of a test is an address"),
     (r"tcgen05", "the set-up frees tensor memory that is in use, and warps reach a part of it only"),

@@ -23,6 +23,7 @@ from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx import Proxy
 
 MAX_EVENTS = 12_000
 LOOKED_AT = 12
@@ -161,10 +162,11 @@ class RunJudge:
     def _store_race(self, index: int, rule: str) -> str:
         """The name of a race of two stores, if it has one of its own."""
         pair = self.graph.pairs[index]
-        if pair.stored == "equal":
-            return EQUAL_STORES
-        if pair.stored != "unknown" or pair.one.issue is not None or pair.other.issue is not None:
+        labels = pair.one.label, pair.other.label
+        if any(not isinstance(one, Access) or one.asynchronous or one.proxy is not Proxy.GENERIC for one in labels):
             return rule
+        if pair.stored != "unknown":
+            return EQUAL_STORES if pair.stored == "equal" else rule
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
         same = (one.cta, one.warp, pair.one.at, pair.one.epoch) == (
