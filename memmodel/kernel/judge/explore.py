@@ -66,6 +66,7 @@ class LaunchJudge:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
         self._instructions = self._events = 0
+        self._chosen: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
 
@@ -82,12 +83,13 @@ class LaunchJudge:
             made = RunJudge(self.entry, run)
             self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
+            settled = frozenset(number for _, number in run.choices)
+            real = self._depends(base, run)
+            self._chosen = frozenset(one.number for one, _ in real)
+            settled -= self._chosen
             self._judged(made)
             self._readings(made)
             self._beyond(run)
-            settled = frozenset(number for _, number in run.choices)
-            real = self._depends(base, run)
-            settled -= {one.number for one, _ in real}
             verdict.choices = [said for _, said in real]
             if run.elected:
                 self._elected(replace(base, last_elected=True, opaque=settled))
@@ -96,7 +98,7 @@ class LaunchJudge:
                 verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
                 self._look(replace(base, cancelled=1, opaque=settled))
             if real and not (self.options.first and verdict.serious):
-                self._explore(base, run, settled, {one.number for one, _ in real})
+                self._explore(base, run, settled, set(self._chosen))
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
@@ -136,7 +138,7 @@ class LaunchJudge:
 
     def _judged(self, made: RunJudge) -> Judgement:
         started = process_time()
-        found = made.judged(self.model)
+        found = made.judged(self.model, self._chosen)
         self._spent("order", started)
         for one in found.findings:
             if add(self.verdict.findings, one) and one.events:
@@ -152,7 +154,7 @@ class LaunchJudge:
 
         mine = {key(one): one for one in self.verdict.findings}
         for name, answer, model in self.options.readings:
-            other = {key(one): one for one in made.judged(model).findings}
+            other = {key(one): one for one in made.judged(model, self._chosen).findings}
             gone = [one for at, one in mine.items() if at not in other]
             new = [one for at, one in other.items() if at not in mine]
             if gone or new:

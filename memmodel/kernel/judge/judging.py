@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from time import process_time
 
-from memmodel.base.labels import Access, Label, Mark, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Family, Label, Mark, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -59,8 +59,12 @@ class RunJudge:
         self._stored: dict[int, bool] = {}
         self.seconds = process_time() - started
 
-    def judged(self, model: Model) -> Judgement:
-        """Findings and open conditions under a model."""
+    def judged(self, model: Model, chosen: frozenset[int] = frozenset()) -> Judgement:
+        """Findings and open conditions under a model.
+
+        `chosen`: numbers of the instructions on whose results the run depends. What other strong reads read from is not
+        the same in every execution, so that no order comes of it.
+        """
         found = Judgement(self.graph)
         for problem in self.run.problems:
             at = problem.instruction
@@ -71,12 +75,13 @@ class RunJudge:
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
             return found
-        found.flags = flags = self._forced(model)
+        least = self._least(chosen)
+        found.flags = flags = self._forced(model, least)
         raised = self.raised(flags)
-        if raised and any(self.execution.relation("sync_fence")):
+        if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
             found.flags = flags = Flags(model, self.execution)
             weaker, raised = raised, self.raised(flags)
-            found.open += self._by_fences(weaker, set(raised))
+            found.open += self._by_chance(weaker, set(raised))
         ways = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         for rule, one, other in raised:
@@ -101,11 +106,23 @@ class RunJudge:
         found.open = list(dict.fromkeys(found.open))
         return found
 
-    def _forced(self, model: Model) -> Flags:
+    def _least(self, chosen: frozenset[int]) -> Execution:
+        """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
+        rows, points = self.execution.relation("rf"), self.graph.points
+        kept = 0
+        for number, point in enumerate(points):
+            red = isinstance(point.label, Access) and point.label.family is Family.RED
+            kept |= (red or self.graph.behind[number].at in chosen) << number
+        if not any(row & ~kept for row in rows):
+            return self.execution
+        read = [row & kept for row in rows]
+        return replace(self.execution, chosen_relations={**self.execution.chosen_relations, "rf": read})
+
+    def _forced(self, model: Model, execution: Execution) -> Flags:
         """The run with that order of fence.sc operations alone that every execution has."""
-        if not any(self.execution.relation("sync_fence")):
-            return Flags(model, self.execution)
-        execution = self.graph.execution(fences=False)
+        if not any(execution.relation("sync_fence")):
+            return Flags(model, execution)
+        execution = with_fences(execution, [0] * len(self.graph.points))
         flags = Flags(model, execution)
         while True:
             forced = flags.relation(FORCED)
@@ -115,14 +132,14 @@ class RunJudge:
             execution = with_fences(execution, [new | old for new, old in zip(forced, rows, strict=True)])
             flags = Flags(model, execution)
 
-    def _by_fences(self, weaker: list[tuple[str, int, int]], known: set[tuple[str, int, int]]) -> list[str]:
-        """What only the order of fence.sc operations in this run excludes."""
+    def _by_chance(self, weaker: list[tuple[str, int, int]], known: set[tuple[str, int, int]]) -> list[str]:
+        """What only the order of fence.sc operations in this run excludes, or what strong reads read in it."""
         found = []
         for rule, one, other in weaker:
             if (rule, one, other) not in known:
                 lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
                 where = " and ".join(str(line) for line in lines)
-                found.append(f"lines {where}: {rule} but for the order that fence.sc operations had in this run")
+                found.append(f"lines {where}: {rule} but for what strong reads read and how fence.sc were ordered here")
         return found
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
