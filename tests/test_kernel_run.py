@@ -202,6 +202,19 @@ def test_flags_are_polled(parts: dict[str, str], word: str) -> None:
     assert judged(FLAG.format(**given), ctas=2, init="zero").word == word
 
 
+def test_what_a_strong_read_happened_to_read_gives_no_order() -> None:
+    """The data is read whatever the flag says: in this run it was set, in another one it is not."""
+    body = FLAG.replace("setp.eq.u32 %p3, %r21, 0;\n@%p3 bra WAIT;\n", "")
+    given = {"store": "st.global.u32 [%d0+64], %r0;", "release": ".release", "acquire": ".acquire"}
+    verdict = judged(body.format(**given), ctas=2, init="zero")
+    assert verdict.word == "undecided" and "but for what strong reads read" in verdict.open[0]
+
+
+def test_strong_accesses_of_two_sizes_are_undecided() -> None:
+    body = "st.relaxed.gpu.global.u32 [%d0], 1;\nld.relaxed.gpu.global.u64 %d5, [%d0];"
+    assert "different sizes overlap" in judged(body, threads=1, ctas=2).open[0]
+
+
 def test_a_flag_that_nobody_sets() -> None:
     body = FLAG.format(store="bra DONE;", release=".release", acquire=".acquire")
     assert rules(judged(body, ctas=2, init="zero")) == {"hang"}

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Action, Barrier, Half, Mbarrier, Signal
+from memmodel.base.labels import Access, Action, Barrier, Half, Mbarrier, Signal
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.events import LaunchTrace
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
 
 
@@ -100,3 +101,22 @@ def _passes(
             if not after or not stays:
                 found.append(said(instruction(test), f"it may pass on another phase than {phase}"))
     return found
+
+
+def strong_sizes(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:
+    """Strong accesses that overlap in part: their races are not judged here."""
+    extents: dict[Block, dict[tuple[int, int], TraceEvent]] = {}
+    for thread in run.threads:
+        for event in thread.events:
+            if isinstance(event.label, Access) and event.block is not None:
+                extents.setdefault(event.block, {}).setdefault((event.first, event.size), event)
+    found = []
+    for places in extents.values():
+        end, last = -1, None
+        for (first, size), event in sorted(places.items(), key=lambda item: item[0]):
+            if last is not None and first < end:
+                lines = sorted({body[last.at].line, body[event.at].line})
+                found.append(f"lines {' and '.join(map(str, lines))}: strong accesses of different sizes overlap")
+            if first + size > end:
+                end, last = first + size, event
+    return list(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from memmodel.base.labels import Access, Family, Label, Mark, Mbarrier, Side, Si
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
-from memmodel.kernel.judge.conditions import counted, said
+from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import stored_values
 from memmodel.kernel.judge.evaluation import Flags
@@ -71,6 +71,7 @@ class RunJudge:
             sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
             add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
         found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
+        found.open += strong_sizes(self.run, self.body)
         count = len(self.execution.events)
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
