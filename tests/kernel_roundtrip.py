@@ -38,7 +38,7 @@ OF = {
 SECONDS = 10.0
 
 
-def tests() -> list[Path]:
+def litmus_files() -> list[Path]:
     """The corpus."""
     return sorted((ROOT / "litmus").rglob("*.litmus"))
 
@@ -142,7 +142,7 @@ def explained(text: str) -> str:
 
 def main() -> None:
     rows = []
-    for path in tests():
+    for path in litmus_files():
         answer, reason = compared(path)
         rows.append(f"{path.relative_to(ROOT / 'litmus')}\t{answer}\t{reason}")
         print(rows[-1], file=sys.stderr)
