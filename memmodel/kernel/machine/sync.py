@@ -192,21 +192,20 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             )
             made.barrier, made.generation = identity, generation
         if target is not None:
-            result, row = _combined(operation, meeting.votes[generation]), warp.own(target)
-            for lane in lanes:
-                row[lane] = result
+            _combined(operation, meeting.votes[generation], warp, lanes, target)
         group.waits = None
         return True
 
     return step
 
 
-def _combined(operation: str, votes: list[Value]) -> Value:
+def _combined(operation: str, votes: list[Value], warp: Warp, lanes: Lanes, target: int) -> None:
     """What bar.red gives: unknown if a predicate is."""
     known = [one & 1 for one in votes if one is not None]
-    if len(known) < len(votes):
-        return None
-    return {"popc": sum(known), "and": int(all(known)), "or": int(any(known))}[operation]
+    results = {"popc": sum(known), "and": int(all(known)), "or": int(any(known))}
+    row = warp.own(target)
+    for lane in lanes:
+        row[lane] = results[operation] if len(known) == len(votes) else None
 
 
 def _complete(machine: Machine, warp: Warp, which: int) -> None:
