@@ -95,6 +95,15 @@ END: bar.sync 0;
     assert "hang" in rules(verdict_of(body.replace("{dec}", "mov.b32 %r9, 0;"), **threads))
 
 
+@pytest.mark.parametrize(("operation", "wanted"), [("popc.u32 %r10", 16), ("and.pred %p6", 0), ("or.pred %p6", 1)])
+def test_barriers_that_reduce(operation: str, wanted: int) -> None:
+    body = f"setp.lt.u32 %p5, %r0, 16;\nst.shared.b32 [%r3], %r0;\nbar.red.{operation}, 0, %p5;\n"
+    shown = "" if "popc" in operation else "selp.b32 %r10, 1, 0, %p6;\n"
+    read = "xor.b32 %r11, %r1, 128;\nadd.s32 %r11, %r11, %r2;\nld.shared.b32 %r12, [%r11];\n"
+    assert verdict_of(body + shown + read + reached("%r10", str(wanted)), threads=64).word == "clean"
+    assert rules(verdict_of(body.replace("bar.red", "//bar.red") + read, threads=64)) == {"data-race"}
+
+
 # ---- looking ahead ---------------------------------------------------------------------------------------------
 
 PEEK = (

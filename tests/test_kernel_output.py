@@ -160,13 +160,13 @@ def test_which_ctas_are_run() -> None:
 
 
 def test_an_opcode_is_taken_to_be_pure() -> None:
-    body = "griddepcontrol.wait;\n" + NEIGHBOUR.format(sync="bar.sync 0;")
+    body = "undecoded.wait;\n" + NEIGHBOUR.format(sync="bar.sync 0;")
     read = module(body)
     assert judge(read, entry(read), launch(), load_model("ptx-9.3")).word == "undecided"
-    options = ExploreOptions(assumed=("griddepcontrol",))
+    options = ExploreOptions(assumed=("undecoded",))
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), options)
     assert verdict.word == "clean" and verdict.notes == [
-        "griddepcontrol.wait at line 17 was taken to touch registers only"
+        "undecoded.wait at line 17 was taken to touch registers only"
     ]
 
 

@@ -358,7 +358,7 @@ def test_reports() -> None:
     assert made["verdict"] == "findings" and made["findings"][0]["places"][0]["line"] > 1
 
 
-@pytest.mark.parametrize(("sync", "code"), [("bar.sync 0;", 0), ("", 1), ("griddepcontrol.wait;", 3), ("nonsense", 2)])
+@pytest.mark.parametrize(("sync", "code"), [("bar.sync 0;", 0), ("", 1), ("tcgen05.nothing;", 3), ("nonsense", 2)])
 def test_command(tmp_path: Path, sync: str, code: int) -> None:
     good = module(NEIGHBOUR.format(sync="")).source.text
     source = tmp_path / "k.ptx"

@@ -334,13 +334,14 @@ class Graph:
         for members in halves.values():
             masks: dict[int, int] = {}
             waits: dict[int, int] = {}
-            counts: dict[int | None, int] = {}
+            counts: dict[tuple[int | None, bool], int] = {}
             for number, event in members:
                 assert isinstance(event.label, Barrier)
                 into = masks if event.label.half is Half.ARRIVE else waits
                 into[event.generation] = into.get(event.generation, 0) | 1 << number
                 if event.label.half is Half.ARRIVE:
-                    counts[event.count] = counts.get(event.count, 0) | 1 << number
+                    kind = (event.count, event.label.reduces)
+                    counts[kind] = counts.get(kind, 0) | 1 << number
             later, after = 0, {}
             for generation in sorted(masks, reverse=True):
                 after[generation] = later
@@ -350,7 +351,7 @@ class Graph:
                     relations["syncbar"][number] = waits.get(event.generation, 0)
                     relations["samegen"][number] = masks[event.generation] & ~(1 << number)
                     relations["genbefore"][number] = after[event.generation]
-                    relations["barmix"][number] = later & ~counts[event.count]
+                    relations["barmix"][number] = later & ~counts[event.count, event.label.reduces]
 
     def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
         for log in self.run.objects.values():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Sequence
 
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, Family, Issue
 from memmodel.kernel.judge.events import LaunchTrace, TraceThread
 
 Who = tuple[int, int, int]
@@ -29,7 +29,7 @@ class Roles:
         for thread in run.threads:
             warps.setdefault((thread.cta, thread.warp), []).append(thread)
         classes = {
-            key: self._number("warp", frozenset(Counter(roles[t.number] for t in members).items()))
+            key: self._number("warp", _warpgroup(members), frozenset(Counter(roles[t.number] for t in members).items()))
             for key, members in warps.items()
         }
         ctas: dict[int, list[tuple[int, int]]] = {}
@@ -134,6 +134,12 @@ class Roles:
 def _cluster(thread: TraceThread) -> Hashable:
     """The cluster of a thread; a CTA without one is alone."""
     return ("cta", thread.cta) if thread.place.cluster is None else ("cluster", thread.place.cluster)
+
+
+def _warpgroup(members: list[TraceThread]) -> int:
+    """The warpgroup of a warp that uses wgmma, whose waits cover what the whole warpgroup reads; others have none."""
+    issues = (event.label for event in members[0].events if isinstance(event.label, Issue))
+    return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
 
 
 def _signature(thread: TraceThread) -> Hashable:

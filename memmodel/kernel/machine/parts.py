@@ -11,7 +11,7 @@ from typing import NamedTuple
 from memmodel.base.labels import Family
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
-from memmodel.kernel.machine.rows import LANES, Row, Uniform
+from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
 
 Lanes = list[int]
 
@@ -49,6 +49,7 @@ class BarrierState:
     needed: int | None = None
     over: int = 0
     who: set[int] = field(default_factory=set)
+    votes: dict[int, list[Value]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

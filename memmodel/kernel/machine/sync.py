@@ -10,14 +10,23 @@ from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.rows import LANES
+from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Proxy, Scope, Sem
 
-NOTHING = ("nanosleep", "prefetch", "prefetchu", "applypriority", "discard", "createpolicy", "pmevent")
+NOTHING = (
+    "nanosleep",
+    "prefetch",
+    "prefetchu",
+    "applypriority",
+    "discard",
+    "createpolicy",
+    "pmevent",
+    "griddepcontrol",
+)
 RESTRICTED = {"sync_restrict::shared::cta": Covers.OWN_SHARED, "sync_restrict::shared::cluster": Covers.SHARED}
 PROXY_SPACES = {"shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED, "global": Covers.GLOBAL}
 LEVELS = {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS}
@@ -121,8 +130,14 @@ def _pool(instruction: PtxInstruction) -> Blocking:
 def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     words, operands = instruction.words, instruction.operands
     kind = next((word for word in words if word in ("sync", "arrive", "red")), None)
-    if kind in (None, "red") or not operands:
+    reduces = kind == "red"
+    if kind is None or len(operands) < 1 + 2 * reduces:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    target, vote = (
+        (compiler.target(instruction), compiler.get(operands[-1], instruction, 1)) if reduces else (None, None)
+    )
+    operands = operands[1:-1] if reduces else operands
+    operation = next((word for word in words if word in ("popc", "and", "or")), "")
     aligned = words[0] == "bar" or "aligned" in words
     number = compiler.get(operands[0], instruction)
     counts = compiler.get(operands[1], instruction) if len(operands) > 1 else None
@@ -138,10 +153,17 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             meeting, identity = machine.barrier(warp.cta, which)
             for lane in lanes:
                 made = machine.event(
-                    warp.threads[lane], instruction.number, Barrier(Half.ARRIVE, Domain.CTA), which, meeting.generation
+                    warp.threads[lane],
+                    instruction.number,
+                    Barrier(Half.ARRIVE, Domain.CTA, reduces=reduces),
+                    which,
+                    meeting.generation,
                 )
                 made.barrier, made.generation, made.count = identity, meeting.generation, count
             group.waits = (which, meeting.generation)
+            if vote is not None:
+                given = vote(warp)
+                meeting.votes.setdefault(meeting.generation, []).extend(given[lane] for lane in lanes)
             meeting.arrived += len(lanes)
             meeting.who |= {warp.threads[lane].number for lane in lanes}
             meeting.needed = count
@@ -162,13 +184,28 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             return False
         for lane in lanes:
             made = machine.event(
-                warp.threads[lane], instruction.number, Barrier(Half.WAIT, Domain.CTA), which, generation
+                warp.threads[lane],
+                instruction.number,
+                Barrier(Half.WAIT, Domain.CTA, reduces=reduces),
+                which,
+                generation,
             )
             made.barrier, made.generation = identity, generation
+        if target is not None:
+            _combined(operation, meeting.votes[generation], warp, lanes, target)
         group.waits = None
         return True
 
     return step
+
+
+def _combined(operation: str, votes: list[Value], warp: Warp, lanes: Lanes, target: int) -> None:
+    """What bar.red gives: unknown if a predicate is."""
+    known = [one & 1 for one in votes if one is not None]
+    results = {"popc": sum(known), "and": int(all(known)), "or": int(any(known))}
+    row = warp.own(target)
+    for lane in lanes:
+        row[lane] = results[operation] if len(known) == len(votes) else None
 
 
 def _complete(machine: Machine, warp: Warp, which: int) -> None:
