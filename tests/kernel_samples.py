@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of
-from memmodel.kernel.judge.verdict import KernelVerdict, judge
+from memmodel.kernel.check import entry_of, judge
+from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.text.reader import parse_module
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule

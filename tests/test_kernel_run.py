@@ -14,11 +14,13 @@ from memmodel.cli.app import app
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.report import lines, record
+from memmodel.kernel.output.record import record
+from memmodel.kernel.output.text import lines
 from memmodel.referee.evaluate import evaluate
 
 
@@ -94,17 +96,18 @@ def test_bad_addresses() -> None:
 
 
 def test_what_is_not_known_is_undecided() -> None:
-    unknown = judged("wgmma.fence.sync.aligned;")
-    assert unknown.word == "undecided" and "wgmma.fence.sync.aligned is not known" in unknown.open[0]
+    unknown = judged("frobnicate.b32 %r9, %r1;")
+    assert unknown.word == "undecided" and "frobnicate.b32 is not known" in unknown.open[0]
     branch = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
     assert branch.word == "undecided" and "does not know" in branch.open[0]
     assert judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:", init="zero").word == "clean"
 
 
-def test_a_loop_without_end_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memmodel.kernel.machine.run.MAX_STEPS", 2000)
-    verdict = judged("L: bra L;")
+    verdict = judged("L: add.s32 %r9, %r9, 1;\nbra L;")
     assert verdict.word == "undecided" and "does not end" in verdict.open[0]
+    assert rules(judged("L: bra L;")) == {"hang"}
 
 
 @pytest.mark.parametrize(
@@ -127,14 +130,149 @@ def test_operands_that_no_assembler_takes(body: str) -> None:
     assert verdict.word == "undecided" and verdict.open[0].startswith("line "), verdict.open
 
 
-def test_choices_are_undecided() -> None:
-    atomic = judged("mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;", init="zero", threads=32)
-    assert atomic.word == "undecided" and "atom.global.add.u32" in atomic.open[0]
-    unused = judged("mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;", init="zero", threads=32)
-    assert unused.word == "clean"
-    body = "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;\nred.global.max.u32 [%d0], %r9;"
-    assert judged(body, init="zero", threads=32).word == "undecided"
-    assert judged("activemask.b32 %r9;", threads=32).word == "undecided"
+TICKET = "mov.u32 %r9, 1;\natom.global.add.u32 %r10, [%d0], %r9;\n"
+BRANCH = "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nst.global.u32 [%d0+64], %r10;\nX:"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TICKET,
+        "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;",
+        "mov.u32 %r9, 1;\nred.global.add.u32 [%d0], %r9;\nred.global.max.u32 [%d0], %r9;",
+        "activemask.b32 %r9;",
+        "ld.relaxed.gpu.global.u32 %r9, [%d0];\nst.shared.u32 [%r3], %r9;",
+    ],
+)
+def test_what_nothing_depends_on_is_no_choice(body: str) -> None:
+    assert judged(body, init="zero", threads=32).word == "clean"
+
+
+def test_choices_are_explored() -> None:
+    many = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=32)
+    assert many.word == "explored" and many.explored == 8 and not many.open
+    assert many.choices == [
+        "line 20: what this predicate decides depends on the result of atom.global.add.u32 at line 18, "
+        "which depends on the schedule"
+    ]
+    few = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=1, ctas=3)
+    assert few.word == "clean" and few.explored == 6 and few.exhaustive
+    assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=2).word == "clean"
+    assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=3).word == "findings"
+    lanes = judged("activemask.b32 %r9;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra X;\nX:", threads=32)
+    assert lanes.word == "explored"
+
+
+def test_where_unknown_values_come_from() -> None:
+    verdict = judged("ld.global.u32 %r9, [%d0];\nadd.s32 %r9, %r9, 1;\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
+    assert verdict.open == [
+        "line 20: what this predicate decides depends on a value that this run does not know; "
+        "it comes from ld.global.u32 at line 17"
+    ]
+
+
+FLAG = """
+setp.ne.u32 %p1, %r0, 0;
+mov.u32 %r20, %ctaid.x;
+setp.ne.u32 %p2, %r20, 0;
+@%p1 bra DONE;
+@%p2 bra WAIT;
+{store}
+st{release}.gpu.global.u32 [%d0], 1;
+bra DONE;
+WAIT:
+ld{acquire}.gpu.global.u32 %r21, [%d0];
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra WAIT;
+ld.global.u32 %r22, [%d0+64];
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ({}, "explored"),
+        ({"release": ".relaxed"}, "findings"),
+        ({"acquire": ".relaxed"}, "findings"),
+    ],
+)
+def test_flags_are_polled(parts: dict[str, str], word: str) -> None:
+    given = {"store": "st.global.u32 [%d0+64], %r0;", "release": ".release", "acquire": ".acquire", **parts}
+    assert judged(FLAG.format(**given), ctas=2, init="zero").word == word
+
+
+def test_what_a_strong_read_happened_to_read_gives_no_order() -> None:
+    """The data is read whatever the flag says: in this run it was set, in another one it is not."""
+    body = FLAG.replace("setp.eq.u32 %p3, %r21, 0;\n@%p3 bra WAIT;\n", "")
+    given = {"store": "st.global.u32 [%d0+64], %r0;", "release": ".release", "acquire": ".acquire"}
+    verdict = judged(body.format(**given), ctas=2, init="zero")
+    assert verdict.word == "undecided" and "but for what strong reads read" in verdict.open[0]
+
+
+def test_strong_accesses_of_two_sizes_are_undecided() -> None:
+    body = "st.relaxed.gpu.global.u32 [%d0], 1;\nld.relaxed.gpu.global.u64 %d5, [%d0];"
+    assert "different sizes overlap" in judged(body, threads=1, ctas=2).open[0]
+
+
+def test_a_flag_that_nobody_sets() -> None:
+    body = FLAG.format(store="bra DONE;", release=".release", acquire=".acquire")
+    assert rules(judged(body, ctas=2, init="zero")) == {"hang"}
+
+
+def test_equal_stores_have_a_name() -> None:
+    equal = judged("st.shared.u32 [%r2], 7;")
+    assert equal.word == "clean" and rules(equal) == {"equal-store-race"}
+    assert rules(judged("st.shared.u32 [%r2], %r0;")) == {"data-race"}
+    opaque = "ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;"
+    assert rules(judged(opaque, threads=32)) == {"same-store-race"}
+    assert rules(judged(opaque)) == {"same-store-race", "data-race"}
+
+
+BUTTERFLY = """
+shr.u32 %r20, %r0, 5;
+shl.b32 %r20, %r20, 2;
+add.s32 %r21, %r2, %r20;
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+ld.global.f32 %f0, [%d2];
+shfl.sync.bfly.b32 %f1, %f0, 16, 31, -1;
+{op} %f2, {a}, {b};
+shfl.sync.bfly.b32 %f3, %f2, 8, 31, -1;
+max.f32 %f4, %f2, %f3;
+shfl.sync.bfly.b32 %f5, %f4, 4, 31, -1;
+add.f32 %f6, %f5, %f4;
+shfl.sync.bfly.b32 %f7, %f6, 2, 31, -1;
+add.f32 %f8, %f6, %f7;
+shfl.sync.bfly.b32 %f9, %f8, {last}, 31, -1;
+add.f32 %f10, %f8, %f9;
+{guard}st.shared.f32 [%r21], %f10;
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "rule"),
+    [
+        ({}, "equal-store-race"),
+        ({"op": "add.f32", "a": "%f1", "b": "%f0"}, "equal-store-race"),
+        ({"op": "sub.f32"}, "same-store-race"),
+        ({"op": "add.f64"}, "same-store-race"),
+        ({"last": "2"}, "same-store-race"),
+        ({"guard": "setp.lt.u32 %p4, %r0, 40;\n@%p4 bra S;\nadd.f32 %f10, %f10, %f0;\nS: "}, "same-store-race"),
+    ],
+)
+def test_lanes_after_a_butterfly(parts: dict[str, str], rule: str) -> None:
+    given = {"op": "max.f32", "a": "%f0", "b": "%f1", "last": "1", "guard": "", **parts}
+    assert rules(judged(BUTTERFLY.format(**given))) == {rule}
+
+
+def test_the_read_half_of_an_atomic_operation_is_ordered_with_its_write() -> None:
+    body = FLAG.replace("st{release}.gpu.global.u32", "red{release}.gpu.global.add.u32")
+    body = body.replace("ld.global.u32 %r22, [%d0+64];", "st.global.u32 [%d0], 0;")
+    verdict = judged(body.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero")
+    assert not verdict.findings
+    early = body.replace("WAIT:\n", "WAIT:\nst.global.u32 [%d0], 0;\nPOLL:\n").replace("p3 bra WAIT", "p3 bra POLL")
+    assert judged(early.format(store="", release=".release", acquire=".acquire"), ctas=2, init="zero").findings
 
 
 def test_a_named_barrier_that_is_reused_too_early() -> None:
@@ -186,12 +324,10 @@ def flagged(body: str, *, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
     """What is reported: rule and instructions."""
     read = module(body)
     run = run_launch(read, entry(read), launch(threads=36))
-    roles = Roles(run, symmetric=symmetric)
-    graph = Graph(run, roles, Conflicts(run, roles))
-    from memmodel.kernel.judge.verdict import _raised
-
-    flags = Flags(load_model("ptx-9.3"), graph.execution(fences=True))
-    return {(rule, frozenset((graph.behind[a].at, graph.behind[b].at))) for rule, a, b in _raised(flags, graph)}
+    made = RunJudge(entry(read), run, symmetric=symmetric)
+    flags = Flags(load_model("ptx-9.3"), made.execution)
+    behind = made.graph.behind
+    return {(rule, frozenset((behind[a].at, behind[b].at))) for rule, a, b in made.raised(flags)}
 
 
 @pytest.mark.parametrize("body", BODIES[:3] + BODIES[6:])
@@ -222,7 +358,7 @@ def test_reports() -> None:
     assert made["verdict"] == "findings" and made["findings"][0]["places"][0]["line"] > 1
 
 
-@pytest.mark.parametrize(("sync", "code"), [("bar.sync 0;", 0), ("", 1), ("griddepcontrol.wait;", 3), ("nonsense", 2)])
+@pytest.mark.parametrize(("sync", "code"), [("bar.sync 0;", 0), ("", 1), ("tcgen05.nothing;", 3), ("nonsense", 2)])
 def test_command(tmp_path: Path, sync: str, code: int) -> None:
     good = module(NEIGHBOUR.format(sync="")).source.text
     source = tmp_path / "k.ptx"

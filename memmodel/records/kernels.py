@@ -1,6 +1,6 @@
 """Records of kernels and of changes to tests: what `kernel`, `fix` and `weaken` write.
 
-In: nothing. Out: the models that docs/json.md describes. `kernel.report` and `repair.record` fill them.
+In: nothing. Out: the models that docs/json.md describes. `kernel.output.record` and `repair.record` fill them.
 """
 
 from __future__ import annotations
@@ -10,42 +10,90 @@ from typing import Literal
 from memmodel.records.base import JsonRecord
 
 
+class KernelThreadRecord(JsonRecord):
+    """A thread of a launch. `round`: which of its executions of the instruction it is, from 0."""
+
+    cta: int
+    warp: int
+    lane: int
+    role: int
+    round: int
+
+
 class KernelPlaceRecord(JsonRecord):
-    """One access or operation of a finding; `cta`, `warp` and `lane` are null where it is about no single thread."""
+    """One access or operation of a finding; `thread` is null where it is about no single thread."""
 
     file: str
     line: int
     column: int
     instruction: str
     what: str
+    thread: KernelThreadRecord | None
     source: tuple[str, ...]
-    cta: int | None
-    warp: int | None
-    lane: int | None
 
 
 class KernelFindingRecord(JsonRecord):
-    """Something wrong in a launch; `count`: how many pairs of classes are alike."""
+    """Something wrong in a launch. `count`: how many pairs of classes are alike; `way`: how far something leads."""
 
     rule: str
     kind: str
+    harmless: bool
     message: str
     where: str
     count: int
+    reason: str | None
+    missing: str
     places: tuple[KernelPlaceRecord, ...]
+    way: tuple[KernelPlaceRecord, ...]
+
+
+class KernelReadingRecord(JsonRecord):
+    """A reading under which findings go or come."""
+
+    reading: str
+    answer: str
+    gone: tuple[KernelFindingRecord, ...]
+    new: tuple[KernelFindingRecord, ...]
+
+
+class KernelSchedulesRecord(JsonRecord):
+    """How many schedules were explored, and whether these are all."""
+
+    explored: int
+    all: bool
+
+
+class KernelStatisticsRecord(JsonRecord):
+    """How large the run was. `seconds`: of run, order and conditions."""
+
+    instructions: int
+    threads: int
+    accesses: int
+    events: int
+    judged: int
+    pairs: int
+    roles: int
+    runs: int
+    seconds: dict[str, float]
 
 
 class KernelRecord(JsonRecord):
-    """The verdict on one launch. `open`: conditions that do not hold or were not checked."""
+    """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all."""
 
     entry: str
     model: str
-    verdict: Literal["clean", "findings", "undecided"]
-    findings: tuple[KernelFindingRecord, ...]
-    open: tuple[str, ...]
-    statistics: dict[str, int]
+    verdict: Literal["clean", "findings", "depends", "explored", "undecided"]
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    ctas: tuple[int, ...]
+    findings: tuple[KernelFindingRecord, ...]
+    open: tuple[str, ...]
+    choices: tuple[str, ...]
+    schedules: KernelSchedulesRecord
+    readings: tuple[KernelReadingRecord, ...]
+    beyond: dict[str, str]
+    notes: tuple[str, ...]
+    statistics: KernelStatisticsRecord
 
 
 class RepairRecord(JsonRecord):

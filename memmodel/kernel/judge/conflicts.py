@@ -1,81 +1,90 @@
-"""Which accesses touch the same bytes: pairs of classes, with an example of each.
+"""Which accesses touch the same bytes: pairs of classes, and places that several accesses share.
 
-In: Run, Roles. Out: `Pairs`. Nothing is decided here about which pairs are races: two reads are left out, as no model
-finds anything in them.
+In: LaunchTrace, Roles. Out: `Conflicts`. Nothing is decided here about which pairs are races: two reads are left out,
+as no model finds anything in them.
+
+Bytes that plain weak accesses of the generic proxy alone touch give pairs of classes, since steps of causality between
+these compose. Where asynchronous accesses take part, a chain through a third access at the same bytes may order two
+others; there all accesses that touch a byte are a `SharedPlace`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Label, Side
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, WeakAccess
 from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use
 from memmodel.kernel.machine.memory import Block
-
-Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
-"""What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """An access as conflicts see it. `event`: of a strong access."""
-
-    thread: int
-    epoch: int
-    label: Label
-    scalar: int | None
-    at: int
-    first: int
-    size: int
-    issue: TraceEvent | None = None
-    event: TraceEvent | None = None
-
-
-@dataclass(slots=True)
-class ConflictPair:
-    """Two classes of accesses that touch one byte, with an example. `count`: how many intervals of bytes have them."""
-
-    block: Block
-    one: Use
-    other: Use
-    first: int
-    count: int = 1
+from memmodel.memory.bytes import CtaId
+from memmodel.ptx import Space
 
 
 class Conflicts:
-    """All pairs of a run."""
+    """All pairs and places of a run."""
 
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self.pairs: dict[tuple[Key, Key, str], ConflictPair] = {}
+        self._seen: set[Key] = set()
+        self._labels: dict[Label, int] = {}
+        self._numbers: dict[Key, int] = {}
+        self._first: dict[CtaId, int] = {}
+        self._patterns: set[object] = set()
+        self._uses: list[Use] = []
+        self._keys: list[int] = []
+        self._writing: list[bool] = []
+        self._idents: list[int] = []
+        self._same: dict[object, int] = {}
+        self._meetings: dict[frozenset[int], SharedPlace] = {}
+        self._simple: list[bool] = []
+        self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
+        self.places: dict[object, SharedPlace] = {}
+        self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
         self.intervals = 0
         for block, uses in self._by_block().items():
             self._sweep(block, uses)
+            self._alone(block, uses)
+            self._objects(block, sorted(at for other, at in run.objects if other is block), uses)
 
     def _by_block(self) -> dict[Block, list[Use]]:
-        """The accesses of each block in which something is written; those of one epoch that touch come as one."""
-        written: set[Block] = set()
-        merged: dict[tuple[object, ...], list[WeakAccess]] = {}
-        for one in self._run.weak:
-            assert isinstance(one.label, Access)
-            if one.label.side is Side.WRITE:
-                written.add(one.block)
-            issue = None if one.issue is None else id(one.issue)
-            merged.setdefault((one.block, one.thread, one.epoch, one.label, one.scalar, issue), []).append(one)
+        """The accesses of each block in which something is written; those of one epoch that touch come as one.
+
+        Memory of a CTA in which equal threads do the same as in an equal CTA before is left out.
+        """
+        run = self._run
         strong = [
             event
-            for thread in self._run.threads
+            for thread in run.threads
             for event in thread.events
             if isinstance(event.label, Access) and event.block is not None
         ]
-        written |= {one.block for one in strong if one.block is not None}
-        found: dict[Block, list[Use]] = {block: [] for block in written}
-        for members in merged.values():
-            if members[0].block in written:
-                found[members[0].block] += _joined(members)
+        meets = dict.fromkeys(one.block for one in strong if one.block is not None)
+        written = dict.fromkeys(one.block for one in run.single if _writes(one.label)) | meets
+        written |= dict.fromkeys(one.block for one in run.lanes if _writes(one.label))
+        by_block: dict[Block, tuple[list[WeakAccess], list[LaneAccesses]]] = {block: ([], []) for block in written}
+        for one in run.single:
+            if one.block in by_block:
+                by_block[one.block][0].append(one)
+        for many in run.lanes:
+            if many.block in by_block:
+                by_block[many.block][1].append(many)
+        found: dict[Block, list[Use]] = {}
+        known: set[object] = set()
+        for block, (single, lanes) in by_block.items():
+            alike = None if block in meets else self._alike(block, single, lanes)
+            if alike is not None and alike in known:
+                continue
+            known.add(alike)
+            merged: dict[tuple[object, ...], list[WeakAccess]] = {}
+            for one in chain(single, *(many.each() for many in lanes)):
+                issue = None if one.issue is None else one.issue.order
+                merged.setdefault((one.thread, one.epoch, one.label, one.scalar, issue, one.part), []).append(one)
+            found[block] = [use for members in merged.values() for use in _joined(members)]
         for event in strong:
             assert event.block is not None and event.order is not None
             found[event.block].append(
@@ -83,60 +92,278 @@ class Conflicts:
             )
         return found
 
+    def _alike(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:
+        """All that is done in the memory of a CTA, the same for CTAs that do the same; None for other memory."""
+        owner, threads = block.instance.owner, self._run.threads
+        if owner is None:
+            return None
+
+        def where(number: int) -> tuple[int, int]:
+            """A thread by the rank of its CTA and its number there."""
+            place = threads[number].place
+            return place.rank, number - self._holder(place.cta_id)
+
+        alone = tuple(
+            (one.first, one.size, where(one.thread), one.epoch, one.label, one.scalar, one.value, one.part)
+            for one in single
+        )
+        together = tuple(
+            (
+                one.size, one.at, tuple(one.firsts), tuple(map(where, one.threads)), tuple(one.epochs),
+                None if one.values is None else tuple(one.values),
+            )
+            for one in lanes
+        )  # fmt: skip
+        return self._roles.who[self._holder(owner)][0], block.instance.space, alone, together
+
     def _sweep(self, block: Block, uses: list[Use]) -> None:
+        self._uses = uses
+        self._keys = [self._number_of(self._key(one)) for one in uses]
+        self._idents = [self._ident(one) for one in uses]
+        self._meetings = {}
+        self._writing = [one.writes for one in uses]
+        self._simple = [one.plain or one.event is not None for one in uses]
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
+            if use.size <= 0:  # a copy of no bytes
+                continue
             edges.append((use.first, 1, number))
             edges.append((use.first + use.size, 0, number))
         edges.sort()
-        active: dict[int, Use] = {}
+        active: dict[int, None] = {}
         last = 0
         for place, begins, number in edges:
             if place > last and len(active) > 1:
-                self._interval(block, last, active)
+                self._interval(block, last, place - last, list(active))
             last = place
             if begins:
-                active[number] = uses[number]
+                active[number] = None
             else:
                 del active[number]
 
-    def _interval(self, block: Block, first: int, active: dict[int, Use]) -> None:
-        writers = [one for one in active.values() if isinstance(one.label, Access) and one.label.side is Side.WRITE]
+    def _interval(self, block: Block, first: int, size: int, active: list[int]) -> None:
+        writing = self._writing
+        writers = [one for one in active if writing[one]]
         if not writers:
             return
         self.intervals += 1
-        keys = {id(one): self._key(one) for one in active.values()}
+        uses = self._uses
+        if all(self._simple[one] for one in active):
+            pattern = self._pattern(block, active)
+            if pattern in self._patterns:
+                for number, one in enumerate(writers):
+                    for other in writers[number + 1 :]:
+                        self._pair(block, first, size, one, other)
+                return
+            self._patterns.add(pattern)
+            for number, one in enumerate(active):
+                for other in active[number + 1 :]:
+                    self._pair(block, first, size, one, other)
+            return
+        weak = [one for one in active if uses[one].event is None]
+        meeting = frozenset(self._idents[one] for one in weak)
+        known = self._meetings.get(meeting)
+        if known is None or any(pair.comparable for pair in known.pairs.values()):
+            self._meetings[meeting] = self._place(block, first, size, [uses[one] for one in weak])
+        else:
+            for pair in known.pairs.values():
+                pair.count += 1
+        for one in active:
+            for other in active if uses[one].event is not None else ():
+                self._pair(block, first, size, one, other)
+
+    def _pattern(self, block: Block, active: list[int]) -> object:
+        """Which classes of accesses meet, and how their threads lie to one another."""
         threads = self._run.threads
-        for writer in writers:
-            mine, key = threads[writer.thread], keys[id(writer)]
-            for other in active.values():
-                if other is writer or (writer.event is not None and other.event is not None):
-                    continue
-                how = self._roles.related(mine, threads[other.thread])
-                name = (key, keys[id(other)], how)
-                known = self.pairs.get(name) or self.pairs.get((keys[id(other)], key, how))
-                if known is None:
-                    self.pairs[name] = ConflictPair(block, writer, other, first)
-                else:
-                    known.count += 1
+        ctas: dict[int, int] = {}
+        warps: dict[tuple[int, int], int] = {}
+        lanes: dict[int, int] = {}
+        found = []
+        for one in sorted(active, key=self._keys.__getitem__):
+            thread = threads[self._uses[one].thread]
+            found.append((
+                self._keys[one],
+                ctas.setdefault(thread.cta, len(ctas)),
+                warps.setdefault((thread.cta, thread.warp), len(warps)),
+                lanes.setdefault(thread.number, len(lanes)),
+            ))  # fmt: skip
+        return block.instance.space, tuple(found)
+
+    def _pair(self, block: Block, first: int, size: int, a: int, b: int) -> None:
+        """Two accesses of which one writes; two strong ones meet at their own events."""
+        if not (self._writing[a] or self._writing[b]) or a == b:
+            return
+        one, other = self._uses[a], self._uses[b]
+        if one.event is not None and other.event is not None:
+            return
+        threads = self._run.threads
+        how = self._roles.related(threads[one.thread], threads[other.thread])
+        names = self._keys[a], self._keys[b], how
+        known = self.pairs.get(names) or self.pairs.get((names[1], names[0], how))
+        if known is None:
+            self._seen |= {self._key(one), self._key(other)}
+            known = self.pairs[names] = ConflictPair(block, one, other, first, 0)
+        known.count += 1
+        if self._writing[a] and self._writing[b]:
+            known.compare(one, other, first, size)
 
     def _key(self, use: Use) -> Key:
         return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
+
+    def _number_of(self, key: Key) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    # ---- places ----------------------------------------------------------------------------------------------
+
+    def _ident(self, use: Use) -> int:
+        """A number for all parts of an access, whatever their bytes."""
+        label = self._labels.setdefault(use.label, len(self._labels))
+        return self._same.setdefault(
+            (use.thread, use.epoch, label, use.scalar, use.part, use.event is not None, use.issue is not None),
+            len(self._same),
+        )
+
+    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> SharedPlace:
+        """The place of these bytes: places that differ by a permutation of equal threads are one."""
+        by_thread: dict[int, list[tuple[tuple[int, ...], Use]]] = {}
+        for one in active:
+            for use in self._each_lane(one, active):
+                by_thread.setdefault(use.thread, []).append((self._name(use), use))
+        for uses in by_thread.values():
+            uses.sort(key=lambda one: one[0])
+        name, chosen, owner = self._canonical(block, by_thread)
+        members = [(use, stands) for thread, stands in chosen for _, use in by_thread[thread]]
+        known = self.places.get(name)
+        if known is None:
+            known = self.places[name] = SharedPlace(block, owner, members)
+            self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
+            for n, (one, _) in enumerate(members):
+                for m in range(n + 1, len(members)):
+                    if one.writes or members[m][0].writes:
+                        known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
+        for (n, m), pair in known.pairs.items():
+            pair.count += 1
+            if pair.comparable:
+                pair.compare(members[n][0], members[m][0], first, size)
+        return known
+
+    def _name(self, use: Use) -> tuple[int, ...]:
+        """An access within its thread, as numbers."""
+        label = self._labels.setdefault(use.label, len(self._labels))
+        return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None)
+
+    def _each_lane(self, use: Use, active: list[Use]) -> Iterator[Use]:
+        """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
+        if not use.others:
+            yield use
+            return
+        alone = {one.thread for one in active if not one.others}
+        counts: dict[object, int] = {}
+        assert use.issue is not None
+        for issue in (use.issue, *use.others):
+            who = self._roles.who[issue.thread]
+            counts[who] = counts.get(who, 0) + 1
+            if counts[who] <= 2 or issue.thread in alone:
+                assert issue.order is not None
+                yield replace(use, thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
+
+    def _canonical(
+        self, block: Block, by_thread: dict[int, list[tuple[tuple[int, ...], Use]]]
+    ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
+        """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
+
+        Of equal lanes of a warp two are enough, since a finding is about two accesses; so of warps and CTAs.
+        """
+        threads, who = self._run.threads, self._roles.who
+        warps: dict[tuple[int, int], list[Named]] = {}
+        for number, uses in by_thread.items():
+            name = (who[number][2], *(part for part, _ in uses))
+            warps.setdefault((threads[number].cta, threads[number].warp), []).append((name, (number,)))
+        ctas: dict[int, list[Named]] = {}
+        for (cta, _), lanes in warps.items():
+            names, members = _two_of_each(lanes)
+            ctas.setdefault(cta, []).append(((who[members[0]][1], *names), members))
+        owner = block.instance.owner
+        groups: dict[object, list[Named]] = {}
+        for cta, inside in ctas.items():
+            names, members = _two_of_each(inside)
+            first = members[0]
+            name = (who[first][0], int(threads[first].place.cta_id == owner), *names)
+            groups.setdefault(self._roles.cluster_of[cta], []).append((name, members))
+        names, members = _two_of_each([_two_of_each(inside) for inside in groups.values()])
+        if owner is None:
+            stands = self._roles.standing(members)
+            return (block.instance.space, block.instance.name, names), list(zip(members, stands, strict=True)), None
+        holder = self._holder(owner)
+        *stands, held = self._roles.standing((*members, holder))
+        kind = (block.instance.space, who[holder][0], names)
+        return kind, list(zip(members, stands, strict=True)), threads[held].place.cta_id
+
+    def _holder(self, owner: CtaId) -> int:
+        """The first thread of the CTA that owns some memory."""
+        if not self._first:
+            for thread in reversed(self._run.threads):
+                self._first[thread.place.cta_id] = thread.number
+        return self._first[owner]
+
+    def _alone(self, block: Block, uses: list[Use]) -> None:
+        """What is judged although nothing else touches its bytes: tensor memory, and memory of other CTAs."""
+        owner, threads = block.instance.owner, self._run.threads
+        for use in uses:
+            remote = owner is not None and threads[use.thread].place.cta_id != owner
+            if (remote or block.instance.space is Space.TENSOR) and self._key(use) not in self._seen:
+                self._place(block, use.first, use.size, [use])
+
+    def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
+        """Accesses to the memory of mbarrier objects: one of each class, with the thread that stands for it."""
+        for use in uses if objects else ():
+            for at in objects[bisect_left(objects, use.first - OBJECT_BYTES + 1) :]:
+                if at >= use.first + use.size:
+                    break
+                key = (self._key(use), at)
+                if key not in self.touching:
+                    self.touching[key] = (use, self._roles.standing([use.thread])[0])
+
+
+OBJECT_BYTES = 8
+
+Named = tuple[tuple[object, ...], tuple[int, ...]]
+"""The name of a group of threads, and its members."""
+
+
+def _two_of_each(items: list[Named]) -> tuple[tuple[object, ...], tuple[int, ...]]:
+    """The groups in the order of their names, at most two of one name: the names, and all members."""
+    counts: dict[object, int] = {}
+    kept = []
+    for item in sorted(items, key=lambda one: one[0]):
+        counts[item[0]] = counts.get(item[0], 0) + 1
+        if counts[item[0]] <= 2:
+            kept.append(item)
+    return tuple(name for name, _ in kept), tuple(thread for _, members in kept for thread in members)
+
+
+def _writes(label: Label) -> bool:
+    return isinstance(label, Access) and label.side is Side.WRITE
 
 
 def _joined(members: list[WeakAccess]) -> Iterator[Use]:
     """Accesses of one thread, epoch and label, joined where they touch; the instruction of each part is kept."""
     members.sort(key=lambda one: one.first)
-    first = members[0]
-    begin, end = first.first, first.first + first.size
+    together = [members[0]]
+    end = members[0].first + members[0].size
     for one in members[1:]:
-        if one.first <= end and one.at == first.at:
+        if one.first <= end and one.at == together[0].at:
             end = max(end, one.first + one.size)
+            together.append(one)
             continue
-        yield _use(first, begin, end)
-        first, begin, end = one, one.first, one.first + one.size
-    yield _use(first, begin, end)
+        yield _use(together, end)
+        together, end = [one], one.first + one.size
+    yield _use(together, end)
 
 
-def _use(one: WeakAccess, begin: int, end: int) -> Use:
-    return Use(one.thread, one.epoch, one.label, one.scalar, one.at, begin, end - begin, one.issue)
+def _use(members: list[WeakAccess], end: int) -> Use:
+    one = members[0]
+    return Use(
+        one.thread, one.epoch, one.label, one.scalar, one.at, one.first, end - one.first, one.issue, None,
+        tuple(members), one.part, one.others,
+    )  # fmt: skip

@@ -7,7 +7,7 @@ flag or a named relation needs are evaluated. The meaning of the operators is th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from memmodel.base.kinds import Kind
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
@@ -108,6 +108,9 @@ class Flags(Evaluator):
         return composed
 
     def _inverse(self, rows: Rows) -> Rows:
+        known = set(rows)
+        if len(known) > FEW_ROWS:
+            return transposed(rows)
         sources: dict[int, int] = {}
         for one, row in enumerate(rows):
             if row:
@@ -136,24 +139,54 @@ class Flags(Evaluator):
 
 
 def _topological(rows: Rows) -> list[int] | None:
-    """The events, successors first; None if there is a cycle."""
-    incoming = [0] * len(rows)
-    known: dict[int, list[int]] = {}
-    for row in rows:
-        if row not in known:
-            known[row] = bits(row)
-        for target in known[row]:
-            incoming[target] += 1
-    ready = [one for one, number in enumerate(incoming) if number == 0]
+    """The events, successors first; None if there is a cycle. Depth first."""
     order: list[int] = []
-    while ready:
-        one = ready.pop()
-        order.append(one)
-        for target in known[rows[one]]:
-            incoming[target] -= 1
-            if incoming[target] == 0:
-                ready.append(target)
-    return order[::-1] if len(order) == len(rows) else None
+    waiting, open_ = (1 << len(rows)) - 1, 0
+    while waiting:
+        low = waiting & -waiting
+        waiting, open_ = waiting ^ low, open_ | low
+        stack = [low.bit_length() - 1]
+        while stack:
+            row = rows[stack[-1]]
+            if row & open_:
+                return None
+            low = row & waiting
+            if low:
+                low &= -low
+                waiting, open_ = waiting ^ low, open_ | low
+                stack.append(low.bit_length() - 1)
+            else:
+                one = stack.pop()
+                open_ ^= 1 << one
+                order.append(one)
+    return order
+
+
+FEW_ROWS = 200
+"""With fewer different rows a relation is turned over bit by bit."""
+
+
+def transposed(rows: Rows) -> Rows:
+    """A relation turned over: as one large square of bits, in which ever smaller blocks change places."""
+    size = max(8, 1 << (len(rows) - 1).bit_length())
+    width = size // 8
+    square = int.from_bytes(b"".join(row.to_bytes(width, "little") for row in rows), "little")
+    step = size // 2
+    while step:
+        shift = step * (size - 1)
+        moved = (square ^ square >> shift) & _corner(size, step)
+        square ^= moved ^ moved << shift
+        step //= 2
+    content = square.to_bytes(size * width, "little")
+    return [int.from_bytes(content[at * width : (at + 1) * width], "little") for at in range(len(rows))]
+
+
+@lru_cache(maxsize=64)
+def _corner(size: int, step: int) -> int:
+    """The upper right quarters of all blocks of 2 * step rows and columns."""
+    row = sum(((1 << step) - 1) << at for at in range(step, size, 2 * step))
+    filled, empty = row.to_bytes(size // 8, "little"), bytes(size // 8)
+    return int.from_bytes((filled * step + empty * step) * (size // (2 * step)), "little")
 
 
 @cache

@@ -5,6 +5,7 @@ In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
@@ -29,7 +30,11 @@ class TraceEvent:
     """Something a thread did that may order its accesses, or a part of an asynchronous instruction.
 
     `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: what it is about.
-    `note`: what tells it from others of the same instruction, the same for threads that do the same.
+    `note`: what tells it from others of the same instruction, the same for threads that do the same. `signals`: of an
+    issue, those that tell of its end. `completes`: the issues that are over with it, all of them or their `parts`, or
+    only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue its tensor
+    map. `owners`: of an event about tensor memory the allocations. `twin`: the same for
+    copies that lanes issue at once, from one place to another.
     """
 
     thread: int
@@ -40,6 +45,12 @@ class TraceEvent:
     first: int = 0
     size: int = 0
     issue: TraceEvent | None = None
+    signals: list[TraceEvent] = field(default_factory=list)
+    parts: frozenset[int] | None = None
+    reads_only: bool = False
+    range: tuple[Block, int, int] | None = None
+    owners: tuple[TraceEvent, ...] = ()
+    twin: object = None
     note: tuple[object, ...] = ()
     barrier: BarrierId | None = None
     generation: int = 0
@@ -51,7 +62,11 @@ class TraceEvent:
 
 
 class WeakAccess(NamedTuple):
-    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements."""
+    """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements.
+
+    `value`: the bytes that are stored, if they are known. `issue`: of an asynchronous access; `part`: which part of it.
+    `others`: issues of other lanes that make it together.
+    """
 
     block: Block
     first: int
@@ -61,7 +76,33 @@ class WeakAccess(NamedTuple):
     label: Label
     at: int
     scalar: int | None
-    issue: TraceEvent | None
+    issue: TraceEvent | None = None
+    value: int | None = None
+    part: int = 0
+    others: tuple[TraceEvent, ...] = ()
+
+
+class LaneAccesses(NamedTuple):
+    """The weak accesses that lanes of a warp make with one instruction, each `size` bytes long.
+
+    `values`: the bytes that each stores, if they are known.
+    """
+
+    block: Block
+    firsts: list[int]
+    size: int
+    threads: list[int]
+    epochs: list[int]
+    label: Label
+    at: int
+    scalar: int | None
+    values: list[int | None] | None = None
+
+    def each(self) -> Iterator[WeakAccess]:
+        """One access for each lane."""
+        values = self.values or [None] * len(self.firsts)
+        for first, thread, epoch, value in zip(self.firsts, self.threads, self.epochs, values, strict=True):
+            yield WeakAccess(self.block, first, self.size, thread, epoch, self.label, self.at, self.scalar, None, value)
 
 
 class ObjectStep(NamedTuple):
@@ -77,7 +118,7 @@ class ObjectStep(NamedTuple):
 
 @dataclass(slots=True)
 class TraceThread:
-    """One thread of the launch."""
+    """One thread of the launch. `epoch`: its last event that may order its accesses."""
 
     number: int
     cta: int
@@ -85,7 +126,7 @@ class TraceThread:
     lane: int
     place: Place
     events: list[TraceEvent] = field(default_factory=list)
-    steps: int = 0
+    epoch: int = 0
 
 
 @dataclass(slots=True)
@@ -100,15 +141,37 @@ class Failure:
 
 @dataclass(slots=True)
 class LaunchTrace:
-    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction)."""
+    """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
+
+    `awaits`: by the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase.
+    `cancels`: the requests to cancel a cluster.
+    `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
+    """
 
     threads: list[TraceThread] = field(default_factory=list)
-    weak: list[WeakAccess] = field(default_factory=list)
+    single: list[WeakAccess] = field(default_factory=list)
+    lanes: list[LaneAccesses] = field(default_factory=list)
     objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
     problems: list[Failure] = field(default_factory=list)
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
+    cancels: dict[int, PtxInstruction] = field(default_factory=dict)
+    awaits: dict[int, frozenset[int]] = field(default_factory=dict)
+    peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
     bad: list[TraceEvent] = field(default_factory=list)
     instructions: int = 0
     elected: bool = False
+    infeasible: bool = False
+
+    @property
+    def accesses(self) -> int:
+        """How many weak accesses there were."""
+        return len(self.single) + sum(len(one.firsts) for one in self.lanes)
+
+    def weak(self, blocks: Container[Block] | None = None) -> Iterator[WeakAccess]:
+        """The weak accesses, or those to some blocks."""
+        yield from (one for one in self.single if blocks is None or one.block in blocks)
+        for many in self.lanes:
+            if blocks is None or many.block in blocks:
+                yield from many.each()

@@ -10,82 +10,35 @@ from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     Access,
     Action,
+    Allocates,
     Barrier,
-    Covers,
+    Family,
     Fence,
+    GroupWait,
     Half,
     Issue,
     Label,
+    Mark,
+    Marker,
     Mbarrier,
     ProxyFence,
+    Role,
     Signal,
 )
-from memmodel.base.points import BarrierId, Point
+from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
-from memmodel.base.relations import RELATION_ROWS
 from memmodel.base.sets import DECIDED as DECIDED_SETS
-from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, rows_of
-from memmodel.kernel.judge.conflicts import ConflictPair, Conflicts, Use
+from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
+from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
+from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use
+from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell, Instance
-from memmodel.ptx import Proxy, Sem
+from memmodel.ptx import Sem, Space
 
 STEP = 1 << 20
-
-
-class KernelFrame(FixedPart):
-    """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited."""
-
-    def __init__(self, events: list[ConcreteEvent]) -> None:
-        self.events = events
-        self.count = len(events)
-        self._sets: dict[str, int] = {}
-        self._relations: dict[str, Rows] = {}
-
-    def relation(self, name: str) -> Rows:
-        """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
-        if name == "po" and name not in self._relations:
-            self._relations[name] = self._program_order()
-        if name != "covers" or name in self._relations:
-            return super().relation(name)
-        row = RELATION_ROWS[name]
-        assert row.holds is not None and row.domain is not None and row.range is not None
-        right = [point for point in (event.point for event in self.events) if row.range(point)]
-        known: dict[object, int] = {}
-        rows = [0] * self.count
-        for number, event in enumerate(self.events):
-            point = event.point
-            if not row.domain(point) or point.place is None:
-                continue
-            alike = isinstance(point.label, Fence | ProxyFence) and point.label.covers in _OF_CTA
-            key = (point.label, point.place.cta_id) if alike else number
-            if key not in known:
-                known[key] = sum(1 << other.event for other in right if row.holds(point, other))
-            rows[number] = known[key]
-        self._relations[name] = rows
-        return rows
-
-    def _program_order(self) -> Rows:
-        """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
-        rows = [0] * self.count
-        threads: dict[int | None, list[Point]] = {}
-        for event in self.events:
-            if event.point.order is not None:
-                threads.setdefault(event.point.thread, []).append(event.point)
-        for members in threads.values():
-            members.sort(key=lambda one: -(one.order or 0))
-            after, waiting, last = 0, 0, None
-            for one in members:
-                if one.order != last:
-                    after, waiting, last = after | waiting, 0, one.order
-                rows[one.event] = after
-                waiting |= 1 << one.event
-        return rows
-
-
-_OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
-"""What a fence covers that depends on its CTA only."""
 
 
 @dataclass(slots=True)
@@ -107,8 +60,10 @@ class Graph:
         self.points: list[Point] = []
         self.behind: list[Judged] = []
         self.number: dict[int, int] = {}
-        self._parts: dict[int, list[int]] = {}
+        self.events: dict[int, TraceEvent] = {}
+        self._parts: dict[int, list[tuple[int, int]]] = {}
         self._shared: dict[tuple[object, ...], int] = {}
+        self._operations: dict[object, int] = {}
         self.pair_of: dict[frozenset[int], int] = {}
         self._restricted = any(
             isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
@@ -116,12 +71,20 @@ class Graph:
             for event in thread.events
             if isinstance(event.label, Fence)
         )
-        kept = roles.kept() | {one for pair in self.pairs for one in self._threads(roles, pair)}
+        placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
+        kept = {one for pair in self.pairs for one in self._threads(roles, pair)}
+        kept |= {one for _, members in placed for one in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
+        kept |= {stands for _, stands in conflicts.touching.values()}
+        kept |= roles.kept({run.threads[one].cta for one in kept})
         for number in sorted(kept):
             self._thread(number)
         for index, pair in enumerate(self.pairs):
             self._pair(index, pair, self._threads(roles, pair))
+        for number, (place, _) in enumerate(placed):
+            self._place(number, place)
+        for (_, at), (use, stands) in conflicts.touching.items():
+            self._touch(use, stands, at)
 
     def _threads(self, roles: Roles, pair: ConflictPair) -> tuple[int, int]:
         return roles.pair(self.run.threads[pair.one.thread], self.run.threads[pair.other.thread])
@@ -137,12 +100,13 @@ class Graph:
                 whole = min(event, event.partner, key=lambda one: one.order or 0)
             order = ((whole.order or 0) + 1) * STEP
             self._add(event, order, None, whole)
-            if isinstance(event.label, Issue) and event.partner is not None:
-                self._add(event.partner, None, self.number[id(event)], event)
+            for told in event.signals:
+                self._add(told, None, self.number[id(event)], event)
 
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
         new = len(self.points)
         self.number[id(event)] = new
+        self.events[new] = event
         thread = self.run.threads[event.thread]
         block = event.block
         cell = None if block is None else Cell(block.instance, event.first, event.size)
@@ -160,15 +124,35 @@ class Graph:
                 cell,
                 None if cell is None else cell.instance.name,
                 event.size if access else None,
+                self._range(event),
             )
         )
         self.behind.append(Judged(event.at, event.thread))
 
+    def _range(self, event: TraceEvent) -> Range | None:
+        """The bytes that an event names; of tensor memory, its allocation."""
+        if isinstance(event.label, Allocates):
+            owner = event.owners[0] if event.owners else event
+            place = self.run.threads[owner.thread].place
+            name = f"allocation {owner.thread}.{owner.order}"
+            return Range(Instance(name, place.cta_id, Space.TENSOR, 1), 0, 1)
+        if event.range is None or isinstance(event.label, Issue):
+            return None
+        block, first, end = event.range
+        return Range(block.instance, first, end)
+
     def _pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        if pair.one.event is not None or pair.other.event is not None:
+            self._strong_pair(index, pair, threads)
+            return
         whole = pair.block.instance
-        shared = not self._restricted and _generic(pair.one) and _generic(pair.other)
+        shared = not self._restricted and pair.one.plain and pair.other.plain
         name = f"{whole.name} *" if shared else f"{whole.name} {index}"
-        cell = Cell(Instance(name, whole.owner, whole.space, 1), 0, 1)
+        owner = whole.owner
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            if self.run.threads[use.thread].place.cta_id == whole.owner:
+                owner = self.run.threads[thread].place.cta_id
+        cell = Cell(Instance(name, owner, whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
@@ -177,6 +161,36 @@ class Graph:
             ends.append(self._shared[key])
         self.pair_of[frozenset(ends)] = index
 
+    def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
+        uses = list(zip((pair.one, pair.other), threads, strict=True))
+        uses.sort(key=lambda one: one[0].event is None)
+        (strong, thread), (weak, other) = uses
+        event = self.run.threads[thread].events[strong.epoch]
+        assert event.block is not None
+        cell = Cell(event.block.instance, event.first, event.size)
+        key = (other, weak.epoch, weak.label, weak.scalar, cell)
+        if key not in self._shared:
+            self._shared[key] = self._use(index, weak, other, cell)
+        self.pair_of[frozenset((self.number[id(event)], self._shared[key]))] = index
+
+    def _place(self, number: int, place: SharedPlace) -> None:
+        """All accesses of a place, at a location of its own."""
+        whole = place.block.instance
+        cell = Cell(Instance(f"{whole.name} #{number}", place.owner, whole.space, 1), 0, 1)
+        base = len(self.pairs)
+        points = [self._use(base, use, stands, cell) for use, stands in place.members]
+        for (one, other), pair in place.pairs.items():
+            self.pair_of[frozenset((points[one], points[other]))] = len(self.pairs)
+            self.pairs.append(pair)
+
+    def _touch(self, use: Use, number: int, at: int) -> None:
+        """An access to the memory of an mbarrier object."""
+        owner = self.run.threads[number].place.cta_id
+        for block, first in self.run.objects:
+            if first == at and block.instance.owner == owner:
+                self._use(len(self.pairs), use, number, Cell(block.instance, at, OBJECT_BYTES))
+
     def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
         new = len(self.points)
         thread = self.run.threads[number]
@@ -184,11 +198,14 @@ class Graph:
         issue = None
         if use.issue is not None:
             issue, order = self.number[id(thread.events[use.epoch])], None
-            self._parts.setdefault(id(thread.events[use.epoch]), []).append(new)
+            self._parts.setdefault(id(thread.events[use.epoch]), []).append((new, use.part))
         instruction = new if issue is None else issue
+        operation = new
+        if isinstance(use.label, Access) and use.label.rmw:
+            operation = self._operations.setdefault((number, use.epoch, cell), new)
         name, scalar = cell.instance.name, use.scalar
         self.points.append(
-            Point(new, use.label, number, thread.place, order, instruction, new, issue, cell, name, scalar)
+            Point(new, use.label, number, thread.place, order, instruction, operation, issue, cell, name, scalar)
         )
         self.behind.append(Judged(use.at, use.thread, index, use))
         return new
@@ -197,7 +214,7 @@ class Graph:
 
     def execution(self, *, fences: bool) -> Execution:
         """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
-        frame = KernelFrame([ConcreteEvent(point) for point in self.points])
+        frame = KernelFrame([ConcreteEvent(point) for point in self.points], self._covered())
         count = len(self.points)
         sets = dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
@@ -209,6 +226,8 @@ class Graph:
                 self._communication(event, pairs)
         for name, found in pairs.items():
             relations[name] = rows_of(found, count)
+        self._ends(relations)
+        relations["complwg"] = self._warpgroups(relations["compl"])
         if fences:
             relations["sync_fence"] = self._fence_order(frame.relation("sr"))
         return Execution(frame, (), sets, relations)
@@ -233,15 +252,77 @@ class Graph:
         mine = self.number[id(event)]
         if event.source is not None and id(event.source) in self.number:
             pairs["rf"].append((self.number[id(event.source)], mine))
-        told = event.partner if isinstance(event.label, Issue) else None
-        for one, target in ((event, mine), (told, None if told is None else self.number[id(told)])):
-            if one is None or target is None:
-                continue
+        for one in (event, *event.signals):
+            target = self.number[id(one)]
             for issue in one.completes:
-                for part in self._parts.get(id(issue), ()):
-                    label = self.points[part].label
-                    if isinstance(label, Access) and (not (one.note and one.note[0] is True) or label.role is not None):
-                        pairs["compl"].append((part, target))
+                for point, part in self._parts.get(id(issue), ()):
+                    label = self.points[point].label
+                    if one.parts is not None and part not in one.parts:
+                        continue
+                    if isinstance(label, Access) and (not one.reads_only or label.role is not None):
+                        pairs["compl"].append((point, target))
+
+    def _covered(self) -> dict[int, int]:
+        """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their
+        memory.
+        """
+        maps: list[tuple[tuple[Block, int, int], int]] = []
+        held: dict[int, int] = {}
+        tensor = [one for one in self.points if one.cell is not None and one.cell.instance.space is Space.TENSOR]
+        for one in self.points:
+            if isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR:
+                issue = self.events[one.issue or 0]
+                assert issue.range is not None
+                maps.append((issue.range, 1 << one.event))
+        for one in tensor:
+            for owner in self.events[one.issue or 0].owners:
+                held[id(owner)] = held.get(id(owner), 0) | 1 << one.event
+        found = {}
+        for number, event in self.events.items():
+            if isinstance(event.label, Allocates):
+                found[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
+            elif event.range is not None and isinstance(event.label, ProxyFence):
+                block, first, end = event.range
+                inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
+                found[number] = sum(inside)
+        return found
+
+    def _ends(self, relations: dict[str, Rows]) -> None:
+        """The ends of CTAs: after what others do in their memory, and after what they do themselves."""
+        exits: dict[object, int] = {}
+        for one in self.points:
+            if isinstance(one.label, Mark) and one.label.what is Marker.EXIT and one.place is not None:
+                exits[one.place.cta_id] = exits.get(one.place.cta_id, 0) | 1 << one.event
+        for one in self.points:
+            if one.place is None:
+                continue
+            if isinstance(one.label, Allocates):
+                relations["ctaends"][one.event] = exits.get(one.place.cta_id, 0)
+            owner = None if one.cell is None else one.cell.instance.owner
+            if owner is not None and owner != one.place.cta_id and isinstance(one.label, Access | Mbarrier | Signal):
+                relations["exits"][one.event] = exits.get(owner, 0)
+
+    def _warpgroups(self, complete: Rows) -> Rows:
+        """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own
+        lane.
+        """
+        rows = [0] * len(self.points)
+        lanes: dict[tuple[int, int], list[list[list[int]]]] = {}
+        for number in {one.thread for one in self.points if one.thread is not None}:
+            thread = self.run.threads[number]
+            issues = [e for e in thread.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
+            parts = [[point for point, _ in self._parts.get(id(issue), ())] for issue in issues]
+            lanes.setdefault((thread.cta, thread.warp // 4), []).append(parts)
+        waits = sum(1 << one.event for one in self.points if isinstance(one.label, GroupWait))
+        for members in lanes.values():
+            for turn in zip(*members, strict=False):
+                points = [point for part in turn for point in part]
+                done = 0
+                for point in points:
+                    done |= complete[point] & waits
+                for point in points:
+                    rows[point] = done & ~complete[point]
+        return rows
 
     def _barriers(self, relations: dict[str, Rows]) -> None:
         halves: dict[BarrierId, list[tuple[int, TraceEvent]]] = {}
@@ -252,13 +333,14 @@ class Graph:
         for members in halves.values():
             masks: dict[int, int] = {}
             waits: dict[int, int] = {}
-            counts: dict[int | None, int] = {}
+            counts: dict[tuple[int | None, bool], int] = {}
             for number, event in members:
                 assert isinstance(event.label, Barrier)
                 into = masks if event.label.half is Half.ARRIVE else waits
                 into[event.generation] = into.get(event.generation, 0) | 1 << number
                 if event.label.half is Half.ARRIVE:
-                    counts[event.count] = counts.get(event.count, 0) | 1 << number
+                    kind = (event.count, event.label.reduces)
+                    counts[kind] = counts.get(kind, 0) | 1 << number
             later, after = 0, {}
             for generation in sorted(masks, reverse=True):
                 after[generation] = later
@@ -268,7 +350,7 @@ class Graph:
                     relations["syncbar"][number] = waits.get(event.generation, 0)
                     relations["samegen"][number] = masks[event.generation] & ~(1 << number)
                     relations["genbefore"][number] = after[event.generation]
-                    relations["barmix"][number] = later & ~counts[event.count]
+                    relations["barmix"][number] = later & ~counts[event.count, event.label.reduces]
 
     def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
         for log in self.run.objects.values():
@@ -302,13 +384,6 @@ class Graph:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and one.after > test.seen) or one.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
-
-
-def _generic(use: Use) -> bool:
-    """Is it a plain weak access? Steps of causality between those compose, so that they may share a location."""
-    label = use.label
-    plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
-    return plain and use.event is None and use.issue is None
 
 
 def _action(label: Label) -> Action | None:

@@ -1,16 +1,16 @@
 """Threads that do the same: roles, classes of warps and CTAs, and who stands for them.
 
 In: Run. Out: `Roles`. Two lanes of a warp whose events are the same, up to the bytes of weak accesses, can be swapped
-without changing the order of anything; so can warps with the same lanes, and CTAs that only meet in weak accesses.
+without changing the order of anything; so can warps with the same lanes, and clusters that only meet in weak accesses.
 docs/kernels.md, "Symmetry", has the argument.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Container, Hashable, Sequence
 
-from memmodel.base.labels import Access
+from memmodel.base.labels import Access, Family, Issue
 from memmodel.kernel.judge.events import LaunchTrace, TraceThread
 
 Who = tuple[int, int, int]
@@ -29,22 +29,28 @@ class Roles:
         for thread in run.threads:
             warps.setdefault((thread.cta, thread.warp), []).append(thread)
         classes = {
-            key: self._number("warp", frozenset(Counter(roles[t.number] for t in members).items()))
+            key: self._number("warp", _warpgroup(members), frozenset(Counter(roles[t.number] for t in members).items()))
             for key, members in warps.items()
         }
         ctas: dict[int, list[tuple[int, int]]] = {}
         for key in warps:
             ctas.setdefault(key[0], []).append(key)
+        self.cluster_of = {cta: _cluster(warps[keys[0]][0]) for cta, keys in ctas.items()}
+        inside: dict[Hashable, list[tuple[int, int]]] = {}
         meets = any(isinstance(event.label, Access) for thread in run.threads for event in thread.events)
-        meets |= any(thread.place.cluster is not None for thread in run.threads)
-        self.cta_class = {
-            cta: self._number("cta", cta if meets or alone else frozenset(Counter(classes[k] for k in keys).items()))
-            for cta, keys in ctas.items()
-        }
-        self.who: list[Who] = [(self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads]
+        for cta, keys in ctas.items():
+            kind = cta if meets or alone else frozenset(Counter(classes[k] for k in keys).items())
+            inside.setdefault(self.cluster_of[cta], []).append((cta, self._number("cta", kind)))
+        self.cta_class: dict[int, int] = {}
+        self.cluster_class: dict[int, int] = {}
         self._ctas: dict[int, list[int]] = {}
-        for cta, one in self.cta_class.items():
-            self._ctas.setdefault(one, []).append(cta)
+        for members in inside.values():
+            whole = self._number("cluster", tuple(kind for _, kind in members))
+            for rank, (cta, _) in enumerate(members):
+                one = self.cta_class[cta] = self._number("rank", whole, rank)
+                self.cluster_class[one] = whole
+                self._ctas.setdefault(one, []).append(cta)
+        self.who: list[Who] = [(self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads]
         self._warps: dict[tuple[int, int], list[int]] = {}
         for (cta, warp), one in classes.items():
             self._warps.setdefault((cta, one), []).append(warp)
@@ -60,7 +66,7 @@ class Roles:
         if one is other:
             return "thread"
         if one.cta != other.cta:
-            return "other"
+            return "cluster" if self.cluster_of[one.cta] == self.cluster_of[other.cta] else "other"
         return "warp" if one.warp == other.warp else "cta"
 
     def representative(self, who: Who, cta: int = 0, warp: int = 0, lane: int = 0) -> int:
@@ -83,16 +89,57 @@ class Roles:
             return mine, self.representative(second, lane=int(first == second))
         if how == "cta":
             return mine, self.representative(second, warp=int(first[1] == second[1]))
-        return mine, self.representative(second, cta=int(first[0] == second[0]))
+        if how == "cluster":
+            return mine, self.representative(second)
+        alike = self.cluster_class[first[0]] == self.cluster_class[second[0]]
+        return mine, self.representative(second, cta=int(alike))
 
-    def kept(self) -> set[int]:
-        """For every class two lanes of a warp and one of another; of two CTAs of a class."""
+    def standing(self, members: Sequence[int]) -> list[int]:
+        """Threads that lie to one another as these do, and are of the same classes: the first ones there are."""
+        clusters: dict[Hashable, int] = {}
+        warps: dict[tuple[int, int], int] = {}
+        lanes: dict[int, int] = {}
+        used: Counter[Hashable] = Counter()
+        found = []
+        for number in members:
+            thread, who = self.run.threads[number], self.who[number]
+            cluster, whole = self.cluster_of[thread.cta], self.cluster_class[who[0]]
+            if cluster not in clusters:
+                clusters[cluster] = used["cluster", whole]
+                used["cluster", whole] += 1
+            warp = (thread.cta, thread.warp)
+            if warp not in warps:
+                warps[warp] = used["warp", thread.cta, who[1]]
+                used["warp", thread.cta, who[1]] += 1
+            if number not in lanes:
+                lanes[number] = used["lane", warp, who[2]]
+                used["lane", warp, who[2]] += 1
+            found.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
+        return found
+
+    def kept(self, ctas: Container[int] | None = None) -> set[int]:
+        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and
+        `ctas`.
+        """
         found: set[int] = set()
         for who in set(self.who):
-            for cta in (0, 1):
+            for number, cta in enumerate(self._ctas[who[0]][:2]):
+                if number and ctas is not None and cta not in ctas:
+                    continue
                 for warp, lane in ((0, 0), (0, 1), (1, 0)):
-                    found.add(self.representative(who, cta, warp, lane))
+                    found.add(self.representative(who, number, warp, lane))
         return found
+
+
+def _cluster(thread: TraceThread) -> Hashable:
+    """The cluster of a thread; a CTA without one is alone."""
+    return ("cta", thread.cta) if thread.place.cluster is None else ("cluster", thread.place.cluster)
+
+
+def _warpgroup(members: list[TraceThread]) -> int:
+    """The warpgroup of a warp that uses wgmma, whose waits cover what the whole warpgroup reads; others have none."""
+    issues = (event.label for event in members[0].events if isinstance(event.label, Issue))
+    return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
 
 
 def _signature(thread: TraceThread) -> Hashable:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.kernel.judge.events import Refused, TraceEvent
-from memmodel.kernel.machine.alu import Fn, Value, function, width_of
-from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.pure import Compiler, Get
-from memmodel.kernel.machine.state import Faulty, LaneGroup, Lanes, Machine, Warp
+from memmodel.kernel.machine.alu import Fn, function, width_of
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler, Get, forgetting
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, Symbol, VectorOperand
+from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.ptx import Proxy, Scope, Sem
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
@@ -24,6 +26,8 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
+    if head in ("st", "red") and "async" in instruction.words:  # another family
+        return None
     if head in ("ld", "ldu", "st"):
         return _move(compiler, instruction)
     if head in ("atom", "red"):
@@ -45,7 +49,14 @@ def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
     offset = operand.offset
     if offset == 0:
         return base
-    return lambda warp: [None if one is None else one + offset for one in base(warp)]
+
+    def get(warp: Warp) -> Row:
+        row = base(warp)
+        if type(row) is Uniform:
+            return row if row.value is None else uniform(row.value + offset)
+        return [None if one is None else one + offset for one in row]
+
+    return get
 
 
 def space_of(words: tuple[str, ...]) -> str:
@@ -73,6 +84,8 @@ def strong(
     machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int
 ) -> TraceEvent:
     """A strong access as an event; a read takes what the last strong write left."""
+    if label.side is Side.READ:
+        machine.poll(warp.threads[lane], at, block, first)
     made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
@@ -102,35 +115,56 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         raise Refused(f"{instruction.opcode} moves {lanes_of} values, not {len(items)}", instruction.span)
     space = space_of(words)
     label = _semantics(instruction, Side.READ if load else Side.WRITE)
-    if space.startswith("param") or space == "local":
-        return _private(compiler, instruction, where, items, unit, load=load)
     get = address(compiler, instruction, where)
     size, number = unit * lanes_of, instruction.number
-    slots = [one.slot if isinstance(one, Register) else None for one in items] if load else []
+    slots = [compiler.slot_of(one) for one in items] if load else []
     sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
     extend = words[-1][0] == "s" and unit < 8
+    if space.split("::")[0] in ("param", "local"):
+        return _private(instruction, get, slots, sources, unit, extend=extend)
+    weak = label.sem is Sem.WEAK
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
-        lists = [one(warp) for one in sources]
+        found = machine.places(warp, space, addresses, lanes, size, instruction) if weak else None
+        if found is None:
+            return slow(machine, warp, lanes, addresses)
+        block, offsets = found
+        if any((one + block.address) % size for one in offsets):
+            return slow(machine, warp, lanes, addresses)
+        if load:
+            machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit)
+            _read_all(warp, lanes, slots, block, offsets, unit, extend)
+            return True
+        rows = [one(warp) for one in sources]
+        stored = None if all(row is UNKNOWN for row in rows) else [_together([r[k] for r in rows], unit) for k in lanes]
+        machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit, stored)
+        machine.forget_all(block, offsets, size)
+        _write_all(warp, lanes, sources, block, offsets, unit)
+        return True
+
+    def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
+        """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
+        lists = [list(one(warp)) for one in sources]
         for lane in lanes:
-            block, at = machine.place(warp, space, addresses[lane], size, instruction)
+            private = machine.private(warp, lane, addresses[lane], size) if space == "generic" else None
+            block, at = private or machine.place(warp, space, addresses[lane], size, instruction)
             if (at + block.address) % size:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
-            if block is machine.memory.params:
-                _read(warp, lane, slots, block, at, unit, extend)
-                continue
-            if label.sem is Sem.WEAK:
-                machine.weak(block, at, size, warp.threads[lane], label, number, unit)
+            if private is not None or block is machine.memory.params:
+                pass
+            elif weak:
+                given = None if load else _together([one[lane] for one in lists], unit)
+                machine.weak(block, at, size, warp.threads[lane], label, number, unit, None, given)
             else:
                 for part in range(lanes_of):
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
-                if label.sem is not Sem.WEAK:
-                    machine.run.choices.setdefault(("load", number), instruction)
+                if not weak:
+                    _strong_result(machine, warp, lane, slots, instruction)
                 continue
-            if label.sem is Sem.WEAK:
+            if weak:
                 machine.forget(block, at, size)
             for part, values in enumerate(lists):
                 block.store(at + part * unit, unit, values[lane])
@@ -139,53 +173,82 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     return step
 
 
+def _together(values: list[Value], unit: int) -> Value:
+    """The elements of a vector as one number."""
+    found = 0
+    for number, value in enumerate(values):
+        if value is None:
+            return None
+        found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
+    return found
+
+
+def _strong_result(
+    machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction
+) -> None:
+    """What a strong load returns may depend on the schedule."""
+    if instruction.number in machine.schedule.opaque:
+        for slot in slots:
+            if slot is not None:
+                warp.own(slot)[lane] = None
+    elif any(slot is not None and warp.registers[slot][lane] is not None for slot in slots):
+        machine.run.choices.setdefault(("load", instruction.number), instruction)
+
+
 def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: bool) -> None:
     for part, slot in enumerate(slots):
         if slot is not None:
-            value = block.load(at + part * unit, unit)
-            if extend and value is not None and value >> unit * 8 - 1:
-                value |= (1 << 64) - (1 << unit * 8)
-            warp.registers[slot][lane] = value
+            warp.own(slot)[lane] = _extended(block.load(at + part * unit, unit), unit, extend)
+
+
+def _extended(value: Value, unit: int, extend: bool) -> Value:
+    if extend and value is not None and value >> unit * 8 - 1:
+        value |= (1 << 64) - (1 << unit * 8)
+    return value
+
+
+def _read_all(
+    warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: bool
+) -> None:
+    for part, slot in enumerate(slots):
+        if slot is None:
+            continue
+        if block.known is None and len(lanes) == LANES:
+            warp.registers[slot] = UNKNOWN
+            continue
+        row, shift = warp.own(slot), part * unit
+        for lane, at in zip(lanes, offsets, strict=True):
+            row[lane] = _extended(block.load(at + shift, unit), unit, extend)
+
+
+def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offsets: list[int], unit: int) -> None:
+    for part, get in enumerate(sources):
+        row, shift = get(warp), part * unit
+        if row is UNKNOWN and block.known is None:
+            continue
+        for lane, at in zip(lanes, offsets, strict=True):
+            block.store(at + shift, unit, row[lane])
 
 
 def _private(
-    compiler: Compiler,
-    instruction: PtxInstruction,
-    where: Operand,
-    items: tuple[Operand, ...],
-    unit: int,
-    *,
-    load: bool,
+    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: bool
 ) -> Blocking:
-    """Parameters of the entry are read; local memory and parameters of calls are a thread's own, and opaque."""
-    base = where.base if isinstance(where, AddressOperand) else None
-    own = space_of(instruction.words) == "local"
-    own |= isinstance(base, Symbol) and base.name not in compiler.memory.symbols
-    if own:
-        if load:
-            slots = [one.slot for one in items if isinstance(one, Register)]
-
-            def forget(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-                for slot in slots:
-                    for lane in lanes:
-                        warp.registers[slot][lane] = None
-                return True
-
-            return forget
-        return lambda machine, warp, lanes, group: True
-    get = address(compiler, instruction, where)
-    registers = [one.slot if isinstance(one, Register) else None for one in items]
-    extend = instruction.words[-1][0] == "s" and unit < 8
+    """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
+    size = unit * (len(slots) or len(sources))
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses, params = list(get(warp)), machine.memory.params
+        lists = [list(one(warp)) for one in sources]
         for lane in lanes:
             at = addresses[lane]
             if at is None:
                 machine.unknown("the address", instruction)
-            if not 0 <= at <= params.size - unit * len(registers):
+            block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
+            if not 0 <= first <= block.size - size or (sources and block is params):
                 raise Faulty("undefined-address", f"offset {at} is outside the parameters")
-            _read(warp, lane, registers, params, at, unit, extend)
+            _read(warp, lane, slots, block, first, unit, extend)
+            for part, values in enumerate(lists):
+                block.store(first + part * unit, unit, values[lane])
         return True
 
     return step
@@ -218,7 +281,7 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     if op is None or not unit or any(word in ("v2", "v4", "v8") for word in words):
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     target = operands.pop(0) if atom else Sink()
-    slot = target.slot if isinstance(target, Register) else None
+    slot = compiler.slot_of(target)
     get = address(compiler, instruction, operands[0])
     gets = [compiler.get(one, instruction, unit * 8) for one in operands[1 : 3 if op == "cas" else 2]]
     if len(gets) != (2 if op == "cas" else 1):
@@ -235,16 +298,21 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses, values = list(get(warp)), [one(warp) for one in gets]
-        for lane in lanes:
-            block, at = machine.place(warp, space, addresses[lane], unit, instruction)
-            if machine.blocked(block, at, warp.threads[lane].number):
+        turns = lanes
+        if machine.order:
+            places = [machine.place(warp, space, addresses[lane], unit, instruction) for lane in lanes]
+            numbers = machine.turn([(*one, warp.threads[lane].number) for one, lane in zip(places, lanes, strict=True)])
+            if numbers is None:
                 return False
-        for lane in lanes:
+            turns = [lanes[number] for number in numbers]
+        for lane in turns:
             block, at = machine.place(warp, space, addresses[lane], unit, instruction)
             if (at + block.address) % unit:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
             read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
             old, given = block.load(at, unit), [one[lane] for one in values]
+            if instruction.number in machine.schedule.opaque and slot is not None:
+                old = None
             new: Value = None if old is None or None in given or fn is None else fn(old, *given)
             writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
             if writes_it:
@@ -252,70 +320,81 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 read.partner, write.partner = write, read
                 block.store(at, unit, new)
             if slot is not None:
-                warp.registers[slot][lane] = old
+                warp.own(slot)[lane] = old
                 if old is not None:
                     machine.run.choices.setdefault(("atomic", instruction.number), instruction)
             elif old is not None and (op not in COMMUTING or machine.kinds.setdefault((block, at), op) != op):
                 machine.run.choices.setdefault(("order", instruction.number), instruction)
             machine.run.atomics.setdefault((block, at), []).append(read)
-            machine.passed(block, at)
+            machine.passed(block, at, warp.threads[lane].number)
         return True
 
     return step
 
 
+def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
+    """The registers of a fragment."""
+    items = operand.items if isinstance(operand, VectorOperand) else (operand,)
+    return [slot for slot in map(compiler.slot_of, items) if slot is not None]
+
+
+def gathered(warp: Warp, lanes: Lanes) -> bool:
+    """Have all lanes of the warp that have not ended come to an instruction with .aligned?"""
+    return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
+
+
 def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """ldmatrix and stmatrix: lane 8k + r names row r of matrix k, 16 bytes."""
+    """ldmatrix and stmatrix: lane 8k + r names row r of matrix k, 16 bytes; lanes 4r to 4r + 3 move it.
+
+    16-bit elements with .trans, and .m16n8 and .m16n16 of 8 bits, give the bytes to other lanes of the warp: the rows
+    that are touched stay the same.
+    """
     words = instruction.words
     load = words[0] == "ldmatrix"
     count = next((int(word[1:]) for word in words if word in ("x1", "x2", "x4")), 0)
-    if not count or "m8n8" not in words or words[-1] != "b16":
+    shape = next((word for word in words if word in ("m8n8", "m16n8", "m16n16", "m8n16")), None)
+    if not count or shape is None:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    where, what = instruction.operands[:: 1 if not load else -1][:2]
-    get = address(compiler, instruction, where)
-    slots = [
-        one.slot for one in (what.items if isinstance(what, VectorOperand) else (what,)) if isinstance(one, Register)
-    ]
+    rows = min(LANES, count * (16 if shape.startswith("m16") else 8))
+    get = address(compiler, instruction, instruction.operands[1 if load else 0])
+    slots = registers_of(compiler, instruction.operands[0]) if load else []
     label = Access(Side.READ if load else Side.WRITE)
+    forget = forgetting(slots)
+    packed = "b4x16_p64" in words or "b6x16_p32" in words
+    whole = 8 if "b4x16_p64" in words else 12 if packed else 16
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if sum(1 << lane for lane in lanes) != warp.live:
+        if not gathered(warp, lanes):
             return False
         addresses = list(get(warp))
-        for lane in lanes[: 8 * count]:
-            block, at = machine.place(warp, "shared", addresses[lane], 16, instruction)
-            if at % 16:
-                raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for 16 bytes")
-            # Lane 4r + c moves word c of every row r.
-            for column in range(4):
-                thread = warp.threads[lane % 8 * 4 + column]
-                machine.weak(block, at + 4 * column, 4, thread, label, instruction.number, 4)
-            if not load:
-                machine.forget(block, at, 16)
-                block.store(at, 16, None)
-        if load:
-            for slot in slots:
-                for lane in lanes:
-                    warp.registers[slot][lane] = None
+        found = machine.places(warp, "shared", addresses, lanes[:rows], 16, instruction)
+        if found is None:
+            for lane in lanes[:rows]:
+                machine.place(warp, "shared", addresses[lane], 16, instruction)
+            raise Faulty("undefined-address", "the rows of a matrix lie in different objects")
+        block, offsets = found
+        if any(one % 16 for one in offsets):
+            raise Faulty("undefined-address", "a row of a matrix is misaligned for 16 bytes")
+        pieces = [at + 4 * column for at in offsets for column in range(whole // 4)]
+        movers = [number % 8 * 4 + column for number in range(len(offsets)) for column in range(whole // 4)]
+        machine.weak_lanes(warp, movers, block, pieces, 4, label, instruction.number, 4)
+        if not load:
+            machine.forget_all(block, offsets, 16)
+            for at in offsets:
+                block.forget(at, 16)
+        forget(warp, lanes)
         return True
 
     return step
 
 
 def _mma(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    target = instruction.operands[0]
-    slots = [
-        one.slot
-        for one in (target.items if isinstance(target, VectorOperand) else (target,))
-        if isinstance(one, Register)
-    ]
+    forget = forgetting(registers_of(compiler, instruction.operands[0]))
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if sum(1 << lane for lane in lanes) != warp.live:
+        if not gathered(warp, lanes):
             return False
-        for slot in slots:
-            for lane in lanes:
-                warp.registers[slot][lane] = None
+        forget(warp, lanes)
         return True
 
     return step
@@ -334,7 +413,7 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     writes = Access(Side.WRITE, family=Family.CP_ASYNC, asynchronous=True)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        to, start, whole, part = list(target(warp)), list(source(warp)), sizes(warp), kept(warp)
+        to, start, whole, part = list(target(warp)), list(source(warp)), list(sizes(warp)), list(kept(warp))
         for lane in lanes:
             size, left = whole[lane], part[lane]
             if size is None or left is None:
@@ -355,7 +434,7 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             machine.forget(block, at, size)
             if left < size:
                 block.store(at + left, size - left, 0)
-            warp.pending[lane].append(issue)
+            warp.copies.add(lane, issue)
         return True
 
     return step

@@ -6,10 +6,10 @@ of the width of its type; None is a value that is not known. Nothing here knows 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
-Value = int | None
+from memmodel.kernel.machine.floats import reader
+
 Fn = Callable[..., int]
 
 WIDTH = {"pred": 1, "b1": 1, "f16x2": 32, "bf16x2": 32, "bf16": 16, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16}
@@ -69,6 +69,10 @@ def _numbers(word: str) -> Callable[[int], int]:
 def function(words: tuple[str, ...]) -> Fn | None:
     """What an instruction computes, if it is one of these."""
     head, kind = words[0], words[-1]
+    if kind in ("u16x2", "s16x2") and head in ("add", "sub", "min", "max", "neg"):
+        return _halves(function((head, kind[:3])))
+    if head in ("dp4a", "dp2a"):
+        return _dot(words)
     width = width_of(kind)
     if width is None or is_float(kind):
         return None
@@ -76,6 +80,8 @@ def function(words: tuple[str, ...]) -> Fn | None:
     read = _numbers(kind)
     if head == "mul" or head == "mad":
         return _product(words, width, read)
+    if head in ("mul24", "mad24"):
+        return _product24(words, kind)
     if head in ("shl", "shr"):
         return _shift(head, kind, width, read)
     simple: dict[str, Fn] = {
@@ -104,11 +110,14 @@ def function(words: tuple[str, ...]) -> Fn | None:
         "slct": lambda a, b, c: (a if signed(c & 0xFFFFFFFF, 32) >= 0 else b) & mask,
         "fns": lambda a, b, c: _nth(a & mask, b & 31, signed(c & 0xFFFFFFFF, 32)),
         "bmsk": lambda a, b: _bitmask(a, b, clamp="clamp" in words),
+        "szext": lambda a, b: _resized(a & mask, b & mask, kind[0] == "s", clamp="clamp" in words),
     }
-    if head in ("add", "sub") and ("cc" in words or "sat" in words):
+    if head in ("add", "sub") and "sat" in words:
+        return _saturated(head, width) if kind == "s32" else None
+    if head in ("add", "sub") and "cc" in words:
         return None
     if head == "prmt" and len(words) > 2:
-        return None
+        return _PERMUTATIONS.get(words[1])
     if head == "lop3":
         return lambda a, b, c, table: _lookup(a, b, c, table)
     if head == "shf":
@@ -126,6 +135,59 @@ def _product(words: tuple[str, ...], width: int, read: Fn) -> Fn | None:
     if words[0] == "mul":
         return lambda a, b: read(a) * read(b) >> down & mask
     return lambda a, b, c: (read(a) * read(b) >> down) + c & mask
+
+
+def _product24(words: tuple[str, ...], kind: str) -> Fn | None:
+    """Of the low 24 bits: the low 32 bits of the product, or those from bit 16 on."""
+    if words[1] not in ("lo", "hi") or "sat" in words:
+        return None
+    low24 = 0xFFFFFF
+    read: Callable[[int], int] = (lambda a: signed(a & low24, 24)) if kind[0] == "s" else (lambda a: a & low24)
+    down = 16 if words[1] == "hi" else 0
+    if words[0] == "mul24":
+        return lambda a, b: read(a) * read(b) >> down & 0xFFFFFFFF
+    return lambda a, b, c: (read(a) * read(b) >> down) + c & 0xFFFFFFFF
+
+
+def _saturated(head: str, width: int) -> Fn:
+    low, high = -(1 << width - 1), (1 << width - 1) - 1
+    mask, sign = (1 << width) - 1, 1 if head == "add" else -1
+    return lambda a, b: max(low, min(high, signed(a & mask, width) + sign * signed(b & mask, width))) & mask
+
+
+def _halves(fn: Fn | None) -> Fn | None:
+    """A packed instruction on two 16-bit numbers."""
+    if fn is None:
+        return None
+    return lambda *given: fn(*(a & 0xFFFF for a in given)) | fn(*(a >> 16 & 0xFFFF for a in given)) << 16
+
+
+def _dot(words: tuple[str, ...]) -> Fn | None:
+    """dp4a, dp2a: the sum of the products of bytes, or of halves and bytes."""
+    first, second = _numbers(words[-2][0] + ("8" if words[0] == "dp4a" else "16")), _numbers(words[-1][0] + "8")
+    if words[0] == "dp4a":
+        return lambda a, b, c: sum(first(a >> 8 * k) * second(b >> 8 * k) for k in range(4)) + c & 0xFFFFFFFF
+    down = 16 if "hi" in words else 0
+    return lambda a, b, c: sum(first(a >> 16 * k) * second(b >> down + 8 * k) for k in range(2)) + c & 0xFFFFFFFF
+
+
+def with_carry(words: tuple[str, ...]) -> tuple[Fn, bool, bool, int] | None:
+    """add.cc, addc, sub.cc, subc, mad.cc, madc: the sum with its carry above it; does it use one, set one; its
+    width.
+    """
+    head, width = words[0], width_of(words[-1]) or 0
+    sets, uses = "cc" in words, head in ("addc", "subc", "madc")
+    if not (sets or uses) or width not in (32, 64):
+        return None
+    mask, read = (1 << width) - 1, _numbers(words[-1])
+    if head in ("add", "addc"):
+        return (lambda a, b, c: (a & mask) + (b & mask) + c), uses, sets, width
+    if head in ("sub", "subc"):
+        return (lambda a, b, c: (a & mask) - (b & mask) - c & (mask << 1 | 1)), uses, sets, width
+    if head in ("mad", "madc") and words[1] in ("lo", "hi"):
+        down = width if words[1] == "hi" else 0
+        return (lambda a, b, d, c: (read(a) * read(b) >> down & mask) + (d & mask) + c), uses, sets, width
+    return None
 
 
 def _shift(head: str, kind: str, width: int, read: Fn) -> Fn:
@@ -184,6 +246,31 @@ def _permute(a: int, b: int, control: int) -> int:
     return result
 
 
+def _selected(a: int, b: int, control: int, chosen: Callable[[int], tuple[int, ...]]) -> int:
+    data = (b & 0xFFFFFFFF) << 32 | a & 0xFFFFFFFF
+    return sum((data >> 8 * source & 255) << 8 * at for at, source in enumerate(chosen(control & 3)))
+
+
+_PERMUTATIONS: dict[str, Fn] = {
+    "f4e": lambda a, b, c: _selected(a, b, c, lambda n: (n, n + 1, n + 2, n + 3)),
+    "b4e": lambda a, b, c: _selected(a, b, c, lambda n: tuple((n - k) % 8 for k in range(4))),
+    "rc8": lambda a, b, c: _selected(a, b, c, lambda n: (n, n, n, n)),
+    "ecl": lambda a, b, c: _selected(a, b, c, lambda n: tuple(max(n, k) for k in range(4))),
+    "ecr": lambda a, b, c: _selected(a, b, c, lambda n: tuple(min(n, k) for k in range(4))),
+    "rc16": lambda a, b, c: _selected(a, b, c, lambda n: (0, 1, 0, 1) if n % 2 == 0 else (2, 3, 2, 3)),
+}
+"""The modes of prmt: the byte of the pair that each byte of the result is."""
+
+
+def _resized(a: int, width: int, extends: bool, *, clamp: bool) -> int:
+    """szext: the low bits of a number, extended."""
+    width = min(width, 32) if clamp else width & 31
+    low = a & (1 << width) - 1
+    if extends and width and low >> width - 1:
+        low |= 0xFFFFFFFF & ~((1 << width) - 1)
+    return low
+
+
 def _lookup(a: int, b: int, c: int, table: int) -> int:
     result = 0
     for case in range(8):
@@ -230,7 +317,7 @@ def comparison(words: tuple[str, ...]) -> Fn | None:
     if how is None or width_of(kind) is None:
         return None
     if is_float(kind):
-        number = float_reader(kind)
+        number = reader(kind)
         if number is None:
             return None
         return _compared(_FLOAT_COMPARE.get(how, how), number, unordered=how in _FLOAT_COMPARE)
@@ -242,24 +329,10 @@ def _compared(how: str, read: Callable[[int], int | float], *, unordered: bool =
     def compare(a: int, b: int) -> int:
         x, y = read(a), read(b)
         if x != x or y != y:
-            return int(unordered or (how == "ne" and False))
+            return int(unordered)
         return int({"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[how])
 
     return compare
-
-
-def float_reader(kind: str) -> Callable[[int], float] | None:
-    """Bits to a floating-point number."""
-    codes = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}
-    if kind not in codes:
-        return None
-    whole, real = codes[kind]
-    mask = (1 << int(kind[1:])) - 1
-
-    def read(bits: int) -> float:
-        return float(struct.unpack(real, struct.pack(whole, bits & mask))[0])
-
-    return read
 
 
 def conversion(words: tuple[str, ...]) -> Fn | None:

@@ -12,52 +12,83 @@ import struct
 from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.machine.maps import described
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Space
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
 PARAM_WINDOW = 0x7F6A_0000_0000_0000
+LOCAL_WINDOW = 0x7F7A_0000_0000_0000
+PRIVATE_START = 1 << 20
+"""Where local variables and the parameters of calls begin: every thread has its own."""
+
 RANK_SHIFT = 24
 SHARED_START = 1024
 MODULE_START = 0x7E00_0000_0000
 
+MAX_SHARED = 232_448
+"""Bytes of shared memory that a CTA can have."""
+
+REMEMBERED = 1 << 26
+"""Bytes of memory whose contents are held; those of larger memory are unknown."""
+
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Bytes that lie together. `known`: 1 for each byte whose value is known."""
+    """Bytes that lie together. `known`: 1 for each byte whose value is known; None while none of them is."""
 
     instance: Instance
     address: int
     size: int
-    data: bytearray = field(repr=False)
-    known: bytearray = field(repr=False)
+    data: bytearray = field(default_factory=bytearray, repr=False)
+    known: bytearray | None = field(default=None, repr=False)
 
     def load(self, at: int, size: int) -> int | None:
         """The bytes at an offset as a number; None if one of them is not known."""
-        if self.known.find(0, at, at + size) >= 0:
+        if self.known is None or self.known.find(0, at, at + size) >= 0:
             return None
         return int.from_bytes(self.data[at : at + size], "little")
 
     def store(self, at: int, size: int, value: int | None) -> None:
         if value is None:
-            self.known[at : at + size] = bytes(size)
+            self.forget(at, size)
             return
-        self.data[at : at + size] = (value & (1 << size * 8) - 1).to_bytes(size, "little")
-        self.known[at : at + size] = b"\1" * size
+        self.write(at, (value & (1 << size * 8) - 1).to_bytes(size, "little"))
+
+    def write(self, at: int, content: bytes) -> None:
+        """Known bytes at an offset. What is stored in very large memory is not remembered."""
+        if self.known is None:
+            if self.size > REMEMBERED:
+                return
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
+        self.data[at : at + len(content)] = content
+        self.known[at : at + len(content)] = b"\1" * len(content)
+
+    def forget(self, at: int, size: int) -> None:
+        """Bytes that are no longer known."""
+        if self.known is not None:
+            self.known[at : at + size] = bytes(size)
 
     def copy(self, at: int, source: Block, begin: int, size: int) -> None:
+        if source.known is None:
+            self.forget(at, size)
+            return
+        if self.known is None:
+            if self.size > REMEMBERED:
+                return
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
         self.data[at : at + size] = source.data[begin : begin + size]
         self.known[at : at + size] = source.known[begin : begin + size]
 
 
 def _block(instance: Instance, address: int, size: int, content: bytes | None = None) -> Block:
-    data, known = bytearray(size), bytearray(size)
+    made = Block(instance, address, size)
     if content is not None:
-        data[: len(content)] = content
-        known[: len(content)] = b"\1" * len(content)
-    return Block(instance, address, size, data, known)
+        made.write(0, content)
+    return made
 
 
 class DeviceMemory:
@@ -66,13 +97,44 @@ class DeviceMemory:
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self.launch = launch
         self.symbols: dict[str, tuple[str, int]] = {}
+        self.private_size = 0
         self.blocks: list[Block] = []
         self._buffers()
         self._module_variables(module)
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
         self.shared_size = self._shared(module, entry)
+        self._private_variables(entry)
         self.params = self._parameters(entry)
+        self._tensor_maps(entry)
+
+    def _private_variables(self, entry: PtxFunction) -> None:
+        """The addresses of what each thread has of its own: local variables, and what goes into calls and out of
+        them.
+        """
+        for one in entry.variables:
+            if one.space not in ("local", "param"):
+                continue
+            align = max(one.align, 1)
+            at = -(-self.private_size // align) * align
+            self.symbols[one.name] = (one.space, PRIVATE_START + at)
+            self.private_size = at + (one.size or 64)
+
+    def private(self) -> Block:
+        """The local memory of one thread."""
+        return _block(Instance("local memory", None, Space.GENERIC, self.private_size), 0, max(1, self.private_size))
+
+    def _tensor_maps(self, entry: PtxFunction) -> None:
+        """Parameters that are tensor maps hold what the launch says of them, in the format of `memory.tensormap`."""
+        for one in self.launch.tensormaps:
+            named = zip(entry.params, self.launch.params, strict=True)
+            at = next((self.symbols[p.name][1] for p, given in named if one.param in (p.name, given.name)), None)
+            if at is None:
+                raise InputError(f"{entry.name} has no parameter {one.param}")
+            at += one.offset
+            if at + TENSORMAP_BYTES > self.params.size:
+                raise InputError(f"a tensor map at offset {one.offset} does not fit into {one.param}")
+            self.params.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
 
     def _buffers(self) -> None:
         spans: list[tuple[int, int, str]] = []
@@ -85,7 +147,8 @@ class DeviceMemory:
                     raise InputError(f"the buffers {other} and {name} of the launch overlap")
             spans.append((one.address, one.address + one.bytes, name))
             content = None
-            reserve((16 if one.init == "iota" else 3) * one.bytes)
+            if one.init is not None and one.bytes > REMEMBERED:
+                raise InputError(f"{name} has {one.bytes:,} bytes; init is for at most {REMEMBERED:,}")
             if one.init == "zero":
                 content = bytes(one.bytes)
             elif one.init == "iota":
@@ -102,11 +165,11 @@ class DeviceMemory:
             at = -(-at // align) * align
             size = one.size or 0
             self.symbols[one.name] = (one.space, at)
-            content = one.content if one.content is not None else None
-            reserve(4 * size)
-            zeros = bytes(size) if content is None else content + bytes(max(0, size - len(content)))
+            held = min(size, REMEMBERED)
+            reserve(4 * held)
+            zeros = None if size > held else (one.content or b"").ljust(held, b"\0")[:held]
             space = Space.GLOBAL if one.space == "global" else Space.CONST
-            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros[:size]))
+            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros))
             at += size
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
@@ -124,7 +187,12 @@ class DeviceMemory:
         start = -(-at // 1024) * 1024 if dynamic else at
         for name in dynamic:
             self.symbols[name] = ("shared", start)
-        return start + (self.launch.dynamic_shared if dynamic else 0)
+        end = start + (self.launch.dynamic_shared if dynamic else 0)
+        if end - SHARED_START > MAX_SHARED:
+            raise InputError(
+                f"{entry.name} has {end - SHARED_START:,} bytes of shared memory; a CTA has {MAX_SHARED:,}"
+            )
+        return end
 
     def _parameters(self, entry: PtxFunction) -> Block:
         given = self.launch.params

@@ -31,19 +31,22 @@ ENDS = ("ret", "exit", "trap")
 Known = tuple[tuple[int, int], ...]
 
 
-def complaints(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruction, str]]:
-    """The tests that are no such loop, and why."""
+def complaints(
+    entry: PtxFunction, tests: Iterable[int], awaits: Mapping[int, frozenset[int]] | None = None
+) -> list[tuple[PtxInstruction, str]]:
+    """The tests that are no such loop, and why. `awaits`: what `looking_ahead` found."""
     body = entry.body or ()
     live: list[set[int]] | None = None
     found = []
-    for number in tests:
+    ahead = {number for peeks in (awaits or {}).values() for number in peeks}
+    for number in sorted(set(tests) - ahead):
         test = body[number]
         result = written(test)
         if len(result) != 1:
             found.append((test, "its result is not one register"))
             continue
         why, changed = _failing(body, number, result[0])
-        asked = {slot for operand in test.operands[1:] for slot in _registers(operand)}
+        asked = {slot for operand in test.operands[1:] for slot in registers(operand)}
         if why is None and changed & asked:
             why = "the loop changes what it tests"
         if why is None:
@@ -55,6 +58,113 @@ def complaints(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstru
         if why is not None:
             found.append((test, why))
     return found
+
+
+def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
+    """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
+
+    All that depends on the answer are branches, of which one side is a polling loop that leads to the other side and
+    changes nothing that is used there. (CUTLASS asks for the next stage before it works on this one.)
+    """
+    body = entry.body or ()
+    tests = [one.number for one in body if one.words[0] == "mbarrier" and one.words[1] in ("test_wait", "try_wait")]
+    loops = {n for n in tests if len(written(body[n])) == 1 and _failing(body, n, written(body[n])[0])[0] is None}
+    live: list[set[int]] | None = None
+    found: dict[int, set[int]] = {}
+    for number in tests:
+        if number in loops or len(written(body[number])) != 1:
+            continue
+        branches = _decided(body, number)
+        if not branches:
+            continue
+        live = live if live is not None else _liveness(body)
+        waits = {_saved(body, branch, loops, live) for branch in branches}
+        if None not in waits and all(_same_meaning(body[number], body[wait]) for wait in waits if wait is not None):
+            for wait in waits:
+                if wait is not None:
+                    found.setdefault(wait, set()).add(number)
+    return {wait: frozenset(peeks) for wait, peeks in found.items()}
+
+
+def _same_meaning(one: PtxInstruction, other: PtxInstruction) -> bool:
+    """Do two tests acquire in the same way?"""
+    ignored = ("test_wait", "try_wait")
+    return [word for word in one.words if word not in ignored] == [word for word in other.words if word not in ignored]
+
+
+def _decided(body: tuple[PtxInstruction, ...], test: int) -> list[int] | None:
+    """The branches that depend on the answer of a test; None if anything else does."""
+    tainted, branches = set(written(body[test])), set()
+    changed = True
+    while changed:
+        changed = False
+        for one in body:
+            guarded = one.guard is not None and one.guard.slot in tainted
+            used = {slot for operand in _sources(one) for slot in registers(operand)}
+            if one.number == test or not (guarded or used & tainted):
+                continue
+            if one.words[0] not in PURE or one.words[0] == "nanosleep":
+                return None
+            if one.words[0] == "bra":
+                branches.add(one.number)
+            elif not set(written(one)) <= tainted:
+                tainted |= set(written(one))
+                changed = True
+    return sorted(branches)
+
+
+def _sources(one: PtxInstruction) -> tuple[Operand, ...]:
+    return one.operands[1:] if written(one) else one.operands
+
+
+def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live: list[set[int]]) -> int | None:
+    """The wait on one side of a branch, if that side does nothing else before it meets the other side."""
+    target = body[branch].operands[0]
+    if not isinstance(target, JumpTarget):
+        return None
+    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
+        wait, changed = _until_wait(body, begin, loops)
+        if wait is None:
+            continue
+        after, more = _meeting(body, wait, other)
+        if after and not (changed | more) & live[other]:
+            return wait
+    return None
+
+
+def _until_wait(body: tuple[PtxInstruction, ...], at: int, loops: set[int]) -> tuple[int | None, set[int]]:
+    """The wait that a straight line of instructions without effect leads to."""
+    changed: set[int] = set()
+    for _ in range(200):
+        if at >= len(body):
+            break
+        one = body[at]
+        if at in loops and one.guard is None:
+            return at, changed
+        if one.words[0] not in PURE or (one.words[0] == "bra" and one.guard is not None):
+            break
+        changed |= set(written(one))
+        target = one.operands[0] if one.words[0] == "bra" else None
+        at = target.at if isinstance(target, JumpTarget) else at + 1
+    return None, changed
+
+
+def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[bool, set[int]]:
+    """Does every way from a wait that succeeded lead to `other`, with no effect on the way?"""
+    result = written(body[wait])
+    waiting: list[tuple[int, Known]] = [(wait + 1, ((result[0], 1),))]
+    seen: set[tuple[int, Known]] = set()
+    changed = set(result)
+    while waiting:
+        state = waiting.pop()
+        if state in seen or state[0] == other:
+            continue
+        seen.add(state)
+        if len(seen) > 200 or state[0] >= len(body) or body[state[0]].words[0] not in PURE:
+            return False, changed
+        changed |= set(written(body[state[0]]))
+        waiting += _next(body, state)
+    return True, changed
 
 
 def _failing(body: tuple[PtxInstruction, ...], test: int, slot: int) -> tuple[str | None, set[int]]:
@@ -163,21 +273,22 @@ def written(one: PtxInstruction) -> list[int]:
         "nanosleep",
     ):
         return []
-    return _registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
+    return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
 
 
-def _registers(operand: Operand) -> list[int]:
+def registers(operand: Operand) -> list[int]:
+    """The registers in an operand."""
     if isinstance(operand, Register):
         return [operand.slot]
     if isinstance(operand, NegatedRegister):
         return [operand.register.slot]
     if isinstance(operand, PairOperand):
-        return [*_registers(operand.first), *_registers(operand.second)]
+        return [*registers(operand.first), *registers(operand.second)]
     if isinstance(operand, VectorOperand | Arguments):
-        return [slot for item in operand.items for slot in _registers(item)]
+        return [slot for item in operand.items for slot in registers(item)]
     if isinstance(operand, AddressOperand):
-        inner = [slot for item in operand.rest for slot in _registers(item)]
-        return [*_registers(operand.base), *inner]
+        inner = [slot for item in operand.rest for slot in registers(item)]
+        return [*registers(operand.base), *inner]
     return []
 
 
@@ -190,8 +301,8 @@ def _liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
         for at in range(len(body) - 1, -1, -1):
             one = body[at]
             kills = set(written(one)) if one.guard is None else set()
-            reads = {slot for operand in one.operands for slot in _registers(operand)} - set(written(one))
-            reads |= {slot for operand in one.operands[1:] for slot in _registers(operand)}
+            reads = {slot for operand in one.operands for slot in registers(operand)} - set(written(one))
+            reads |= {slot for operand in one.operands[1:] for slot in registers(operand)}
             reads |= set() if one.guard is None else {one.guard.slot}
             out: set[int] = set()
             if one.words[0] == "bra" and one.operands and isinstance(one.operands[0], JumpTarget):

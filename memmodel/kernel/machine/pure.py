@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.alu import OPAQUE, Fn, Value, comparison, conversion, function, is_float, width_of
-from memmodel.kernel.machine.memory import PARAM_WINDOW, SHARED_WINDOW, DeviceMemory
-from memmodel.kernel.machine.state import LANES, Lanes, Warp
+from memmodel.kernel.machine.alu import OPAQUE, Fn, comparison, conversion, function, is_float, width_of, with_carry
+from memmodel.kernel.machine.floats import converted, floating
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, DeviceMemory
+from memmodel.kernel.machine.parts import Lanes, Warp
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
     FloatLiteral,
     IntegerLiteral,
@@ -26,15 +28,21 @@ from memmodel.kernel.text.syntax import (
 )
 
 Step = Callable[[Warp, Lanes], None]
-Get = Callable[[Warp], list[Value]]
+Get = Callable[[Warp], Row]
 UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid")
+WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
 class Compiler:
-    """Turns operands into what they yield. `symbols`: addresses of variables."""
+    """Turns operands into what they yield. `peeks`: the tests of mbarrier objects that only look ahead."""
 
-    def __init__(self, memory: DeviceMemory) -> None:
+    def __init__(self, memory: DeviceMemory, peeks: frozenset[int] = frozenset()) -> None:
         self.memory = memory
+        self.peeks = peeks
+
+    def slot_of(self, operand: Operand) -> int | None:
+        """The register of a result; None for one that is thrown away."""
+        return operand.slot if isinstance(operand, Register) else None
 
     def get(self, operand: Operand, instruction: PtxInstruction, width: int = 64) -> Get:
         """The values of an operand in all lanes."""
@@ -42,13 +50,12 @@ class Compiler:
             slot = operand.slot
             return lambda warp: warp.registers[slot]
         if isinstance(operand, NegatedRegister):
-            slot = operand.register.slot
-            return lambda warp: [None if one is None else one ^ 1 for one in warp.registers[slot]]
+            return self._negated(operand.register.slot)
         if isinstance(operand, IntegerLiteral):
-            constant: list[Value] = [operand.value & (1 << max(width, 1)) - 1] * LANES
+            constant = uniform(operand.value & (1 << max(width, 1)) - 1)
             return lambda warp: constant
         if isinstance(operand, FloatLiteral):
-            bits: list[Value] = [operand.bits] * LANES
+            bits = uniform(operand.bits)
             return lambda warp: bits
         if isinstance(operand, Special):
             return self._special(operand.name)
@@ -56,20 +63,29 @@ class Compiler:
             return self._symbol(operand, instruction)
         raise Refused(f"this operand of {instruction.opcode} is not known", instruction.span)
 
+    def _negated(self, slot: int) -> Get:
+        def get(warp: Warp) -> Row:
+            row = warp.registers[slot]
+            if type(row) is Uniform:
+                return UNKNOWN if row.value is None else uniform(row.value ^ 1)
+            return [None if one is None else one ^ 1 for one in row]
+
+        return get
+
     def _special(self, name: str) -> Get:
         if name.startswith(UNKNOWN_SPECIAL):
-            unknown: list[Value] = [None] * LANES
-            return lambda warp: unknown
+            return lambda warp: UNKNOWN
         return lambda warp: warp.special[name]
 
     def _symbol(self, operand: Symbol, instruction: PtxInstruction) -> Get:
-        if operand.name not in self.memory.symbols:
+        found = self.memory.symbols.get(operand.name)
+        if found is None:
             raise Refused(f"the address of {operand.name} is not known", instruction.span)
-        space, at = self.memory.symbols[operand.name]
+        space, at = found
         at += operand.offset
         if space == "shared":
-            return lambda warp: [warp.cta.base + at] * LANES
-        constant: list[Value] = [at] * LANES
+            return lambda warp: uniform(warp.cta.base + at)
+        constant = uniform(at)
         return lambda warp: constant
 
     # ---- instructions ----------------------------------------------------------------------------------------
@@ -84,45 +100,67 @@ class Compiler:
             return self._convert(instruction)
         if head in ("setp", "set"):
             return self._compare(instruction)
+        if head == "selp":
+            return self._select(instruction, self.target(instruction))
         if head in ("and", "or", "xor", "not") and words[-1] == "pred":
             return self._plain(instruction, _predicate(head))
-        found = function(words)
+        if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
+            return None
+        chained = with_carry(words)
+        if chained is not None:
+            return self._carried(instruction, *chained)
+        found = function(words) or floating(words)
         if found is not None:
             return self._plain(instruction, found)
         if head in OPAQUE and (is_float(words[-1]) or "approx" in words or "full" in words):
             return self._opaque(instruction)
         return None
 
+    def target(self, instruction: PtxInstruction) -> int:
+        """The register that an instruction writes."""
+        operand = instruction.operands[0]
+        if not isinstance(operand, Register):
+            raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
+        return operand.slot
+
     def _plain(self, instruction: PtxInstruction, fn: Fn) -> Step:
-        target, *rest = instruction.operands
         width = width_of(instruction.words[-1]) or 32
-        sources = [self.get(one, instruction, width) for one in rest]
-        slot = _slot(target, instruction)
-        if len(sources) == 2:
-            first, second = sources
+        sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
+        slot = self.target(instruction)
+        return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
 
-            def binary(warp: Warp, lanes: Lanes) -> None:
-                a, b, d = first(warp), second(warp), warp.registers[slot]
-                for lane in lanes:
-                    x, y = a[lane], b[lane]
-                    d[lane] = None if x is None or y is None else fn(x, y)
-
-            return binary
+    def _carried(self, instruction: PtxInstruction, fn: Fn, uses: bool, sets: bool, width: int) -> Step:
+        """add.cc, addc and their like: the carry is kept beside the registers."""
+        sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
+        slot = self.target(instruction)
+        mask = (1 << width) - 1
 
         def step(warp: Warp, lanes: Lanes) -> None:
-            lists, d = [one(warp) for one in sources], warp.registers[slot]
+            lists, d = [one(warp) for one in sources], warp.own(slot)
             for lane in lanes:
                 values = [one[lane] for one in lists]
-                d[lane] = None if None in values else fn(*values)
+                carry = warp.carry[lane] if uses else 0
+                result = None if carry is None or None in values else fn(*values, carry)
+                d[lane] = None if result is None else result & mask
+                if sets:
+                    warp.carry[lane] = None if result is None else result >> width & 1
 
-        return self._select(instruction, slot) if instruction.words[0] == "selp" else step
+        return step
 
     def _select(self, instruction: PtxInstruction, slot: int) -> Step:
-        a, b, p = (self.get(one, instruction) for one in instruction.operands[1:])
-        mask = (1 << (width_of(instruction.words[-1]) or 64)) - 1
+        width = width_of(instruction.words[-1]) or 64
+        a, b, p = (self.get(one, instruction, width) for one in instruction.operands[1:])
+        mask = (1 << width) - 1
 
         def step(warp: Warp, lanes: Lanes) -> None:
-            yes, no, which, d = a(warp), b(warp), p(warp), warp.registers[slot]
+            yes, no, which = a(warp), b(warp), p(warp)
+            if type(which) is Uniform and which.value is not None and len(lanes) == LANES:
+                chosen = yes if which.value & 1 else no
+                if type(chosen) is Uniform:
+                    warp.registers[slot] = chosen if chosen.value is None else uniform(chosen.value & mask)
+                    return
+            yes, no, which = list(yes), list(no), list(which)
+            d = warp.own(slot)
             for lane in lanes:
                 choice = which[lane]
                 value = None if choice is None else yes[lane] if choice & 1 else no[lane]
@@ -133,16 +171,10 @@ class Compiler:
         return step
 
     def _opaque(self, instruction: PtxInstruction) -> Step:
-        slot = _slot(instruction.operands[0], instruction)
+        slot = self.target(instruction)
         for one in instruction.operands[1:]:
             self.get(one, instruction)
-
-        def step(warp: Warp, lanes: Lanes) -> None:
-            d = warp.registers[slot]
-            for lane in lanes:
-                d[lane] = None
-
-        return step
+        return forgetting([slot])
 
     def _move(self, instruction: PtxInstruction) -> Step | None:
         if len(instruction.operands) != 2 or width_of(instruction.words[-1]) is None:
@@ -151,44 +183,57 @@ class Compiler:
         width = width_of(instruction.words[-1]) or 64
         if isinstance(target, VectorOperand):
             return self._unpack(target, source, width, instruction)
-        slot = _slot(target, instruction)
+        slot = self.target(instruction)
         if isinstance(source, VectorOperand):
             return self._pack(slot, source, width, instruction)
         get = self.get(source, instruction, width)
-        predicate = instruction.words[-1] == "pred"
+        if instruction.words[-1] == "pred":
+            return _unary(lambda a: int(a != 0), slot, get)
         mask = (1 << width) - 1
-
-        def step(warp: Warp, lanes: Lanes) -> None:
-            values, d = get(warp), warp.registers[slot]
-            for lane in lanes:
-                value = values[lane]
-                d[lane] = None if value is None else int(value != 0) if predicate else value & mask
-
-        return step
+        return _unary(lambda a: a & mask, slot, get)
 
     def _unpack(self, target: VectorOperand, source: Operand, width: int, instruction: PtxInstruction) -> Step:
         part = width // len(target.items)
-        slots = [None if isinstance(one, Sink) else _slot(one, instruction) for one in target.items]
+        slots = [self.slot_of(one) for one in target.items]
+        if any(slot is None and not isinstance(one, Sink) for slot, one in zip(slots, target.items, strict=True)):
+            raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
         get = self.get(source, instruction, width)
+        mask = (1 << part) - 1
 
         def step(warp: Warp, lanes: Lanes) -> None:
-            values = list(get(warp))
+            values = get(warp)
+            if values is UNKNOWN and len(lanes) == LANES:
+                for slot in slots:
+                    if slot is not None:
+                        warp.registers[slot] = UNKNOWN
+                return
+            values = list(values)
             for number, slot in enumerate(slots):
                 if slot is None:
                     continue
-                d = warp.registers[slot]
+                d = warp.own(slot)
                 for lane in lanes:
                     value = values[lane]
-                    d[lane] = None if value is None else value >> number * part & (1 << part) - 1
+                    d[lane] = None if value is None else value >> number * part & mask
 
         return step
 
     def _pack(self, slot: int, source: VectorOperand, width: int, instruction: PtxInstruction) -> Step:
         part = width // max(1, len(source.items))
         gets = [self.get(one, instruction, part) for one in source.items]
+        mask = (1 << part) - 1
 
         def step(warp: Warp, lanes: Lanes) -> None:
-            lists, d = [one(warp) for one in gets], warp.registers[slot]
+            lists = [one(warp) for one in gets]
+            if len(lanes) == LANES:
+                if any(one is UNKNOWN for one in lists):
+                    warp.registers[slot] = UNKNOWN
+                    return
+                if all(type(one) is Uniform for one in lists):
+                    packed = sum(((one[0] or 0) & mask) << k * part for k, one in enumerate(lists))
+                    warp.registers[slot] = uniform(packed)
+                    return
+            d = warp.own(slot)
             for lane in lanes:
                 result: Value = 0
                 for number, one in enumerate(lists):
@@ -196,7 +241,7 @@ class Compiler:
                     if value is None or result is None:
                         result = None
                     else:
-                        result |= (value & (1 << part) - 1) << number * part
+                        result |= (value & mask) << number * part
                 d[lane] = result
 
         return step
@@ -204,32 +249,39 @@ class Compiler:
     def _convert(self, instruction: PtxInstruction) -> Step | None:
         words = instruction.words
         if words[0] == "cvta":
-            shift = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW}.get(
-                next((one.split("::")[0] for one in words[1:] if one not in ("to", "u64", "u32")), ""), 0
-            )
+            spaces = [one.split("::")[0] for one in words[1:] if one not in ("to", "u64", "u32")]
+            shift = WINDOWS.get(spaces[0] if spaces else "", 0)
             sign = -1 if "to" in words else 1
             return self._plain(instruction, lambda a: (a + sign * shift) & (1 << 64) - 1)
-        found = conversion(words)
-        if found is not None:
+        if "pack" in words:
+            return None
+        found = conversion(words) or converted(words)
+        if found is not None and len(instruction.operands) == 2:
             return self._plain(instruction, found)
         return self._opaque(instruction) if any(is_float(one) for one in words[-2:]) else None
 
     def _compare(self, instruction: PtxInstruction) -> Step | None:
         words, operands = instruction.words, instruction.operands
-        fn = comparison(words)
-        if fn is None or words[0] == "set":
-            return self._opaque(instruction) if words[0] == "setp" and is_float(words[-1]) else None
+        fn = comparison(words[:-2] + words[-1:] if words[0] == "set" else words)
+        if fn is None:
+            return self._opaque_test(instruction) if is_float(words[-1]) else None
         target, *rest = operands
         first = target.first if isinstance(target, PairOperand) else target
-        slot = None if isinstance(first, Sink) else _slot(first, instruction)
-        other = _slot(target.second, instruction) if isinstance(target, PairOperand) else None
+        slot = self.slot_of(first)
+        other = self.slot_of(target.second) if isinstance(target, PairOperand) else None
         logic = next((one for one in words[2:-1] if one in ("and", "or", "xor")), None)
         width = width_of(words[-1]) or 32
         gets = [self.get(one, instruction, width) for one in rest]
+        if words[0] == "set":
+            if words[-2] not in ("u32", "s32") or slot is None or logic is not None:
+                return None
+            return _binary(lambda a, b: 0xFFFFFFFF * fn(a, b), slot, *gets)
+        if logic is None and other is None and slot is not None and len(gets) == 2:
+            return _binary(fn, slot, *gets)
         join = None if logic is None else _predicate(logic)
 
         def step(warp: Warp, lanes: Lanes) -> None:
-            lists = [one(warp) for one in gets]
+            lists = [list(one(warp)) for one in gets]
             for lane in lanes:
                 a, b = lists[0][lane], lists[1][lane]
                 result: Value = None if a is None or b is None else fn(a, b)
@@ -239,11 +291,88 @@ class Compiler:
                     result = _joined(logic, join, result, c)
                     inverse = _joined(logic, join, inverse, c)
                 if slot is not None:
-                    warp.registers[slot][lane] = result
+                    warp.own(slot)[lane] = result
                 if other is not None:
-                    warp.registers[other][lane] = inverse
+                    warp.own(other)[lane] = inverse
 
         return step
+
+    def _opaque_test(self, instruction: PtxInstruction) -> Step:
+        target = instruction.operands[0]
+        results = (target.first, target.second) if isinstance(target, PairOperand) else (target,)
+        return forgetting([slot for slot in map(self.slot_of, results) if slot is not None])
+
+
+def forgetting(slots: list[int]) -> Step:
+    """Registers that receive something unknown."""
+
+    def step(warp: Warp, lanes: Lanes) -> None:
+        for slot in slots:
+            if len(lanes) == LANES:
+                warp.registers[slot] = UNKNOWN
+                continue
+            d = warp.own(slot)
+            for lane in lanes:
+                d[lane] = None
+
+    return step
+
+
+def _unary(fn: Fn, slot: int, get: Get) -> Step:
+    def step(warp: Warp, lanes: Lanes) -> None:
+        a = get(warp)
+        if len(lanes) == LANES:
+            if type(a) is Uniform:
+                warp.registers[slot] = UNKNOWN if a.value is None else uniform(fn(a.value))
+            else:
+                warp.registers[slot] = [None if x is None else fn(x) for x in a]
+            return
+        d = warp.own(slot)
+        for lane in lanes:
+            x = a[lane]
+            d[lane] = None if x is None else fn(x)
+
+    return step
+
+
+def _binary(fn: Fn, slot: int, first: Get, second: Get) -> Step:
+    def step(warp: Warp, lanes: Lanes) -> None:
+        a, b = first(warp), second(warp)
+        if len(lanes) == LANES:
+            if a is UNKNOWN or b is UNKNOWN:
+                warp.registers[slot] = UNKNOWN
+            elif type(a) is Uniform and type(b) is Uniform:
+                warp.registers[slot] = uniform(fn(a.value, b.value))
+            else:
+                warp.registers[slot] = [None if x is None or y is None else fn(x, y) for x, y in zip(a, b, strict=True)]
+            return
+        d = warp.own(slot)
+        for lane in lanes:
+            x, y = a[lane], b[lane]
+            d[lane] = None if x is None or y is None else fn(x, y)
+
+    return step
+
+
+def _many(fn: Fn, slot: int, sources: list[Get]) -> Step:
+    if len(sources) == 1:
+        return _unary(fn, slot, sources[0])
+
+    def step(warp: Warp, lanes: Lanes) -> None:
+        lists = [one(warp) for one in sources]
+        if len(lanes) == LANES:
+            if any(one is UNKNOWN for one in lists):
+                warp.registers[slot] = UNKNOWN
+                return
+            if all(type(one) is Uniform for one in lists):
+                warp.registers[slot] = uniform(fn(*(one[0] for one in lists)))
+                return
+        d = warp.own(slot)
+        for lane in lanes:
+            values = [one[lane] for one in lists]
+            d[lane] = None if None in values else fn(*values)
+
+    return step
 
 
 def _joined(logic: str | None, join: Fn, a: Value, b: Value) -> Value:
@@ -262,9 +391,3 @@ def _predicate(head: str) -> Fn:
         "not": lambda a: ~a & 1,
     }
     return table[head]
-
-
-def _slot(operand: Operand, instruction: PtxInstruction) -> int:
-    if not isinstance(operand, Register):
-        raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
-    return operand.slot

@@ -9,99 +9,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.accesses import access_step
-from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.machine.pure import Compiler, Step
-from memmodel.kernel.machine.state import LANES, Cta, Faulty, LaneGroup, Lanes, Machine, Warp
-from memmodel.kernel.machine.sync import sync_step
-from memmodel.kernel.machine.warpops import Blocking, warp_step
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, PtxModule, Register, Symbol
+from memmodel.kernel.machine.code import ENDS, Code, compile_function
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.polling import looking_ahead
+from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
+from memmodel.kernel.machine.schedule import Schedule
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
+
+REGISTERS = 65536
+"""Registers of a multiprocessor."""
 
 MAX_STEPS = 4_000_000
 """Steps of groups of lanes in a run; more is taken for a loop without end."""
 
-ENDS = ("ret", "exit")
+POLLS, LOOPS = 8, 256
+"""Backward jumps of a warp in one turn, in loops that poll memory and in others."""
 
-
-@dataclass(slots=True)
-class Code:
-    """What to do at one instruction: one of the three steps, or a change of control."""
-
-    instruction: PtxInstruction
-    guard: int | None
-    negated: bool
-    pure: Step | None = None
-    blocking: Blocking | None = None
-    control: str = ""
-    target: int = 0
-    refusal: Refused | None = None
-
-
-def compile_function(entry: PtxFunction, memory: DeviceMemory) -> list[Code]:
-    """The instructions of an entry; what is not known is refused when it is reached."""
-    compiler = Compiler(memory)
-    return [_compiled(compiler, one) for one in entry.body or ()]
-
-
-def _compiled(compiler: Compiler, instruction: PtxInstruction) -> Code:
-    guard = None if instruction.guard is None else instruction.guard.slot
-    code = Code(instruction, guard, instruction.negated)
-    head = instruction.words[0]
-    if head in (*ENDS, "bra", "trap", "brkpt", "call"):
-        code.control = head
-        if head == "bra":
-            if not instruction.operands or not isinstance(instruction.operands[0], JumpTarget):
-                code.refusal = Refused("bra goes to a label of this function", instruction.span)
-            else:
-                code.target = instruction.operands[0].at
-        return code
-    try:
-        code.pure = compiler.pure(instruction)
-        if code.pure is None:
-            code.blocking = (
-                warp_step(compiler, instruction)
-                or access_step(compiler, instruction)
-                or sync_step(compiler, instruction)
-            )
-    except Refused as error:
-        code.refusal = error
-        return code
-    except (IndexError, KeyError, TypeError, ValueError, AttributeError):
-        code.pure = None
-        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
-        return code
-    if code.pure is None and code.blocking is None:
-        hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
-    return code
+IDLE_ROUNDS = 400
+"""Rounds in which nobody changed anything; more is taken for polling without end."""
 
 
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, gates: Sequence[Sequence[int]] = ()
-    ) -> None:
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
         self.launch = launch
         self.entry = entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
-        self.code = compile_function(entry, memory)
-        self._steps = 0
+        awaits = looking_ahead(entry)
+        self.code = compile_function(
+            entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
+        )
         self._most = effort(MAX_STEPS)
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
-        for number in range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
+        for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
+        later = self._later(schedule.cancelled)
+        self.ctas = [one for one in self.ctas if one.cluster not in later]
+        self.warps = [one for one in self.warps if one.cta.cluster not in later]
         self.machine = Machine(launch, memory, self.run, self.ctas)
-        self.machine.order = {thread: place for place, thread in enumerate(gates[0])} if gates else {}
+        self.machine.unstarted = list(later.values())
+        self.machine.awaits = self.run.awaits = awaits
+        self.machine.schedule = schedule
+        self.machine.elect_last = schedule.last_elected
+        self.machine.order = {place: list(threads) for place, threads in schedule.order}
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -138,51 +99,79 @@ class Scheduler:
 
     def _warp(self, cta: Cta, number: int, threads: list[TraceThread], common: dict[str, int]) -> Warp:
         block = self.launch.block
-        special: dict[str, list[Value]] = {name: [value] * LANES for name, value in common.items()}
+        special: dict[str, Row] = {name: uniform(value) for name, value in common.items()}
         places = [number * LANES + lane for lane in range(LANES)]
         special["%tid.x"] = [n % block[0] for n in places]
         special["%tid.y"] = [n // block[0] % block[1] for n in places]
         special["%tid.z"] = [n // (block[0] * block[1]) for n in places]
         special["%laneid"] = list(range(LANES))
-        special["%warpid"] = [number] * LANES
+        special["%warpid"] = uniform(number)
         special["%lanemask_eq"] = [1 << lane for lane in range(LANES)]
         special["%lanemask_lt"] = [(1 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_le"] = [(2 << lane) - 1 for lane in range(LANES)]
         special["%lanemask_gt"] = [0xFFFFFFFF & ~((2 << lane) - 1) for lane in range(LANES)]
         special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
         warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
-        warp.registers = [[None] * LANES for _ in range(self.entry.registers)]
-        for name in ("pending", "bulk", "committed", "bulk_groups"):
-            setattr(warp, name, [[] for _ in range(LANES)])
+        warp.registers = [UNKNOWN] * self.entry.registers
+        warp.limit = self._limit()
         return warp
+
+    def _limit(self) -> int:
+        """Registers of a thread when the kernel starts: what .maxnreg says, or as many as the threads can have."""
+        given = self.entry.directives.get("maxnreg")
+        return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
+
+    def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
+        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their
+        first CTAs.
+        """
+        if not count:
+            return {}
+        firsts = {one.cluster: one.index for one in reversed(self.ctas)}
+        chosen = sorted(firsts)[max(1, len(firsts) - count) :]
+        return {cluster: firsts[cluster] for cluster in chosen}
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = list(self.warps)
+        waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
+        idle, state = 0, None
         while waiting:
-            progress = False
+            progress, version = False, self.machine.version
             for warp in waiting:
                 progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
-            if not progress and waiting:
-                self._hang(waiting)
-                break
+            idle = 0 if self.machine.version != version else idle + 1
+            before, state = state, _state(waiting) if idle > 1 else None
+            if not waiting or (progress and (state is None or state != before)):
+                if idle > IDLE_ROUNDS:
+                    at = self.code[waiting[0].groups[0].at].instruction
+                    raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.order:  # the kernel does not let its atomic operations be made in this order
+                self.machine.order, self.run.infeasible, idle = {}, True, 0
+                continue
+            self._hang(waiting)
+            break
         return self.run
 
     def _turn(self, warp: Warp) -> bool:
         """Run a warp until all its groups wait."""
-        progress = False
+        progress, jumps = False, 0
+        self.machine.polled = False
         for group in warp.groups:
             group.blocked = False
         while True:
+            if jumps > (POLLS if self.machine.polled else LOOPS):
+                return True
             ready = [one for one in warp.groups if not one.blocked]
             if not ready:
                 return progress
-            group = min(ready, key=lambda one: one.at)
+            group = min(ready, key=lambda one: (one.spun, one.at))
             for other in warp.groups:
-                if other is not group and other.at == group.at and other.waits is None and group.waits is None:
+                alike = other.at == group.at and other.frames == group.frames
+                if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes = sorted(group.lanes + other.lanes)
                     warp.groups.remove(other)
                     break
@@ -190,6 +179,11 @@ class Scheduler:
             before = group.at
             moved = self._advance(warp, group, stop)
             progress |= moved or group.at != before
+            if moved and group.at <= before:
+                jumps += 1
+                group.spun += int(self.machine.polled)
+            elif moved:
+                group.spun = 0
             if moved:
                 for other in warp.groups:
                     other.blocked = other.blocked and other is group
@@ -206,8 +200,8 @@ class Scheduler:
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 self.run.instructions += len(lanes)
                 done += 1
-                self._steps += 1
-                if self._steps > self._most:
+                self.machine.steps += 1
+                if self.machine.steps > self._most:
                     raise Refused(f"the run does not end within {self._most:,} steps", code.instruction.span)
                 if code.control:
                     if lanes and self._control(warp, group, code, lanes):
@@ -228,6 +222,8 @@ class Scheduler:
         assert code.guard is not None
         values = warp.registers[code.guard]
         wanted = 0 if code.negated else 1
+        if type(values) is Uniform and values.value is not None:
+            return group.lanes if values.value & 1 == wanted else []
         lanes = []
         for lane in group.lanes:
             value = values[lane]
@@ -244,8 +240,12 @@ class Scheduler:
         try:
             if code.pure is not None:
                 code.pure(warp, lanes)
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
             if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                if code.touched:
+                    self._check_registers(warp, code)
                 return True
         except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
             # Operands that no assembler takes: too few, too many, of another kind.
@@ -254,43 +254,108 @@ class Scheduler:
         if len(lanes) < len(group.lanes) and group.waits is None:
             others = [lane for lane in group.lanes if lane not in lanes]
             group.lanes = lanes
-            warp.groups.append(LaneGroup(group.at + 1, others))
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
         group.blocked = True
         return False
+
+    def _check_registers(self, warp: Warp, code: Code) -> None:
+        """Registers of a wgmma.mma_async that is not over are not touched ("wgmma.mma_async")."""
+        use = warp.registers_in_use
+        if any(use.busy(slot) for slot in code.touched):
+            self.machine.problem("undefined-instruction", BUSY, code.instruction)
+        for slot in code.written:
+            use.written[slot] = use.fences
 
     def _control(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A change of control; True if the group is to be chosen anew."""
         if code.refusal is not None:
             raise code.refusal
-        if code.control == "bra":
-            backwards = code.target <= group.at
-            if len(lanes) == len(group.lanes):
-                group.at = code.target
-                return backwards or len(warp.groups) > 1
-            group.lanes = [lane for lane in group.lanes if lane not in lanes]
+        if code.control in ("bra", "brx"):
+            return self._jump(warp, group, code, lanes)
+        if code.control == "call" and code.call is not None:
+            self._split(warp, group, lanes)
+            self._move(warp, lanes, code.call.given)
+            group.frames, group.at = (*group.frames, group.at), code.call.start
+            return True
+        if code.control == "call" and not _fails(code.instruction):
+            for operand in code.instruction.operands[:1]:
+                if isinstance(operand, Arguments):
+                    self._forget_results(warp, lanes, operand)
             group.at += 1
-            warp.groups.append(LaneGroup(code.target, lanes))
+            return False
+        if code.control == "ret" and group.frames:
+            self._split(warp, group, lanes)
+            back = group.frames[-1]
+            plan = self.code[back].call
+            assert plan is not None
+            self._move(warp, lanes, plan.returned)
+            group.frames, group.at = group.frames[:-1], back + 1
             return True
         if code.control in ENDS:
-            rest = [lane for lane in group.lanes if lane not in lanes]
+            self._split(warp, group, lanes)
             for lane in lanes:
                 self.machine.event(warp.threads[lane], group.at, Mark(Marker.EXIT))
             self._leave(warp, group, lanes)
-            group.lanes = rest
-            group.at += 1
             return True
         if code.control == "call":
-            name = next((one.name for one in code.instruction.operands if isinstance(one, Symbol)), "")
-            if name != "__assertfail":
-                raise Refused(f"the call of {name or 'a function'} is not known", code.instruction.span)
             self.machine.problem("assertion", "an assertion of the kernel fails", code.instruction)
         else:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
 
+    def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
+        """A branch; lanes that go elsewhere are a group of their own."""
+        targets: dict[int, Lanes] = {}
+        if code.index is None:
+            targets[code.targets[0]] = lanes
+        else:
+            values = code.index(warp)
+            for lane in lanes:
+                value = values[lane]
+                if value is None:
+                    self.machine.unknown("where this branch goes", code.instruction)
+                if value >= len(code.targets):
+                    raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
+                targets.setdefault(code.targets[value], []).append(lane)
+        before = group.at
+        stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
+        (first, members), *others = targets.items()
+        for target, some in others:
+            warp.groups.append(LaneGroup(target, some, frames=group.frames))
+        if stay:
+            warp.groups.append(LaneGroup(before + 1, stay, frames=group.frames))
+        group.at, group.lanes = first, members
+        return bool(stay or others) or first <= before or len(warp.groups) > 1
+
+    def _split(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+        """Only these lanes go on in the group; the others stand behind the instruction."""
+        if len(lanes) < len(group.lanes):
+            others = [lane for lane in group.lanes if lane not in lanes]
+            warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
+            group.lanes = lanes
+
+    def _move(self, warp: Warp, lanes: Lanes, moves: Sequence[tuple[int, int, int]]) -> None:
+        for lane in lanes:
+            found = self.machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
+            assert found is not None
+            for source, target, size in moves:
+                found[0].copy(target, found[0], source, size)
+
+    def _forget_results(self, warp: Warp, lanes: Lanes, results: Arguments) -> None:
+        """What a function of the system returns is not known."""
+        for one in results.items:
+            place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
+            if place is None:
+                continue
+            for lane in lanes:
+                found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
+                if found is not None:
+                    found[0].forget(found[1], 8)
+
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
-        warp.cta.exited += len(lanes)
+        warp.cta.gone |= {warp.threads[lane].number for lane in lanes}
+        self.machine.version += 1
         if len(lanes) == len(group.lanes):
             warp.groups.remove(group)
 
@@ -305,13 +370,19 @@ class Scheduler:
                 self.run.problems[-1].threads += len(group.lanes) - 1
 
 
-def run_launch(
-    module: PtxModule, entry: PtxFunction, launch: Launch, *, elect_last: bool = False, order: Sequence[int] = ()
-) -> LaunchTrace:
-    """Run a launch. `order`: threads in the order in which their atomic operations are to be made."""
-    runner = Scheduler(module, entry, launch, [order] if order else ())
-    runner.machine.elect_last = elect_last
-    return runner.go()
+def _fails(instruction: PtxInstruction) -> bool:
+    return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
 
 
-__all__ = ["Register", "compile_function", "run_launch"]
+def _state(waiting: list[Warp]) -> object:
+    """What tells two rounds apart in which no memory changed."""
+    return [
+        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
+         for group in warp.groups]
+        for warp in waiting
+    ]  # fmt: skip
+
+
+def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
+    """Run a launch under one schedule."""
+    return Scheduler(module, entry, launch, schedule or Schedule()).go()

@@ -1,4 +1,4 @@
-"""The state of a running launch: CTAs, warps, barriers, mbarrier objects.
+"""The state of a running launch, and how threads leave their traces.
 
 In: Launch, Memory. Out: `Machine` state that instructions work on.
 """
@@ -7,100 +7,34 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from memmodel.base.classes import dataclass, field
-from memmodel.base.labels import Action, Domain, Label
+from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
 from memmodel.base.points import BarrierId
-from memmodel.kernel.judge.events import Failure, LaunchTrace, ObjectStep, Refused, TraceEvent, TraceThread, WeakAccess
+from memmodel.kernel.judge.events import (
+    Failure,
+    LaneAccesses,
+    LaunchTrace,
+    ObjectStep,
+    Refused,
+    TraceEvent,
+    TraceThread,
+    WeakAccess,
+)
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.alu import Value
-from memmodel.kernel.machine.memory import PARAM_WINDOW, RANK_SHIFT, SHARED_START, SHARED_WINDOW, Block, DeviceMemory
+from memmodel.kernel.machine.memory import (
+    LOCAL_WINDOW,
+    PARAM_WINDOW,
+    PRIVATE_START,
+    RANK_SHIFT,
+    SHARED_START,
+    SHARED_WINDOW,
+    Block,
+    DeviceMemory,
+)
+from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
+from memmodel.kernel.machine.rows import Row, Value
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
-
-LANES = 32
-Lanes = list[int]
-
-
-class Faulty(Exception):
-    """An instruction of a thread cannot be carried out; its message says why."""
-
-    def __init__(self, rule: str, message: str) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.message = message
-
-
-@dataclass(slots=True, eq=False)
-class LaneGroup:
-    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it."""
-
-    at: int
-    lanes: Lanes
-    blocked: bool = False
-    waits: object = None
-
-
-@dataclass(slots=True, eq=False)
-class BarrierState:
-    """A barrier: its generation, who has arrived in it and how many are needed."""
-
-    generation: int = 0
-    arrived: int = 0
-    needed: int | None = None
-    over: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Mbar:
-    """An mbarrier object."""
-
-    over: int = 0
-    pending: int = 0
-    expected: int = 0
-    tx: int = 0
-    live: bool = False
-    life: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Cta:
-    """A CTA. `base`: of its addresses in the window of its cluster."""
-
-    number: int
-    index: tuple[int, int, int]
-    cluster: int
-    rank: int
-    shared: Block
-    threads: list[TraceThread]
-    barriers: dict[int, BarrierState] = field(default_factory=dict)
-    exited: int = 0
-
-    @property
-    def base(self) -> int:
-        return self.rank << RANK_SHIFT
-
-
-@dataclass(slots=True, eq=False)
-class Warp:
-    """A warp: registers as lists over the lanes, groups of lanes, special registers."""
-
-    cta: Cta
-    number: int
-    threads: list[TraceThread]
-    registers: list[list[Value]]
-    special: dict[str, list[Value]]
-    groups: list[LaneGroup]
-    syncs: dict[int, BarrierState] = field(default_factory=dict)
-    pending: list[list[TraceEvent]] = field(default_factory=list)
-    committed: list[list[list[TraceEvent]]] = field(default_factory=list)
-    bulk: list[list[TraceEvent]] = field(default_factory=list)
-    bulk_groups: list[list[list[TraceEvent]]] = field(default_factory=list)
-    locals: dict[str, list[list[Value]]] = field(default_factory=dict)
-    predicates: list[Value] = field(default_factory=list)
-
-    @property
-    def live(self) -> int:
-        """The lanes that have not exited, as a mask."""
-        return sum(1 << lane for group in self.groups for lane in group.lanes)
+from memmodel.ptx import Scope, Sem, Space
 
 
 class Machine:
@@ -113,10 +47,17 @@ class Machine:
         self.ctas = {(one.cluster, one.rank): one for one in ctas}
         self.objects: dict[tuple[Block, int], Mbar] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
-        self.order: dict[int, int] = {}
-        self._turns: dict[tuple[Block, int], int] = {}
+        self.order: dict[tuple[str, int], list[int]] = {}
         self.kinds: dict[tuple[Block, int], str] = {}
+        self.awaits: dict[int, frozenset[int]] = {}
+        self.unstarted: list[tuple[int, int, int]] = []
+        self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
+        self.schedule = Schedule()
+        self.version = 0
+        self.polled = False
+        self.steps = 0
+        self._touched: dict[int, int] = {}
         self._clock = 0
 
     # ---- addresses -------------------------------------------------------------------------------------------
@@ -131,13 +72,16 @@ class Machine:
         if found is None:
             raise Faulty("undefined-address", f"address {address:#x} is outside every object")
         block, at = found
-        if at + size > block.size or (block is warp.cta.shared and at < SHARED_START):
+        if at + size > block.size or (block.instance.space is Space.SHARED and at < SHARED_START):
             raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
         return block, at
 
     def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
         if space.startswith("shared"):
-            return self._shared(warp, address & 0xFFFFFFFF)
+            found = self._shared(warp, address & 0xFFFFFFFF)
+            if found is not None and space != "shared::cluster" and found[0] is not warp.cta.shared:
+                raise Faulty("undefined-address", f"address {address:#x} is in another CTA, outside .shared::cta")
+            return found
         if space == "generic" and SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
             return self._shared(warp, address - SHARED_WINDOW)
         if space == "generic" and PARAM_WINDOW <= address < PARAM_WINDOW + self.memory.params.size:
@@ -152,23 +96,82 @@ class Machine:
     def unknown(self, what: str, instruction: PtxInstruction) -> NoReturn:
         raise Refused(f"{what} depends on a value that this run does not know", instruction.span)
 
+    def places(
+        self, warp: Warp, space: str, addresses: Row, lanes: Lanes, size: int, instruction: PtxInstruction
+    ) -> tuple[Block, list[int]] | None:
+        """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
+        given = [addresses[lane] for lane in lanes]
+        first = given[0]
+        if first is None or None in given:
+            return None
+        found = self._find(warp, space, first)
+        if found is None or found[0] is self.memory.params:
+            return None
+        block, at = found
+        shift = at - first
+        offsets = [one + shift for one in given if one is not None]
+        least = SHARED_START if block.instance.space is Space.SHARED else 0
+        if min(offsets) < least or max(offsets) + size > block.size:
+            return None
+        return block, offsets
+
     # ---- traces ----------------------------------------------------------------------------------------------
 
     def event(self, thread: TraceThread, at: int, label: Label, *note: object) -> TraceEvent:
         """A new event in the order of a thread."""
         made = TraceEvent(thread.number, len(thread.events), at, label, note=note)
         thread.events.append(made)
+        if not (isinstance(label, Barrier) and label.sem is Sem.RELAXED and label.domain is Domain.WARP):
+            # Lanes that only wait for one another order no memory, so that accesses around that come as one.
+            thread.epoch = len(thread.events)
         self._clock += 1
         made.time = self._clock
+        if isinstance(label, Access) and label.side is Side.READ:
+            self.polled = True
+        else:
+            self.version += 1
         return made
+
+    def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:
+        """A strong read is about to be made again in a loop that did nothing else: the last one need not be kept.
+
+        The first one is, since it may race with what comes before the last.
+        """
+        events = thread.events
+        if len(events) < 2 or self._touched.get(thread.number, 0) >= len(events) - 1:
+            return
+        for one in events[-2:]:
+            label = one.label
+            if one.at != at or one.block is not block or one.first != first:
+                return
+            if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
+                return
+        events.pop()
+        thread.epoch = min(thread.epoch, len(events))
 
     def weak(
         self, block: Block, first: int, size: int, thread: TraceThread, label: Label, at: int, scalar: int | None,
-        issue: TraceEvent | None = None,
+        issue: TraceEvent | None = None, value: Value = None, part: int = 0, others: tuple[TraceEvent, ...] = (),
     ) -> None:  # fmt: skip
-        """A weak access. Bytes that it overwrites are no longer those of a strong write."""
-        epoch = len(thread.events) if issue is None or issue.order is None else issue.order
-        self.run.weak.append(WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue))
+        """A weak access, or a part of an asynchronous one."""
+        epoch = thread.epoch if issue is None or issue.order is None else issue.order
+        self._touched[thread.number] = len(thread.events)
+        if isinstance(label, Access) and label.side is Side.WRITE:
+            self.version += 1
+        made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
+        self.run.single.append(made)
+
+    def weak_lanes(
+        self, warp: Warp, lanes: Lanes, block: Block, firsts: list[int], size: int, label: Access, at: int, scalar: int,
+        values: list[Value] | None = None,
+    ) -> None:  # fmt: skip
+        """Weak accesses of lanes, in their order."""
+        threads = [warp.threads[lane] for lane in lanes]
+        numbers, epochs = [one.number for one in threads], [one.epoch for one in threads]
+        self._touched |= {one.number: len(one.events) for one in threads}
+        if label.side is Side.WRITE:
+            self.version += 1
+        self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:
         """A weak write to these bytes: a later strong read does not read from a strong write before it."""
@@ -218,6 +221,22 @@ class Machine:
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, False, seen, seen, one.life, seen))
 
+    def forget_all(self, block: Block, offsets: list[int], size: int) -> None:
+        """The same for several places."""
+        if self.strong.get(block):
+            for at in offsets:
+                self.forget(block, at, size)
+
+    def private(self, warp: Warp, lane: int, address: Value, size: int) -> tuple[Block, int] | None:
+        """The local memory at a generic address; None for any other address."""
+        at = -1 if address is None else address - LOCAL_WINDOW - PRIVATE_START
+        if not 0 <= at <= self.memory.private_size - size:
+            return None
+        block = warp.locals[lane]
+        if block is None:
+            block = warp.locals[lane] = self.memory.private()
+        return block, at
+
     def problem(self, rule: str, message: str, instruction: PtxInstruction | None) -> None:
         for one in self.run.problems:
             if one.rule == rule and one.instruction is instruction:
@@ -225,12 +244,72 @@ class Machine:
                 return
         self.run.problems.append(Failure(rule, message, instruction))
 
-    def blocked(self, block: Block, at: int, thread: int) -> bool:
-        """Is an atomic operation of a thread not yet its turn, where their order is given?"""
-        return thread in self.order and self.order[thread] != self._turns.get((block, at), 0)
+    def turn(self, places: list[tuple[Block, int, int]]) -> list[int] | None:
+        """The order in which threads make their atomic operations: (block, offset, thread) of those that are there.
 
-    def passed(self, block: Block, at: int) -> None:
-        self._turns[block, at] = self._turns.get((block, at), 0) + 1
+        Places in the list; None if it is the turn of others.
+        """
+        ranks = {}
+        for number, (block, at, thread) in enumerate(places):
+            queue = self.order.get((block.instance.name, at), ())
+            ranks[number] = queue.index(thread) if thread in queue else -1
+            here = {who for other, first, who in places if other is block and first == at}
+            if ranks[number] >= 0 and not set(queue[: ranks[number]]) <= here:
+                return None
+        return sorted(ranks, key=lambda number: ranks[number])
+
+    def passed(self, block: Block, at: int, thread: int) -> None:
+        queue = self.order.get((block.instance.name, at))
+        if queue and thread in queue:
+            queue.remove(thread)
+
+    def alias(self, cta: Cta, block: Block, at: int) -> int:
+        """A number for a place, the same in CTAs that use places in the same way."""
+        return cta.aliases.setdefault((block, at), len(cta.aliases))
+
+    def cancel(self, instruction: PtxInstruction) -> int:
+        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start."""
+        self.run.cancels[instruction.number] = instruction
+        if not self.unstarted:
+            return 0
+        x, y, z = self.unstarted.pop(0)
+        return 1 | x << 32 | y << 64 | z << 96
+
+    # ---- looking ahead ---------------------------------------------------------------------------------------
+
+    def peeked(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int) -> None:
+        """A test that only looks ahead: it fails, so that the wait that it could save is made."""
+        one = self.object(block, at)
+        phase = one.over if one.over % 2 == parity % 2 else one.over - 1
+        made = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
+        made.block, made.first, made.size = block, at, 8
+        made.note = (at, phase, one.life, "peek")
+        self.run.peeks.append((made, phase))
+        warp.peeks[lane][instruction.number] = Peek(block, at, phase, made.time)
+
+    def waited(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int) -> None:
+        """A wait that a test before it could have saved has to be for the same phase."""
+        known = [one for n, one in warp.peeks[lane].items() if n in self.awaits.get(instruction.number, ())]
+        if not known:
+            return
+        last = max(known, key=lambda one: one.time)
+        if (last.block, last.at, last.phase) != (block, at, self.object(block, at).over - 1):
+            message = "a test before it may skip this wait, and is about another object or phase"
+            raise Refused(f"{instruction.opcode}: {message}", instruction.span)
+
+    # ---- barriers --------------------------------------------------------------------------------------------
+
+    def cluster_barrier(self, cta: Cta) -> tuple[BarrierState, BarrierId]:
+        identity = BarrierId(Domain.CLUSTER, cta.threads[0].place.cluster_id, (0,))
+        return self._clusters.setdefault(cta.cluster, BarrierState()), identity
+
+    def cluster_complete(self, cta: Cta) -> None:
+        """Begin the next generation if all threads of the cluster have arrived or exited."""
+        meeting = self._clusters[cta.cluster]
+        members = [one for (cluster, _), one in self.ctas.items() if cluster == cta.cluster]
+        if meeting.who and all(t.number in meeting.who or t.number in one.gone for one in members for t in one.threads):
+            meeting.generation, meeting.who = meeting.generation + 1, set()
+            self.version += 1
 
     def barrier(self, cta: Cta, number: int) -> tuple[BarrierState, BarrierId]:
         identity = BarrierId(Domain.CTA, cta.threads[0].place.cta_id, (number, 0))

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.alu import Value, function
+from memmodel.kernel.machine.alu import function
+from memmodel.kernel.machine.parts import BarrierState, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.state import LANES, BarrierState, LaneGroup, Lanes, Machine, Warp
-from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Register, Sink
+from memmodel.kernel.machine.rows import LANES, Value
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Sink
 from memmodel.ptx import Scope, Sem
 
 Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]
@@ -32,9 +34,9 @@ def warp_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
     if words[0] == "redux":
         return _together(compiler, instruction, 2, _reduce(compiler, instruction))
     if words[0] == "elect":
-        return _together(compiler, instruction, 1, _elect(instruction))
+        return _together(compiler, instruction, 1, _elect(compiler, instruction))
     if words[0] == "activemask":
-        return _active(instruction)
+        return _active(compiler, instruction)
     if words[:3] == ("bar", "warp", "sync"):
         return _meet(compiler, instruction)
     return None
@@ -47,14 +49,19 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
     masks = compiler.get(instruction.operands[where], instruction, 32)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        mask = masks(warp)[lanes[0]]
-        if mask is None:
-            machine.unknown("the member mask", instruction)
-        here = sum(1 << lane for lane in lanes)
-        if mask & warp.live & ~here:
-            return False
-        work(machine, warp, lanes, mask)
-        _waited(machine, warp, lanes, mask, instruction.number)
+        given = masks(warp)
+        teams: dict[int, Lanes] = {}
+        for lane in lanes:
+            mask = given[lane]
+            if mask is None:
+                machine.unknown("the member mask", instruction)
+            teams.setdefault(mask, []).append(lane)
+        for mask, members in teams.items():
+            if mask & warp.live & ~sum(1 << lane for lane in members):
+                return False
+        for mask, members in teams.items():
+            work(machine, warp, members, mask)
+            _waited(machine, warp, members, mask, instruction.number)
         return True
 
     return step
@@ -72,22 +79,19 @@ def _waited(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) 
     meeting.generation += 1
 
 
-def _results(instruction: PtxInstruction) -> tuple[int | None, int | None]:
+def _results(compiler: Compiler, instruction: PtxInstruction) -> tuple[int | None, int | None]:
     target = instruction.operands[0]
     first, second = (target.first, target.second) if isinstance(target, PairOperand) else (target, Sink())
-    return (
-        first.slot if isinstance(first, Register) else None,
-        second.slot if isinstance(second, Register) else None,
-    )
+    return compiler.slot_of(first), compiler.slot_of(second)
 
 
 def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
-    slot, flag = _results(instruction)
+    slot, flag = _results(compiler, instruction)
     mode = instruction.words[2]
     data, other, control = (compiler.get(one, instruction, 32) for one in instruction.operands[1:4])
 
     def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
-        a, b, c = list(data(warp)), other(warp), control(warp)
+        a, b, c = list(data(warp)), list(other(warp)), list(control(warp))
         found: list[tuple[int, Value, int]] = []
         for lane in lanes:
             offset, how = b[lane], c[lane]
@@ -110,15 +114,15 @@ def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
             found.append((lane, a[source] if 0 <= source < LANES else None, int(valid)))
         for lane, result, valid_bit in found:
             if slot is not None:
-                warp.registers[slot][lane] = result
+                warp.own(slot)[lane] = result
             if flag is not None:
-                warp.registers[flag][lane] = valid_bit
+                warp.own(flag)[lane] = valid_bit
 
     return work
 
 
 def _vote(compiler: Compiler, instruction: PtxInstruction) -> Work:
-    slot, _ = _results(instruction)
+    slot, _ = _results(compiler, instruction)
     mode = instruction.words[2]
     data = compiler.get(instruction.operands[1], instruction, 1)
 
@@ -135,13 +139,13 @@ def _vote(compiler: Compiler, instruction: PtxInstruction) -> Work:
             }[mode]
         if slot is not None:
             for lane in lanes:
-                warp.registers[slot][lane] = result
+                warp.own(slot)[lane] = result
 
     return work
 
 
 def _match(compiler: Compiler, instruction: PtxInstruction) -> Work:
-    slot, flag = _results(instruction)
+    slot, flag = _results(compiler, instruction)
     everyone = instruction.words[1] == "all"
     data = compiler.get(instruction.operands[1], instruction, 64)
 
@@ -154,15 +158,15 @@ def _match(compiler: Compiler, instruction: PtxInstruction) -> Work:
             if everyone and known:
                 result = mask if all(values[one] == values[lane] for one in lanes) else 0
             if slot is not None:
-                warp.registers[slot][lane] = result
+                warp.own(slot)[lane] = result
             if flag is not None:
-                warp.registers[flag][lane] = None if result is None else int(result != 0)
+                warp.own(flag)[lane] = None if result is None else int(result != 0)
 
     return work
 
 
 def _reduce(compiler: Compiler, instruction: PtxInstruction) -> Work:
-    slot, _ = _results(instruction)
+    slot, _ = _results(compiler, instruction)
     fn = function((instruction.words[2], instruction.words[-1]))
     data = compiler.get(instruction.operands[1], instruction, 32)
 
@@ -173,13 +177,13 @@ def _reduce(compiler: Compiler, instruction: PtxInstruction) -> Work:
             result = None if result is None or one is None or fn is None else fn(result, one)
         if slot is not None:
             for lane in lanes:
-                warp.registers[slot][lane] = result
+                warp.own(slot)[lane] = result
 
     return work
 
 
-def _elect(instruction: PtxInstruction) -> Work:
-    slot, flag = _results(instruction)
+def _elect(compiler: Compiler, instruction: PtxInstruction) -> Work:
+    slot, flag = _results(compiler, instruction)
 
     def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
         machine.run.elected = True
@@ -187,22 +191,25 @@ def _elect(instruction: PtxInstruction) -> Work:
         leader = (members[-1] if machine.elect_last else members[0]) if members else lanes[0]
         for lane in lanes:
             if slot is not None:
-                warp.registers[slot][lane] = leader
+                warp.own(slot)[lane] = leader
             if flag is not None:
-                warp.registers[flag][lane] = int(lane == leader)
+                warp.own(flag)[lane] = int(lane == leader)
 
     return work
 
 
-def _active(instruction: PtxInstruction) -> Blocking:
-    slot, _ = _results(instruction)
+def _active(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    slot, _ = _results(compiler, instruction)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         machine.run.choices.setdefault(("activemask", instruction.number), instruction)
         mask = sum(1 << lane for lane in lanes)
         if slot is not None:
             for lane in lanes:
-                warp.registers[slot][lane] = mask
+                value: Value = mask
+                if machine.schedule.split:
+                    value = mask & -mask if lane == lanes[0] else mask & (mask - 1)
+                warp.own(slot)[lane] = None if instruction.number in machine.schedule.opaque else value
         return True
 
     return step

@@ -93,7 +93,16 @@ class BodyReader:
                 n, d.words, tuple(self._settled(one) for one in d.operands), d.span, d.guard, d.negated, d.location
             )
             for n, d in enumerate(self._drafts)
+            if self._goes_on(d)
         )
+
+    @staticmethod
+    def _goes_on(draft: _Draft) -> bool:
+        """A jump has one label. Raises InputError."""
+        labels = [one for one in draft.operands if isinstance(one, JumpTarget)]
+        if draft.words[0] == "bra" and (len(labels) != 1 or len(draft.operands) != 1):
+            raise InputError("bra goes to one label of this function", draft.span)
+        return True
 
     def _settled(self, operand: Operand) -> Operand:
         if isinstance(operand, JumpTarget):

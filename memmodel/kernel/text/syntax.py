@@ -172,9 +172,21 @@ class ModuleVariable:
     external: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function in the body of the entry that calls it: where it begins, and its parameters and results."""
+
+    start: int
+    params: tuple[ModuleVariable, ...]
+    results: tuple[ModuleVariable, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PtxFunction:
-    """A .entry or .func. `body` None: only declared. `tables`: the labels of .branchtargets by their own label."""
+    """A .entry or .func. `body` None: only declared. `tables`: the labels of .branchtargets by their own label.
+
+    `callees`: by their names, the functions whose bodies stand behind its own (`text.linking`).
+    """
 
     name: str
     entry: bool
@@ -186,6 +198,7 @@ class PtxFunction:
     registers: int = 0
     directives: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tables: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    callees: Mapping[str, Callee] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

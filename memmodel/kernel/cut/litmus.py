@@ -1,0 +1,76 @@
+"""Each finding cut down to a litmus test that still shows it, confirmed by the exact engines.
+
+In: LaunchJudge, a folder. Out: files, and a sentence for each finding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.errors import InputError
+from memmodel.kernel.cut.story import NotCut, story
+from memmodel.kernel.cut.write import Writer
+from memmodel.kernel.judge.explore import LaunchJudge
+from memmodel.kernel.judge.judging import RunJudge
+from memmodel.kernel.judge.verdict import KernelFinding
+
+SECONDS = 20.0
+"""For the confirmation of one test."""
+
+
+def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
+    """Write the tests; what became of each finding."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    said = []
+    for number, finding in enumerate(work.verdict.findings, 1):
+        made = work.made.get(id(finding))
+        name = f"{number:02}-{finding.rule}"
+        lines = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
+        if made is None:
+            said.append(f"{finding.rule} of lines {lines}: no litmus test: it is about the run, not about two accesses")
+            continue
+        text, why = best(made, finding, name)
+        if text is None:
+            said.append(f"{finding.rule} of lines {lines}: no litmus test: {why}")
+            continue
+        path = target / f"{name}.litmus"
+        path.write_text(text, encoding="utf-8", newline="\n")
+        said.append(f"{finding.rule} of lines {lines}: {path}" + (f" ({why})" if why else ""))
+    return said
+
+
+def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
+    """The test with the way between the accesses, or of the accesses alone; and what is to be said of it."""
+    why = ""
+    for bare in (False, True):
+        try:
+            text = Writer(story(made, finding, bare=bare), name).text()
+        except NotCut as error:
+            why = why or str(error)
+            continue
+        if confirmed(text):
+            return text, f"the accesses alone; {why}" if bare and why else ""
+        why = why or "the engines do not confirm the way between the accesses"
+    return None, why
+
+
+def confirmed(text: str) -> bool:
+    """Do the exact engines find it?"""
+    try:
+        report = api.check(text, budget=Budget(seconds=SECONDS))
+    except InputError:
+        return False
+    return report.holds is True
+
+
+def tests(work: LaunchJudge) -> Iterator[tuple[KernelFinding, str | None, str]]:
+    """The test of each finding that is about two events."""
+    for number, finding in enumerate(work.verdict.findings, 1):
+        made = work.made.get(id(finding))
+        if made is not None:
+            yield finding, *best(made, finding, f"{number:02}-{finding.rule}")

@@ -1,0 +1,207 @@
+"""Instructions about the CTAs of a cluster: addresses, asynchronous stores, launch control.
+
+In: an Instruction. Out: a step. A response of try_cancel is a number of ours: 0 says that nothing was cancelled, else
+bit 0
+is set and the coordinates of the first CTA of the cancelled cluster lie above, 32 bits each. Source: PTX ISA "mapa",
+"getctarank", "isspacep", "st.async", "red.async", "clusterlaunchcontrol".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.accesses import SCOPES, address
+from memmodel.kernel.machine.alu import Fn, function, width_of
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
+from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.syntax import PtxInstruction, Symbol, VectorOperand
+from memmodel.ptx import Proxy, Scope, Sem
+
+RESPONSE_BYTES = 16
+_LOW = (1 << RANK_SHIFT) - 1
+_COORDINATE = 0xFFFFFFFF
+
+
+def cluster_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of an instruction of this family."""
+    words = instruction.words
+    if words[0] in ("mapa", "getctarank"):
+        return _rank(compiler, instruction)
+    if words[0] == "isspacep":
+        return _in_space(compiler, instruction)
+    if words[:2] in (("st", "async"), ("red", "async")):
+        return _store(compiler, instruction)
+    if words[0] != "clusterlaunchcontrol":
+        return None
+    return _try_cancel(compiler, instruction) if words[1] == "try_cancel" else _query(compiler, instruction)
+
+
+def _each(compiler: Compiler, instruction: PtxInstruction, fn: Fn) -> Blocking:
+    """The result of a function of known operands, in each lane."""
+    slot = compiler.target(instruction)
+    sources = [compiler.get(one, instruction) for one in instruction.operands[1:]]
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        lists = [list(one(warp)) for one in sources]
+        for lane in lanes:
+            values = [one[lane] for one in lists]
+            warp.own(slot)[lane] = None if None in values else fn(*values)
+        return True
+
+    return step
+
+
+def _rank(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """mapa: the same place in another CTA of the cluster; getctarank: which CTA an address is in."""
+    if instruction.words[0] == "getctarank":
+        return _each(compiler, instruction, lambda a: (a & _COORDINATE) >> RANK_SHIFT)
+    # A variable by its name has a shared address; without .shared::cluster the result is a generic one.
+    named = isinstance(instruction.operands[1], Symbol) and "shared::cluster" not in instruction.words
+    shift = SHARED_WINDOW if named else 0
+    return _each(compiler, instruction, lambda a, b: (a & ~(_COORDINATE & ~_LOW)) + shift | (b & 0xFF) << RANK_SHIFT)
+
+
+def _in_space(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """isspacep: does a generic address lie in a window?"""
+    space = instruction.words[1]
+    if space.split("::")[0] not in ("shared", "param", "local", "global", "const"):
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    slot, source = compiler.target(instruction), compiler.get(instruction.operands[1], instruction)
+
+    def inside(warp: Warp, value: int) -> bool:
+        shared = SHARED_WINDOW <= value < SHARED_WINDOW + (1 << 32)
+        if space in ("shared", "shared::cta"):
+            return shared and (value - SHARED_WINDOW) >> RANK_SHIFT == warp.cta.rank
+        starts = {"param": PARAM_WINDOW, "param::entry": PARAM_WINDOW, "local": LOCAL_WINDOW}
+        if space in starts:
+            return starts[space] <= value < starts[space] + (1 << 32)
+        if space == "shared::cluster":
+            return shared
+        return not shared and not any(start <= value < start + (1 << 32) for start in starts.values())
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        values = list(source(warp))
+        for lane in lanes:
+            value = values[lane]
+            warp.own(slot)[lane] = None if value is None else int(inside(warp, value))
+        return True
+
+    return step
+
+
+# ---- st.async, red.async -----------------------------------------------------------------------------------------
+
+
+def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """A store or an atomic update that tells of its end by a complete-tx."""
+    words, operands = instruction.words, instruction.operands
+    reduces = words[0] == "red"
+    unit = (width_of(words[-1]) or 0) // 8
+    if "release" in words or not unit or len(operands) < 3:
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    where, told = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[2])
+    items = operands[1].items if isinstance(operands[1], VectorOperand) else (operands[1],)
+    sources = [compiler.get(one, instruction, unit * 8) for one in items]
+    scope = next((SCOPES[word] for word in words if word in SCOPES), Scope.CLUSTER)
+    plain = Access(Side.WRITE, family=Family.ST_ASYNC, asynchronous=True)
+    strong = replace(plain, sem=Sem.RELAXED, scope=scope, rmw=True)
+    labels = [
+        replace(strong if reduces else plain, side=side)
+        for side in ((Side.READ, Side.WRITE) if reduces else (Side.WRITE,))
+    ]
+    op = next((word for word in words if word in ("add", "min", "max", "and", "or", "xor", "inc", "dec")), "")
+    fn, size = function((op, words[-1])) if reduces else None, unit * len(items)
+    signal = Signal(Action.COMPLETE_TX, Scope.CLUSTER, Family.ST_ASYNC)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places, objects = list(where(warp)), list(told(warp))
+        lists = [list(one(warp)) for one in sources]
+        for lane in lanes:
+            block, at = machine.place(warp, "shared::cluster", places[lane], size, instruction)
+            if at % size:
+                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {size} bytes")
+            thread = warp.threads[lane]
+            issue = machine.event(thread, instruction.number, Issue(Family.ST_ASYNC))
+            for label in labels:
+                machine.weak(block, at, size, thread, label, instruction.number, unit, issue)
+            machine.forget(block, at, size)
+            for part, values in enumerate(lists):
+                old = block.load(at + part * unit, unit) if reduces else 0
+                new = values[lane]
+                if reduces:
+                    new = None if old is None or new is None or fn is None else fn(old, new)
+                block.store(at + part * unit, unit, new)
+            barrier = at_object(machine, warp, instruction, objects[lane])
+            signalled(machine, issue, signal, *barrier, [issue], size)
+        return True
+
+    return step
+
+
+# ---- launch control ------------------------------------------------------------------------------------------------
+
+
+def _try_cancel(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """The response, written through the async proxy, and a complete-tx of 16 bytes, in one or all CTAs of the
+    cluster.
+    """
+    where, told = (address(compiler, instruction, one) for one in instruction.operands[:2])
+    everywhere = any("multicast" in word for word in instruction.words)
+    label = Access(Side.WRITE, proxy=Proxy.ASYNC, family=Family.TRY_CANCEL, asynchronous=True)
+    signal = Signal(Action.COMPLETE_TX, Scope.CLUSTER, Family.TRY_CANCEL)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places, objects = list(where(warp)), list(told(warp))
+        for lane in lanes:
+            place, barrier = places[lane], objects[lane]
+            if place is None or barrier is None:
+                machine.unknown("the address of the response", instruction)
+            thread = warp.threads[lane]
+            issue = machine.event(thread, instruction.number, Issue(Family.TRY_CANCEL))
+            response = machine.cancel(instruction)
+            ranks = [rank for cluster, rank in machine.ctas if cluster == warp.cta.cluster]
+            for part, rank in enumerate(ranks if everywhere else [warp.cta.rank], 1):
+                there = place & _LOW | rank << RANK_SHIFT
+                block, at = machine.place(warp, "shared::cluster", there, RESPONSE_BYTES, instruction)
+                machine.weak(block, at, RESPONSE_BYTES, thread, label, instruction.number, None, issue, response, part)
+                machine.forget(block, at, RESPONSE_BYTES)
+                block.store(at, RESPONSE_BYTES, response)
+                bar = machine.place(warp, "shared::cluster", barrier & _LOW | rank << RANK_SHIFT, 8, instruction)
+                done = signalled(machine, issue, signal, *bar, [issue], RESPONSE_BYTES)
+                done.parts = frozenset((part,))
+        return True
+
+    return step
+
+
+def _query(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    words = instruction.words
+    if "is_canceled" in words:
+        return _each(compiler, instruction, lambda a: a & 1)
+    word = next((one for one in words if one.startswith("get_first_ctaid")), "")
+    if "::" in word:
+        axis = "xyz".index(word[-1])
+        return _each(compiler, instruction, lambda a: a >> 32 * (axis + 1) & _COORDINATE)
+    target = instruction.operands[0]
+    slots = [compiler.slot_of(one) for one in target.items] if isinstance(target, VectorOperand) else []
+    source = compiler.get(instruction.operands[1], instruction)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        values = list(source(warp))
+        for lane in lanes:
+            value = values[lane]
+            if value is not None and not value & 1:
+                raise Faulty("undefined-instruction", "get_first_ctaid is for a response that says canceled")
+            for axis, slot in enumerate(slots):
+                if slot is not None:
+                    shown = None if value is None else value >> 32 * (axis + 1) & _COORDINATE
+                    warp.own(slot)[lane] = shown if axis < 3 else 0
+        return True
+
+    return step

@@ -1,0 +1,300 @@
+"""Bulk and tensor copies and reductions, cp.async groups.
+
+In: an Instruction. Out: a step that leaves an issue, the parts of the copy and its signals in the traces. What the
+parts are is what the rows of `isa.movement` say of litmus tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
+from memmodel.kernel.engines.operands import maps_of, multicast_ranks
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
+from memmodel.kernel.machine.alu import width_of
+from memmodel.kernel.machine.maps import Stretch
+from memmodel.kernel.machine.memory import RANK_SHIFT, Block
+from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
+from memmodel.ptx import Proxy, Scope, Sem
+
+CHUNK = 16
+
+
+def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of an instruction of this family."""
+    words = instruction.words
+    reduces = words[:4] == ("cp", "reduce", "async", "bulk")
+    if words[:2] != ("cp", "async") and not reduces:
+        return None
+    bulk = reduces or words[2] == "bulk"
+    rest = words[4:] if reduces else words[3:] if bulk else words[2:]
+    if rest[:1] == ("commit_group",):
+        return _commit(bulk=bulk)
+    if rest[:1] in (("wait_group",), ("wait_all",)):
+        return _wait(instruction, bulk=bulk)
+    if not bulk or not rest:
+        return None
+    if rest[0] == "prefetch":
+        return lambda machine, warp, lanes, group: True
+    return _tensor(compiler, instruction) if rest[0] == "tensor" else _bulk(compiler, instruction)
+
+
+# ---- groups ------------------------------------------------------------------------------------------------------
+
+
+def _groups(warp: Warp, *, bulk: bool) -> IssueGroups:
+    return warp.bulk if bulk else warp.copies
+
+
+def _commit(*, bulk: bool) -> Blocking:
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        for lane in lanes:
+            _groups(warp, bulk=bulk).commit(lane)
+        return True
+
+    return step
+
+
+def _wait(instruction: PtxInstruction, *, bulk: bool) -> Blocking:
+    operand = instruction.operands[0] if instruction.operands else IntegerLiteral(0)
+    if not isinstance(operand, IntegerLiteral):
+        raise Refused(f"{instruction.opcode} takes a number of groups", instruction.span)
+    reads_only = "read" in instruction.words
+    label = GroupWait(Family.BULK if bulk else Family.CP_ASYNC)
+    everything = "wait_all" in instruction.words
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        groups = _groups(warp, bulk=bulk)
+        for lane in lanes:
+            made = machine.event(warp.threads[lane], instruction.number, label, reads_only)
+            made.completes = list(groups.issued[lane]) if everything else groups.over(lane, operand.value)
+            made.reads_only = reads_only
+            made.note = (reads_only, len(made.completes))
+        return True
+
+    return step
+
+
+# ---- what copies have in common ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CopyForm:
+    """What the words of a copy say. `reads`, `writes`: the labels of its parts; a reduction writes what it read."""
+
+    family: Family
+    target: str
+    source: str
+    grouped: bool
+    multicast: bool
+    reads: Access
+    writes: Access
+    updates: Access | None
+    scalar: int | None
+
+
+def _form(instruction: PtxInstruction) -> CopyForm:
+    words = instruction.words
+    spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
+    if len(spaces) != 2:
+        raise Refused(f"{instruction.opcode} does not say from where to where it copies", instruction.span)
+    reduces = words[1] == "reduce"
+    family = Family.BULK_REDUCTION if reduces else Family.BULK
+    sem = next((SEMS[word] for word in words if word in SEMS), Sem.WEAK)
+    scope = next((SCOPES[word] for word in words if word in SCOPES), None)
+    common = {"proxy": Proxy.ASYNC, "family": family, "asynchronous": True}
+    reads = Access(Side.READ, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+    if reduces:
+        scope = scope or (Scope.GPU if "tensor" in words else Scope.SYS)
+        read, write = (Access(s, Sem.RELAXED, scope, rmw=True, **common) for s in (Side.READ, Side.WRITE))  # type: ignore[arg-type]
+        unit = width_of(words[-1])
+        return CopyForm(
+            family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8
+        )
+    if sem is not Sem.WEAK:
+        reads = Access(Side.READ, sem, scope, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+    writes = Access(Side.WRITE, sem, scope if sem is not Sem.WEAK else None, **common)  # type: ignore[arg-type]
+    many = any("multicast" in word for word in words)
+    scalar = None if sem is Sem.WEAK else CHUNK
+    return CopyForm(family, spaces[0], spaces[1], "bulk_group" in words, many, reads, writes, None, scalar)
+
+
+Spans = list[tuple[Block, int, int]]
+
+
+class _Copying:
+    """One copy being issued by a lane."""
+
+    def __init__(self, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, form: CopyForm) -> None:
+        self.machine, self.warp, self.lane, self.form = machine, warp, lane, form
+        self.instruction = instruction
+        self.issue = machine.event(warp.threads[lane], instruction.number, Issue(form.family))
+
+    def twin(self, step: int, target: object, source: object) -> None:
+        """What lanes copy from one place to another with one instruction is the same."""
+        if self.form.updates is None:
+            self.issue.twin = (self.warp.cta.number, self.warp.number, step, target, source)
+
+    def read(self, spans: Spans) -> None:
+        for block, at, size in spans:
+            self._part(block, at, size, self.form.reads, 0)
+
+    def described(self, block: Block, at: int) -> None:
+        """The read of the tensor map."""
+        label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
+        self.issue.range = (block, at, at + 128)
+        self.issue.note = (*self.issue.note, self.machine.alias(self.warp.cta, block, at))
+        self._part(block, at, 128, label, 0)
+
+    def write(self, spans: Spans, part: int = 1) -> None:
+        for block, at, size in spans:
+            if self.form.updates is not None:
+                self._part(block, at, size, self.form.updates, part)
+            self._part(block, at, size, self.form.writes, part)
+            self.machine.forget(block, at, size)
+
+    def _part(self, block: Block, at: int, size: int, label: Access, part: int) -> None:
+        thread, number = self.warp.threads[self.lane], self.instruction.number
+        self.machine.weak(block, at, size, thread, label, number, self.form.scalar, self.issue, None, part)
+
+    def tell(self, where: tuple[Block, int], size: int, part: int = 1) -> None:
+        """A complete-tx when the reads and this part are done."""
+        label = Signal(Action.COMPLETE_TX, Scope.CLUSTER, self.form.family)
+        told = signalled(self.machine, self.issue, label, *where, [self.issue], size)
+        told.parts = frozenset((0, part))
+
+    def receivers(self, where: int, barrier: int, mask: int) -> list[tuple[int, int]]:
+        """Destination and mbarrier object in each CTA of a multicast: at the same offset, but with .cta_group::2 the
+        object is in the CTA of its pair with the parity of the operand's ("cp.async.bulk.tensor")."""
+        low = (1 << RANK_SHIFT) - 1
+        pairs = "cta_group::2" in self.instruction.words
+        found = []
+        for rank in multicast_ranks(self.machine, self.warp, mask, self.instruction):
+            told = rank & ~1 | barrier >> RANK_SHIFT & 1 if pairs else rank
+            found.append((where & low | rank << RANK_SHIFT, barrier & low | told << RANK_SHIFT))
+        return found
+
+
+def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
+    block, at = one
+    if size % CHUNK or (at + block.address) % unit:
+        raise Faulty("undefined-address", f"a bulk copy works on multiples of {unit} bytes")
+
+
+# ---- copies between two addresses ----------------------------------------------------------------------------------
+
+
+def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """cp.async.bulk and cp.reduce.async.bulk."""
+    words, operands = instruction.words, list(instruction.operands)
+    if "ignore_oob" in words or "cp_mask" in words:
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    form = _form(instruction)
+    target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
+    sizes = compiler.get(operands[2], instruction)
+    objects = None if form.grouped else address(compiler, instruction, operands[3])
+    masks = compiler.get(operands[4], instruction, 16) if form.multicast else None
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        to, start, size_of = list(target(warp)), list(source(warp)), list(sizes(warp))
+        for lane in lanes:
+            size, where = size_of[lane], to[lane]
+            if size is None or where is None:
+                machine.unknown("the size or the address of the copy", instruction)
+            origin = machine.place(warp, form.source, start[lane], size, instruction)
+            _aligned(origin, size)
+            made = _Copying(machine, warp, lane, instruction, form)
+            made.read([(*origin, size)])
+            made.twin(machine.steps, where, start[lane])
+            ends = [(where, 0)]
+            if objects is not None:
+                barrier = _known(machine, objects(warp)[lane], instruction)
+                mask = None if masks is None else masks(warp)[lane]
+                ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
+            for part, (there, bar) in enumerate(ends, 1):
+                block, at = machine.place(warp, form.target, there, size, instruction)
+                _aligned((block, at), size)
+                made.write([(block, at, size)], part)
+                block.copy(at, *origin, size) if form.updates is None else block.forget(at, size)
+                if objects is not None:
+                    made.tell(at_object(machine, warp, instruction, bar), size, part)
+            if form.grouped:
+                warp.bulk.add(lane, made.issue)
+        return True
+
+    return step
+
+
+def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> int:
+    if value is None:
+        machine.unknown("the address of the mbarrier object", instruction)
+    return value
+
+
+# ---- copies through a tensor map -----------------------------------------------------------------------------------
+
+
+def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, in tile mode."""
+    form, operands = _form(instruction), list(instruction.operands)
+    if any("im2col" in word for word in instruction.words):
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    to_global = form.target == "global"
+    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1])
+    shared = address(compiler, instruction, operands[1 if to_global else 0])
+    objects = None if to_global else address(compiler, instruction, operands[2])
+    masks = compiler.get(operands[3], instruction, 16) if form.multicast else None
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places = list(shared(warp))
+        for lane in lanes:
+            where = places[lane]
+            if where is None:
+                machine.unknown("the address of the copy", instruction)
+            found = tensor(machine, warp, lane)
+            if where % 128:
+                raise Faulty("undefined-address", "the shared memory of a tensor copy is aligned to 128 bytes")
+            made = _Copying(machine, warp, lane, instruction, form)
+            made.described(found.block, found.at)
+            made.twin(machine.steps, where, (found.block, found.at, tuple(found.outside)))
+            outside: Spans = [
+                (*machine.place(warp, "global", first, size, instruction), size) for first, size in found.outside
+            ]
+            inside = _placing(machine, warp, instruction, found.inside)
+            if to_global:
+                made.read(inside(form.source, where))
+                made.write(outside)
+                for block, at, size in outside:
+                    block.forget(at, size)
+                warp.bulk.add(lane, made.issue)
+                continue
+            made.read(outside)
+            assert objects is not None
+            barrier = _known(machine, objects(warp)[lane], instruction)
+            mask = None if masks is None else masks(warp)[lane]
+            ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
+            for part, (there, bar) in enumerate(ends, 1):
+                spans = inside(form.target, there)
+                made.write(spans, part)
+                for block, at, size in spans:
+                    block.forget(at, size)
+                made.tell(at_object(machine, warp, instruction, bar), found.size, part)
+        return True
+
+    return step
+
+
+def _placing(
+    machine: Machine, warp: Warp, instruction: PtxInstruction, stretches: Callable[[int], list[Stretch]]
+) -> Callable[[str, int], Spans]:
+    def inside(space: str, where: int) -> Spans:
+        return [(*machine.place(warp, space, first, size, instruction), size) for first, size in stretches(where)]
+
+    return inside

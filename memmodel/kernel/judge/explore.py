@@ -1,0 +1,270 @@
+"""A launch judged for every schedule: the run, what depends on the schedule, and the schedules that are looked at.
+
+In: Module, entry, Launch, Model, `ExploreOptions`. Out: `KernelVerdict`. Settled here: a result that may differ between
+schedules is taken as unknown first; if the run goes through, nothing depends on it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, permutations, product
+from math import factorial, prod
+from time import process_time
+
+from memmodel.cat.syntax import Model
+from memmodel.kernel.judge.beyond import any_grid, any_trips
+from memmodel.kernel.judge.events import LaunchTrace, Refused
+from memmodel.kernel.judge.judging import Judgement, RunJudge, add
+from memmodel.kernel.judge.origin import come_from
+from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.code import begins
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.machine.schedule import Order, Schedule
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+
+MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
+"""Instructions in all the schedules that are explored, and events that are judged in them."""
+
+ALL = 24
+"""Schedules that are explored if they are all there are."""
+
+WORDS = {
+    "atomic": "the result of {opcode} at line {line}",
+    "order": "what {opcode} at line {line} leaves in memory",
+    "load": "the value loaded at line {line}",
+    "activemask": "the lanes that activemask at line {line} shows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreOptions:
+    """`schedules`: as many are looked at where choices matter; all of them if they are few.
+
+    `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
+    stop at the first serious finding. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
+    """
+
+    schedules: int = 8
+    ctas: tuple[int, ...] = ()
+    assumed: tuple[str, ...] = ()
+    readings: tuple[tuple[str, str, Model], ...] = ()
+    first: bool = False
+    any_grid: bool = False
+    any_trips: bool = False
+
+
+class LaunchJudge:
+    """Judges one launch."""
+
+    def __init__(
+        self, module: PtxModule, entry: PtxFunction, launch: Launch, model: Model, options: ExploreOptions
+    ) -> None:
+        self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
+        self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
+        self._instructions = self._events = 0
+        self._chosen: frozenset[int] = frozenset()
+        self.made: dict[int, RunJudge] = {}
+        """What each finding was made from."""
+
+    def judge(self) -> KernelVerdict:
+        """The verdict."""
+        verdict = self.verdict
+        for one in self.entry.body or ():
+            if begins(one, self.options.assumed):
+                verdict.notes.append(f"{one.opcode} at line {one.line} was taken to touch registers only")
+        try:
+            base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
+            run = self._run(base)
+            verdict.explored = 1
+            made = RunJudge(self.entry, run)
+            self._statistics(run, made)
+            verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
+            settled = frozenset(number for _, number in run.choices)
+            real = self._depends(base, run)
+            self._chosen = frozenset(one.number for one, _ in real)
+            settled -= self._chosen
+            self._judged(made)
+            self._readings(made)
+            self._beyond(run)
+            verdict.choices = [said for _, said in real]
+            if run.elected:
+                self._elected(replace(base, last_elected=True, opaque=settled))
+            clusters = prod(self.launch.grid) // prod(self.launch.cluster)
+            if run.cancels and clusters > 1:
+                verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
+                self._look(replace(base, cancelled=1, opaque=settled))
+            if real and not (self.options.first and verdict.serious):
+                self._explore(base, run, settled, set(self._chosen))
+        except Refused as error:
+            place = f"line {error.span.line}: " if error.span is not None else ""
+            _open(verdict, [place + error.message + come_from(self.entry, error)])
+        return verdict
+
+    def _elected(self, schedule: Schedule) -> None:
+        """elect.sync takes another lane; a kernel that stops itself then relies on the first one, which is said."""
+        run = self._run(schedule)
+        stopped = next((one.instruction for one in run.problems if one.rule in ("trap", "assertion")), None)
+        if stopped is None:
+            self._judged(RunJudge(self.entry, run))
+            return
+        self.verdict.notes.append(
+            f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; left out"
+        )
+
+    def _run(self, schedule: Schedule) -> LaunchTrace:
+        started = process_time()
+        try:
+            run = run_launch(self.module, self.entry, self.launch, schedule)
+        finally:
+            self._spent("run", started)
+        self.verdict.statistics.runs += 1
+        self._instructions += run.instructions
+        return run
+
+    def _spent(self, what: str, started: float) -> None:
+        seconds = self.verdict.statistics.seconds
+        seconds[what] = seconds.get(what, 0.0) + process_time() - started
+
+    def _look(self, schedule: Schedule) -> LaunchTrace:
+        run = self._run(schedule)
+        made = RunJudge(self.entry, run)
+        self._events += len(made.execution.events)
+        self._judged(made)
+        return run
+
+    def _judged(self, made: RunJudge) -> Judgement:
+        started = process_time()
+        found = made.judged(self.model, self._chosen)
+        self._spent("order", started)
+        for one in found.findings:
+            if add(self.verdict.findings, one) and one.events:
+                self.made[id(one)] = made
+        _open(self.verdict, found.open)
+        return found
+
+    def _readings(self, made: RunJudge) -> None:
+        """What other readings say of the first run."""
+
+        def key(one: KernelFinding) -> object:
+            return one.rule, tuple(sorted(side.instruction.number for side in one.sides))
+
+        mine = {key(one): one for one in self.verdict.findings}
+        for name, answer, model in self.options.readings:
+            other = {key(one): one for one in made.judged(model, self._chosen).findings}
+            gone = [one for at, one in mine.items() if at not in other]
+            new = [one for at, one in other.items() if at not in mine]
+            if gone or new:
+                self.verdict.readings.append(KernelReading(name, answer, gone, new))
+
+    def _beyond(self, run: LaunchTrace) -> None:
+        if self.options.any_grid:
+            self.verdict.beyond["any grid"] = any_grid(self.entry, self.launch, run)
+        if self.options.any_trips:
+            self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
+
+    def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
+        numbers = self.verdict.statistics
+        numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), run.accesses
+        numbers.events = sum(len(thread.events) for thread in run.threads)
+        numbers.judged, numbers.pairs = len(made.execution.events), len(made.graph.pairs)
+        numbers.roles = len(set(made.roles.who))
+        numbers.seconds["graph"] = made.seconds
+
+    # ---- choices ---------------------------------------------------------------------------------------------
+
+    def _depends(self, base: Schedule, run: LaunchTrace) -> list[tuple[PtxInstruction, str]]:
+        """The choices on which the run depends, and what does."""
+        if not run.choices:
+            return []
+        numbers = frozenset(number for _, number in run.choices)
+        if self._refused(replace(base, opaque=numbers)) is None:
+            return []
+        found = []
+        for (what, number), one in run.choices.items():
+            error = self._refused(replace(base, opaque=frozenset([number])))
+            if error is not None:
+                found.append((one, self._sentence(what, one, error)))
+        return found or [(one, self._sentence(what, one, None)) for (what, _), one in run.choices.items()]
+
+    def _refused(self, schedule: Schedule) -> Refused | None:
+        try:
+            self._run(schedule)
+        except Refused as error:
+            return error
+        return None
+
+    @staticmethod
+    def _sentence(what: str, one: PtxInstruction, error: Refused | None) -> str:
+        source = WORDS[what].format(opcode=one.opcode, line=one.line)
+        if error is None or error.span is None:
+            return f"the run depends on {source}, which depends on the schedule"
+        text = error.message.split(" depends on ")[0]
+        return f"line {error.span.line}: {text} depends on {source}, which depends on the schedule"
+
+    def _explore(self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]) -> None:
+        verdict = self.verdict
+        complete = self._complete(run, real)
+        bound = max(ALL, self.options.schedules) if complete else self.options.schedules
+        wanted = islice(self._schedules(base, run, settled, real), bound)
+        known = set(run.choices)
+        for number, schedule in enumerate(wanted):
+            spent = self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED
+            if spent or (self.options.first and verdict.serious):
+                complete = False
+                break
+            made = self._look(schedule)
+            verdict.explored = number + 1
+            complete &= not made.infeasible and set(made.choices) <= known and _atomics(made) == _atomics(run)
+        verdict.exhaustive = complete
+
+    def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
+        """The threads that make atomic operations whose order matters, by location, as they were made."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for (block, at), events in run.atomics.items():
+            if len(events) > 1 and any(one.at in real for one in events):
+                found[block.instance.name, at] = [one.thread for one in events]
+        return found
+
+    def _complete(self, run: LaunchTrace, real: set[int]) -> bool:
+        """Are all orders of atomic operations the schedules, and all of them within the bound?"""
+        orders = self._orders(run, real)
+        only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
+        once = all(len(set(threads)) == len(threads) for threads in orders.values())
+        size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
+        return only and once and not run.elected and size <= max(ALL, self.options.schedules)
+
+    def _schedules(
+        self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]
+    ) -> Iterator[Schedule]:
+        """Schedules that make the choices otherwise, the most different first."""
+        base = replace(base, opaque=settled)
+        orders = self._orders(run, real)
+        if self._complete(run, real):
+            for chosen in product(*(permutations(threads) for threads in orders.values())):
+                yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
+            return
+        yield replace(base, backwards=True)
+        lonely = any(what == "activemask" and number in real for what, number in run.choices)
+        if lonely:
+            yield replace(base, split=True)
+        shuffle = random.Random(0)
+        how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
+        how += [lambda one: shuffle.sample(one, len(one))] * (self.options.schedules if orders else 0)
+        for number, change in enumerate(how if orders else ()):
+            order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
+            yield replace(base, order=order, split=lonely and number % 2 == 1)
+
+
+def _atomics(run: LaunchTrace) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, whatever their order."""
+    return Counter(
+        (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
+    )
+
+
+def _open(verdict: KernelVerdict, reasons: list[str]) -> None:
+    verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in verdict.open]

@@ -1,0 +1,93 @@
+"""The base names of a run that labels and places settle, computed for many events at once.
+
+In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memmodel.base.labels import Covers, Fence, ProxyFence, Signal, scope_of
+from memmodel.base.points import Point
+from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows
+
+
+class KernelFrame(FixedPart):
+    """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited.
+
+    `ranged`: what the events cover that name bytes.
+    """
+
+    def __init__(self, events: list[ConcreteEvent], ranged: Mapping[int, int]) -> None:
+        self._ranged = ranged
+        self.events = events
+        self.count = len(events)
+        self._sets: dict[str, int] = {}
+        self._relations: dict[str, Rows] = {}
+
+    def relation(self, name: str) -> Rows:
+        """As the tables settle it; what a fence of one label covers is the same for all threads of a CTA."""
+        if name == "po" and name not in self._relations:
+            self._relations[name] = self._program_order()
+        if name in ("sr", "sri") and name not in self._relations:
+            self._relations[name] = self._scopes(RELATION_ROWS[name])
+        if name != "covers" or name in self._relations:
+            return super().relation(name)
+        row = RELATION_ROWS[name]
+        assert row.holds is not None and row.domain is not None and row.range is not None
+        right = [point for point in (event.point for event in self.events) if row.range(point)]
+        known: dict[object, int] = {}
+        rows = [0] * self.count
+        for number, event in enumerate(self.events):
+            point = event.point
+            if not row.domain(point) or point.place is None:
+                continue
+            if number in self._ranged:
+                rows[number] = self._ranged[number]
+                continue
+            alike = isinstance(point.label, Fence | ProxyFence) and point.label.covers in _OF_CTA
+            key = (point.label, point.place.cta_id) if alike else number
+            if key not in known:
+                known[key] = sum(1 << other.event for other in right if row.holds(point, other))
+            rows[number] = known[key]
+        self._relations[name] = rows
+        return rows
+
+    def _scopes(self, row: BaseRelation) -> Rows:
+        """Scopes that include each other: the same for events of one label class, thread and place."""
+        assert row.holds is not None and row.domain is not None
+        groups: dict[object, list[Point]] = {}
+        for event in self.events:
+            point = event.point
+            if row.domain(point):
+                key = (scope_of(point.label), isinstance(point.label, Signal), point.thread, point.seat)
+                groups.setdefault(key, []).append(point)
+        masks = [(members[0], sum(1 << one.event for one in members)) for members in groups.values()]
+        rows = [0] * self.count
+        for members in groups.values():
+            mask = sum(mask for other, mask in masks if row.holds(members[0], other))
+            for one in members:
+                rows[one.event] = mask
+        return rows
+
+    def _program_order(self) -> Rows:
+        """`po` of the tables: by the place in the order of a thread, parts of one instruction unordered."""
+        rows = [0] * self.count
+        threads: dict[int | None, list[Point]] = {}
+        for event in self.events:
+            if event.point.order is not None:
+                threads.setdefault(event.point.thread, []).append(event.point)
+        for members in threads.values():
+            members.sort(key=lambda one: -(one.order or 0))
+            after, waiting, last = 0, 0, None
+            for one in members:
+                if one.order != last:
+                    after, waiting, last = after | waiting, 0, one.order
+                rows[one.event] = after
+                waiting |= 1 << one.event
+        return rows
+
+
+_OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
+"""What a fence covers that depends on its CTA only."""

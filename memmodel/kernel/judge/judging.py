@@ -1,0 +1,286 @@
+"""One run under one model: its findings, and the conditions that do not hold.
+
+In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import process_time
+
+from memmodel.base.labels import Access, Family, Label, Mark, Mbarrier, Side, Signal
+from memmodel.cat.flags import kind_of
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Execution
+from memmodel.kernel.judge.conditions import counted, said, strong_sizes
+from memmodel.kernel.judge.conflicts import Conflicts
+from memmodel.kernel.judge.equal import stored_values
+from memmodel.kernel.judge.evaluation import Flags
+from memmodel.kernel.judge.events import LaunchTrace, Refused
+from memmodel.kernel.judge.graph import STEP, Graph
+from memmodel.kernel.judge.missing import Missing, Ways
+from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.machine.polling import complaints
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx import Proxy
+
+MAX_EVENTS = 12_000
+LOOKED_AT = 12
+"""Alike findings of which the one with the shortest way between its accesses is shown."""
+ORDER, FORCED = "happens", "fence-forced"
+"""The definitions of a model that say what has happened before what, and which order fence.sc must have."""
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What one model says of one run."""
+
+    graph: Graph
+    flags: Flags | None = None
+    findings: list[KernelFinding] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+class RunJudge:
+    """A run made ready to be judged by models: roles, conflicts, graph."""
+
+    def __init__(self, entry: PtxFunction, run: LaunchTrace, *, symmetric: bool = True) -> None:
+        started = process_time()
+        self.entry, self.run = entry, run
+        self.body = entry.body or ()
+        self.roles = Roles(run, symmetric=symmetric)
+        count = sum(len(run.threads[one].events) for one in self.roles.kept(()))
+        if count > MAX_EVENTS:
+            raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
+        self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
+        self.execution = self.graph.execution(fences=True)
+        self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
+        self._stored: dict[int, bool] = {}
+        self.seconds = process_time() - started
+
+    def judged(self, model: Model, chosen: frozenset[int] = frozenset()) -> Judgement:
+        """Findings and open conditions under a model.
+
+        `chosen`: numbers of the instructions on whose results the run depends. What other strong reads read from is not
+        the same in every execution, so that no order comes of it.
+        """
+        found = Judgement(self.graph)
+        for problem in self.run.problems:
+            at = problem.instruction
+            sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
+            add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
+        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
+        found.open += strong_sizes(self.run, self.body)
+        count = len(self.execution.events)
+        if count > MAX_EVENTS:
+            found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
+            return found
+        least = self._least(chosen)
+        found.flags = flags = self._forced(model, least)
+        raised = self.raised(flags)
+        if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
+            found.flags = flags = Flags(model, self.execution)
+            weaker, raised = raised, self.raised(flags)
+            found.open += self._by_chance(weaker, set(raised))
+        ways = Ways(self.graph, flags, self.body)
+        known: dict[object, KernelFinding] = {}
+        for rule, one, other in raised:
+            name, where = self._named(rule, one, other)
+            key = name, frozenset(self.graph.behind[n].at for n in (one, other))
+            old = known.get(key)
+            if old is not None and (old.count >= LOOKED_AT or not old.steps):
+                old.count += 1
+                continue
+            made = self._finding(name, where, ways.missing(rule, one, other), one, other)
+            if old is not None and len(made.steps) >= len(old.steps):
+                old.count += 1
+                continue
+            made.count = 1 if old is None else old.count + 1
+            known[key] = made
+        found.findings += known.values()
+        before = flags.relation(ORDER)
+        if before is None:
+            found.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
+        else:
+            found.open += counted(self.graph, self.run, self.body, before)
+        found.open = list(dict.fromkeys(found.open))
+        return found
+
+    def _least(self, chosen: frozenset[int]) -> Execution:
+        """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
+        rows, points = self.execution.relation("rf"), self.graph.points
+        kept = 0
+        for number, point in enumerate(points):
+            red = isinstance(point.label, Access) and point.label.family is Family.RED
+            kept |= (red or self.graph.behind[number].at in chosen) << number
+        if not any(row & ~kept for row in rows):
+            return self.execution
+        read = [row & kept for row in rows]
+        return replace(self.execution, chosen_relations={**self.execution.chosen_relations, "rf": read})
+
+    def _forced(self, model: Model, execution: Execution) -> Flags:
+        """The run with that order of fence.sc operations alone that every execution has."""
+        if not any(execution.relation("sync_fence")):
+            return Flags(model, execution)
+        execution = with_fences(execution, [0] * len(self.graph.points))
+        flags = Flags(model, execution)
+        while True:
+            forced = flags.relation(FORCED)
+            rows = execution.relation("sync_fence")
+            if forced is None or not any(new & ~old for new, old in zip(forced, rows, strict=True)):
+                return flags
+            execution = with_fences(execution, [new | old for new, old in zip(forced, rows, strict=True)])
+            flags = Flags(model, execution)
+
+    def _by_chance(self, weaker: list[tuple[str, int, int]], known: set[tuple[str, int, int]]) -> list[str]:
+        """What only the order of fence.sc operations in this run excludes, or what strong reads read in it."""
+        found = []
+        for rule, one, other in weaker:
+            if (rule, one, other) not in known:
+                lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
+                where = " and ".join(str(line) for line in lines)
+                found.append(f"lines {where}: {rule} but for what strong reads read and how fence.sc were ordered here")
+        return found
+
+    def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
+        """What flags report. An access of a pair stands for it only against the other one of the pair."""
+        found = []
+        graph = self.graph
+        for rule, pairs in flags.raised().items():
+            for one, other in pairs:
+                sides = graph.behind[one], graph.behind[other]
+                if any(side.pair is not None for side in sides) and one != other:
+                    accesses = all(isinstance(graph.points[n].label, Access) for n in (one, other))
+                    if accesses and frozenset((one, other)) not in graph.pair_of:
+                        continue
+                found.append((rule, one, other))
+        return found
+
+    def _named(self, rule: str, one: int, other: int) -> tuple[str, str]:
+        """The name of a finding and the byte that it is about."""
+        index = self.graph.pair_of.get(frozenset((one, other)))
+        if index is None:
+            cell = self.graph.points[one].cell
+            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"
+        pair = self.graph.pairs[index]
+        if rule in ("data-race", "undefined-unfinished-copy") and _both_write(self.graph, one, other):
+            rule = self._store_race(index, rule)
+        return rule, f"byte {pair.first} of {pair.block.instance.name}"
+
+    def _finding(self, rule: str, where: str, missing: Missing | None, one: int, other: int) -> KernelFinding:
+        ends = (one, other) if missing is None else (missing.first, missing.second)
+        kind = kind_of("data-race" if rule in (EQUAL_STORES, SAME_STORE) else rule).value
+        made = KernelFinding(rule, kind, "", tuple(self.place(n) for n in dict.fromkeys(ends)), where, events=ends)
+        if missing is not None:
+            made.reason, made.missing = missing.reason.value, missing.text
+            made.way, made.steps = tuple(self.place(n) for n in missing.way), missing.way
+        return made
+
+    def _store_race(self, index: int, rule: str) -> str:
+        """The name of a race of two stores, if it has one of its own."""
+        pair = self.graph.pairs[index]
+        labels = pair.one.label, pair.other.label
+        if any(not isinstance(one, Access) or one.asynchronous or one.proxy is not Proxy.GENERIC for one in labels):
+            return rule
+        if pair.stored != "unknown":
+            return EQUAL_STORES if pair.stored == "equal" else rule
+        threads = self.run.threads
+        one, other = threads[pair.one.thread], threads[pair.other.thread]
+        same = (one.cta, one.warp, pair.one.at, pair.one.epoch) == (
+            other.cta,
+            other.warp,
+            pair.other.at,
+            pair.other.epoch,
+        )
+        if not same:
+            return rule
+        return EQUAL_STORES if self._equal(pair.one.at) else SAME_STORE
+
+    def _equal(self, at: int) -> bool:
+        """Do the lanes of every warp that store to one place with an instruction store the same value?"""
+        if at not in self._stored:
+            values = stored_values(self.body, at)
+            seen: dict[object, object] = {}
+            rounds: set[object] = set()
+            full = True
+            for one in self.run.weak():
+                if one.at != at:
+                    continue
+                thread = self.run.threads[one.thread]
+                place = one.epoch, one.block.instance, one.first
+                known = seen.setdefault((thread.cta, thread.warp, *place), values[thread.lane])
+                again = (one.thread, *place) in rounds  # two rounds of a loop, of which the text shows one
+                full &= (thread.warp + 1) * 32 <= self.lanes and known == values[thread.lane] and not again
+                rounds.add((one.thread, *place))
+            self._stored[at] = full
+        return self._stored[at]
+
+    def place(self, number: int) -> FindingPlace:
+        """Whose and which an event of the graph is."""
+        behind = self.graph.behind[number]
+        thread = self.run.threads[behind.thread]
+        point = self.graph.points[number]
+        role = self.roles.who[behind.thread][2]
+        turn = self.turn(number)
+        what = describe(point.label)
+        return FindingPlace(self.body[behind.at], what, thread.cta, thread.warp, thread.lane, thread.number, role, turn)
+
+    def turn(self, number: int) -> int:
+        """How often the thread had executed an instruction before an event that it made, as far as traces tell."""
+        behind = self.graph.behind[number]
+        use = behind.use
+        events = self.run.threads[behind.thread].events
+        if use is not None and use.event is None:
+            before = [one.order or 0 for one in events if one.at == behind.at]
+            if before:
+                return sum(order < use.epoch for order in before)
+            return self._rounds(behind.thread, behind.at, use.epoch)
+        order = self.graph.points[number].order
+        last = len(events) if order is None else order // STEP - 1
+        return sum(1 for one in events[: max(0, last)] if one.at == behind.at)
+
+    def _rounds(self, thread: int, at: int, epoch: int) -> int:
+        """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
+        if not hasattr(self, "_epochs"):
+            self._epochs: dict[tuple[int, int], set[int]] = {}
+            for one in self.run.weak():
+                self._epochs.setdefault((one.thread, one.at), set()).add(one.epoch)
+        return sum(one < epoch for one in self._epochs.get((thread, at), ()))
+
+
+def _both_write(graph: Graph, one: int, other: int) -> bool:
+    labels = graph.points[one].label, graph.points[other].label
+    return all(isinstance(label, Access) and label.side is Side.WRITE for label in labels)
+
+
+def with_fences(execution: Execution, rows: list[int]) -> Execution:
+    """The same execution with that order of fence.sc operations."""
+    return replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": rows})
+
+
+def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
+    """A finding, counted with one of the same rule and instructions. Is it new?"""
+    at = sorted(side.instruction.number for side in finding.sides)
+    for known in findings:
+        if known.rule == finding.rule and sorted(side.instruction.number for side in known.sides) == at:
+            known.count += 1
+            return False
+    findings.append(finding)
+    return True
+
+
+def describe(label: Label) -> str:
+    """An event in words."""
+    if isinstance(label, Access):
+        what = "reads" if label.side is Side.READ else "writes"
+        how = [] if label.proxy.value == "generic" else [f"through the {label.proxy.value} proxy"]
+        return " ".join([what, *how, *(["asynchronously"] if label.asynchronous else [])])
+    if isinstance(label, Mbarrier | Signal):
+        return label.action.value
+    if isinstance(label, Mark):
+        return label.what.value
+    return type(label).__name__.lower()
+
+
+__all__ = ["Judgement", "PtxInstruction", "RunJudge", "add", "describe"]

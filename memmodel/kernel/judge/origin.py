@@ -1,0 +1,98 @@
+"""Where an unknown value comes from: the loads and special registers that an instruction depends on.
+
+In: entry, what was refused. Out: a clause for the message. It names what may reach the instruction through registers.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.polling import written
+from memmodel.kernel.text.syntax import (
+    AddressOperand,
+    Arguments,
+    JumpTarget,
+    NegatedRegister,
+    Operand,
+    PairOperand,
+    PtxFunction,
+    PtxInstruction,
+    Register,
+    Special,
+    VectorOperand,
+)
+
+SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol")
+SHOWN = 3
+MAX_STATES = 200_000
+
+
+def come_from(entry: PtxFunction, error: Refused) -> str:
+    """`; it comes from ld.global.u32 at line 12`, or nothing."""
+    body = entry.body or ()
+    if error.span is None or "depends on a value" not in error.message:
+        return ""
+    at = next((one for one in body if one.span.line == error.span.line and one.span.start == error.span.start), None)
+    found = [] if at is None else origins(body, at)
+    if not found:
+        return ""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; it comes from " + ", ".join(found[:SHOWN]) + more
+
+
+def origins(body: tuple[PtxInstruction, ...], at: PtxInstruction) -> list[str]:
+    """What the guard of an instruction, or its operands if it has none, depend on."""
+    before = _predecessors(body)
+    slots = {at.guard.slot} if at.guard is not None else read_slots(at)
+    waiting = [(one, slot) for one in before[at.number] for slot in slots]
+    seen: set[tuple[int, int]] = set()
+    found: dict[str, None] = {}
+    while waiting and len(seen) < MAX_STATES:
+        state = waiting.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        number, slot = state
+        one = body[number]
+        if slot in written(one):
+            if one.words[0] in SOURCES and "param" not in one.words:
+                found[f"{one.opcode} at line {one.line}"] = None
+            else:
+                for operand in one.operands:
+                    if isinstance(operand, Special) and operand.name.startswith(("%clock", "%globaltimer", "%smid")):
+                        found[f"{operand.name} at line {one.line}"] = None
+                waiting += [(previous, other) for previous in before[number] for other in read_slots(one)]
+            if one.guard is None:
+                continue
+        waiting += [(previous, slot) for previous in before[number]]
+    return sorted(found, key=lambda text: int(text.rsplit(" ", 1)[1]))
+
+
+def _predecessors(body: tuple[PtxInstruction, ...]) -> list[list[int]]:
+    before: list[list[int]] = [[] for _ in range(len(body) + 1)]
+    for one in body:
+        head = one.words[0]
+        if head == "bra" and isinstance(one.operands[0], JumpTarget):
+            before[one.operands[0].at].append(one.number)
+        if head not in ("ret", "exit", "trap", "bra", "brx") or one.guard is not None:
+            before[one.number + 1].append(one.number)
+    return before
+
+
+def read_slots(one: PtxInstruction) -> set[int]:
+    """The registers that the operands of an instruction read."""
+    first = [] if written(one) else one.operands[:1]
+    return {slot for operand in (*first, *one.operands[1:]) for slot in _slots(operand)}
+
+
+def _slots(operand: Operand) -> list[int]:
+    if isinstance(operand, Register):
+        return [operand.slot]
+    if isinstance(operand, NegatedRegister):
+        return [operand.register.slot]
+    if isinstance(operand, PairOperand):
+        return [*_slots(operand.first), *_slots(operand.second)]
+    if isinstance(operand, VectorOperand | Arguments):
+        return [slot for item in operand.items for slot in _slots(item)]
+    if isinstance(operand, AddressOperand):
+        return [*_slots(operand.base), *(slot for item in operand.rest for slot in _slots(item))]
+    return []

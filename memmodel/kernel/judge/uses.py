@@ -1,0 +1,97 @@
+"""Accesses as conflicts see them: single ones, pairs, and places that several share.
+
+In: nothing. Out: `Use`, `ConflictPair`, `SharedPlace`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memmodel.base.labels import Access, Label, Side
+from memmodel.kernel.judge.events import TraceEvent, WeakAccess
+from memmodel.kernel.machine.memory import Block
+from memmodel.memory.bytes import CtaId
+from memmodel.ptx import Proxy, Sem
+
+Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
+"""What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it.
+
+    `others`: issues of other lanes that make it together with this one.
+    """
+
+    thread: int
+    epoch: int
+    label: Label
+    scalar: int | None
+    at: int
+    first: int
+    size: int
+    issue: TraceEvent | None = None
+    event: TraceEvent | None = None
+    parts: tuple[WeakAccess, ...] = ()
+    part: int = 0
+    others: tuple[TraceEvent, ...] = ()
+
+    def stored(self, first: int, size: int) -> int | None:
+        """The bytes that a weak store leaves there, if they are known."""
+        for one in self.parts:
+            if one.first <= first and first + size <= one.first + one.size and one.value is not None:
+                return one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1
+        return None
+
+    @property
+    def writes(self) -> bool:
+        return isinstance(self.label, Access) and self.label.side is Side.WRITE
+
+    @property
+    def plain(self) -> bool:
+        """Is it a weak access that a thread makes itself, through the generic proxy?"""
+        label = self.label
+        plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
+        return plain and self.event is None and self.issue is None
+
+
+@dataclass(slots=True)
+class ConflictPair:
+    """Two classes of accesses that touch one byte, with an example. `count`: how many intervals of bytes have them.
+
+    `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different.
+    """
+
+    block: Block
+    one: Use
+    other: Use
+    first: int
+    count: int = 1
+    stored: str = "equal"
+
+    @property
+    def comparable(self) -> bool:
+        """May the bytes that two stores leave still turn out to be different?"""
+        return self.stored != "different" and self.one.writes and self.other.writes
+
+    def compare(self, one: Use, other: Use, first: int, size: int) -> None:
+        """Two stores that both touch these bytes."""
+        if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
+            return
+        left, right = one.stored(first, size), other.stored(first, size)
+        if left is None or right is None:
+            self.stored = "unknown" if self.stored == "equal" else self.stored
+        elif left != right:
+            self.stored = "different"
+
+
+@dataclass(slots=True)
+class SharedPlace:
+    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands
+    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers."""
+
+    block: Block
+    owner: CtaId | None
+    members: list[tuple[Use, int]]
+    pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)

@@ -1,0 +1,180 @@
+"""The instructions of an entry, each with what is to be done at it.
+
+In: PtxFunction, DeviceMemory. Out: `Code`. What is not known is refused when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memmodel.kernel.engines.clusters import cluster_step
+from memmodel.kernel.engines.copies import copy_step
+from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.tensor import tensor_step
+from memmodel.kernel.engines.tensormaps import map_step
+from memmodel.kernel.engines.wgmma import wgmma_step
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.objects import object_step
+from memmodel.kernel.machine.parts import Lanes, Warp
+from memmodel.kernel.machine.polling import registers, written
+from memmodel.kernel.machine.pure import Compiler, Get, Step
+from memmodel.kernel.machine.sync import sync_step
+from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.syntax import (
+    Arguments,
+    JumpTarget,
+    ModuleVariable,
+    Operand,
+    PtxFunction,
+    PtxInstruction,
+    Symbol,
+    VectorOperand,
+)
+
+ENDS = ("ret", "exit")
+CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
+STEPS = (
+    warp_step, access_step, sync_step, object_step, copy_step, map_step, wgmma_step, mma_step, tensor_step, cluster_step
+)  # fmt: skip
+IGNORED_CALLS = ("vprintf",)
+"""Functions of the system that touch no memory of the kernel; what they return is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call: where the function begins, and the places that go in and come out: (from, to, bytes)."""
+
+    start: int
+    given: tuple[tuple[int, int, int], ...]
+    returned: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(slots=True)
+class Code:
+    """What to do at one instruction: one of the steps, or a change of control.
+
+    `touched`, `written`: registers of wgmma.mma_async that the instruction uses, and those of them that it writes.
+    """
+
+    instruction: PtxInstruction
+    guard: int | None
+    negated: bool
+    pure: Step | None = None
+    blocking: Blocking | None = None
+    control: str = ""
+    targets: tuple[int, ...] = ()
+    index: Get | None = None
+    call: CallPlan | None = None
+    refusal: Refused | None = None
+    touched: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+
+
+def compile_function(
+    entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset(), assumed: tuple[str, ...] = ()
+) -> list[Code]:
+    """The instructions of an entry; what is not known is refused when it is reached. `assumed`: as in `Schedule`."""
+    compiler = Compiler(memory, peeks)
+    codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
+    watched = {
+        slot
+        for code in codes
+        if code.instruction.words[:2] == ("wgmma", "mma_async")
+        for operand in code.instruction.operands[:2]
+        if isinstance(operand, VectorOperand)
+        for slot in registers(operand)
+    }
+    for code in codes if watched else ():
+        if code.instruction.words[0] != "wgmma":
+            used = {slot for operand in code.instruction.operands for slot in registers(operand)}
+            code.touched = tuple(used & watched)
+            code.written = tuple(set(written(code.instruction)) & watched)
+    return codes
+
+
+def begins(instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
+    """Does an opcode begin with one of these?"""
+    return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
+
+
+def _assumed(instruction: PtxInstruction) -> Code:
+    """An instruction that is taken to leave unknown values in its first operand and to do nothing else."""
+    slots = written(instruction)
+
+    def step(warp: Warp, lanes: Lanes) -> None:
+        for slot in slots:
+            for lane in lanes:
+                warp.own(slot)[lane] = None
+
+    guard = None if instruction.guard is None else instruction.guard.slot
+    return Code(instruction, guard, instruction.negated, pure=step)
+
+
+def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstruction) -> Code:
+    guard = None if instruction.guard is None else instruction.guard.slot
+    code = Code(instruction, guard, instruction.negated)
+    try:
+        if instruction.words[0] in CONTROL:
+            _control_code(compiler, entry, code)
+            return code
+        code.pure = compiler.pure(instruction)
+        if code.pure is None:
+            steps = (make(compiler, instruction) for make in STEPS)
+            code.blocking = next((step for step in steps if step is not None), None)
+    except Refused as error:
+        code.refusal = error
+        return code
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, StopIteration):
+        code.pure = None
+        code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
+        return code
+    if code.pure is None and code.blocking is None:
+        hint = "it cannot be run, and nothing is skipped"
+        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
+    return code
+
+
+def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+    """Jumps and calls. Raises Refused."""
+    instruction = code.instruction
+    head, operands, span = instruction.words[0], instruction.operands, instruction.span
+    code.control = head
+    if head == "bra":
+        if not operands or not isinstance(operands[0], JumpTarget) or operands[0].at < 0:
+            raise Refused("bra goes to a label of this function", span)
+        code.targets = (operands[0].at,)
+    elif head == "brx":
+        table = operands[1]
+        listed = entry.tables.get(table.name) if isinstance(table, JumpTarget) else None
+        if listed is None:
+            raise Refused("brx.idx takes a list of branch targets", span)
+        code.targets, code.index = listed, compiler.get(operands[0], instruction, 32)
+    elif head == "call":
+        name = next((one.name for one in operands if isinstance(one, Symbol)), "")
+        if name in entry.callees:
+            lists = [one.items for one in operands if isinstance(one, Arguments)]
+            returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
+            callee = entry.callees[name]
+            given = lists[0] if lists else ()
+            code.call = CallPlan(
+                callee.start,
+                _moves(compiler, given, callee.params),
+                _moves(compiler, returned, callee.results, back=True),
+            )
+        elif name not in IGNORED_CALLS and name != "__assertfail":
+            raise Refused(f"the call of {name or 'a function'} is not known", span)
+
+
+def _moves(
+    compiler: Compiler, actual: Sequence[Operand], formal: Sequence[ModuleVariable], *, back: bool = False
+) -> tuple[tuple[int, int, int], ...]:
+    """What is copied between the variables of a call and the parameters of the function."""
+    found = []
+    for one, other in zip(actual, formal, strict=True):
+        assert isinstance(one, Symbol)
+        here, there = (compiler.memory.symbols[name][1] - PRIVATE_START for name in (one.name, other.name))
+        found.append((there, here, other.size or 8) if back else (here, there, other.size or 8))
+    return tuple(found)

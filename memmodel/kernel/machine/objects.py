@@ -1,0 +1,212 @@
+"""Operations on mbarrier objects: of threads, and the signals of hardware.
+
+In: an Instruction. Out: a step that leaves its events in the traces. A state is the number of phases that are over, and
+above it the arrivals that were pending.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
+from memmodel.kernel.judge.events import Refused, TraceEvent
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
+from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler, Get
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Register, Sink
+from memmodel.ptx import Scope, Sem
+
+STATE_BITS = 32
+
+
+def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of an instruction of this family."""
+    words, operands = instruction.words, list(instruction.operands)
+    if words[:4] == ("cp", "async", "mbarrier", "arrive"):
+        return _arrive_on(compiler, instruction)
+    if words[0] != "mbarrier":
+        return None
+    kind = words[1]
+    if kind in ("test_wait", "try_wait"):
+        return _test(compiler, instruction)
+    if kind in ("arrive", "arrive_drop"):
+        return _arrive(compiler, instruction, operands)
+    if kind == "init":
+        return _update(compiler, instruction, Mbarrier(Action.INIT), operands, counts=True)
+    if kind == "inval":
+        return _update(compiler, instruction, Mbarrier(Action.INVAL), operands, counts=False)
+    if kind in ("expect_tx", "complete_tx"):
+        action = Action.EXPECT_TX if kind == "expect_tx" else Action.COMPLETE_TX
+        return _update(compiler, instruction, _semantics(instruction, action, Sem.RELAXED), operands, counts=True)
+    return None
+
+
+def pending_count(compiler: Compiler, instruction: PtxInstruction) -> tuple[int, Get] | None:
+    """The register and the state of mbarrier.pending_count."""
+    if instruction.words[:2] != ("mbarrier", "pending_count"):
+        return None
+    return compiler.target(instruction), compiler.get(instruction.operands[1], instruction)
+
+
+def _semantics(instruction: PtxInstruction, action: Action, default: Sem) -> Mbarrier:
+    words = instruction.words
+    scope = next((SCOPES[word] for word in words if word in SCOPES), None)
+    sem = next((SEMS[word] for word in words if word in SEMS), default)
+    return Mbarrier(action, sem, scope or Scope.CTA, unscoped=scope is None)
+
+
+def window_of(instruction: PtxInstruction, where: int | None) -> str:
+    """The state space in which the address of an object is."""
+    if "shared::cluster" in instruction.words:
+        return "shared::cluster"
+    return "shared" if where is None or where < 1 << 32 else "generic"
+
+
+def at_object(machine: Machine, warp: Warp, instruction: PtxInstruction, where: int | None) -> tuple[Block, int]:
+    """The object at an address."""
+    block, at = machine.place(warp, window_of(instruction, where), where, 8, instruction)
+    if at % 8:
+        raise Faulty("undefined-address", f"address {where:#x} is misaligned for an mbarrier object")
+    return block, at
+
+
+def made_at(
+    machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, label: Mbarrier, where: int | None
+) -> TraceEvent:
+    """An event about the mbarrier object at an address."""
+    block, at = at_object(machine, warp, instruction, where)
+    made = machine.event(warp.threads[lane], instruction.number, label)
+    made.block, made.first, made.size = block, at, 8
+    return made
+
+
+def signalled(
+    machine: Machine, issue: TraceEvent, label: Signal, block: Block, at: int, completes: list[TraceEvent], tx: int = 0
+) -> TraceEvent:
+    """A complete-tx of so many bytes, or an arrive-on, that the hardware makes when some issues are done."""
+    told = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
+    told.completes = completes
+    issue.signals.append(told)
+    machine.update(told, label.action, int(label.action is Action.ARRIVE), -tx)
+    issue.note = (*issue.note, *told.note)
+    return told
+
+
+def _update(
+    compiler: Compiler, instruction: PtxInstruction, label: Mbarrier, operands: list[Operand], *, counts: bool
+) -> Blocking:
+    where = address(compiler, instruction, operands[0])
+    amounts = compiler.get(operands[1], instruction) if counts else None
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places, values = list(where(warp)), None if amounts is None else list(amounts(warp))
+        for lane in lanes:
+            amount = 0 if values is None else values[lane]
+            if amount is None:
+                machine.unknown("the count", instruction)
+            made = made_at(machine, warp, lane, instruction, label, places[lane])
+            made.count = amount
+            assert made.block is not None
+            if label.action is Action.INIT:
+                made.block.forget(made.first, 8)
+                machine.update(made, label.action, amount)
+            else:
+                tx = {Action.EXPECT_TX: amount, Action.COMPLETE_TX: -amount}.get(label.action, 0)
+                machine.update(made, label.action, 0, tx)
+        return True
+
+    return step
+
+
+def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Operand]) -> Blocking:
+    words = instruction.words
+    target: Operand = operands.pop(0) if isinstance(operands[0], Register | Sink) else Sink()
+    slot = compiler.slot_of(target)
+    where = address(compiler, instruction, operands[0])
+    amounts = compiler.get(operands[1], instruction) if len(operands) > 1 else None
+    expects, drop = "expect_tx" in words, words[1] == "arrive_drop"
+    label = _semantics(instruction, Action.ARRIVE, Sem.RELEASE)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places, values = list(where(warp)), None if amounts is None else list(amounts(warp))
+        for lane in lanes:
+            amount = 1 if values is None else values[lane]
+            if amount is None:
+                machine.unknown("the count", instruction)
+            made = made_at(machine, warp, lane, instruction, label, places[lane])
+            made.count = amount
+            assert made.block is not None
+            if slot is not None:
+                one = machine.object(made.block, made.first)
+                warp.own(slot)[lane] = one.over | one.pending << STATE_BITS
+            count, tx = (1, amount) if expects else (amount, 0)
+            machine.update(made, Action.ARRIVE, count, tx, drop=drop)
+        return True
+
+    return step
+
+
+def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """A test waits until it can return true: what a loop around it does. One that only looks ahead returns false."""
+    operands = instruction.operands
+    first = operands[0]
+    target, report = (first.first, first.second) if isinstance(first, PairOperand) else (first, Sink())
+    if not isinstance(target, Register) or len(operands) < 3:
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    slots = [slot for slot in (compiler.slot_of(target), compiler.slot_of(report)) if slot is not None]
+    where, phases = address(compiler, instruction, operands[1]), compiler.get(operands[2], instruction)
+    parity = "parity" in instruction.words
+    label = _semantics(instruction, Action.TEST, Sem.ACQUIRE)
+    peeks = instruction.number in compiler.peeks
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places, values = list(where(warp)), list(phases(warp))
+        machine.run.tests[instruction.number] = instruction
+        found: list[tuple[Block, int]] = []
+        for lane in lanes:
+            phase = values[lane]
+            if phase is None:
+                machine.unknown("the phase", instruction)
+            block, at = at_object(machine, warp, instruction, places[lane])
+            one = machine.object(block, at)
+            if peeks:
+                machine.peeked(warp, lane, instruction, block, at, phase)
+                continue
+            passes = one.over % 2 != phase % 2 if parity else one.over > phase & (1 << STATE_BITS) - 1
+            if not one.live or not passes:
+                return False
+            found.append((block, at))
+        for lane, (block, at) in zip(lanes, found, strict=False):
+            made = machine.event(warp.threads[lane], instruction.number, label)
+            made.block, made.first, made.size = block, at, 8
+            machine.test(made, machine.object(block, at).over)
+            machine.waited(warp, lane, instruction, block, at)
+        for number, slot in enumerate(slots):
+            row = warp.own(slot)
+            for lane in lanes:
+                row[lane] = int(number == 0 and not peeks)
+        return True
+
+    return step
+
+
+def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """cp.async.mbarrier.arrive: an arrive-on when the earlier cp.async of the thread are done."""
+    where = address(compiler, instruction, instruction.operands[0])
+    extra = "noinc" not in instruction.words
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places = list(where(warp))
+        for lane in lanes:
+            if extra:
+                label = Mbarrier(Action.PENDING, Sem.RELAXED, Scope.CTA)
+                made = made_at(machine, warp, lane, instruction, label, places[lane])
+                machine.update(made, Action.PENDING, 1)
+            issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.CP_ASYNC))
+            block, at = at_object(machine, warp, instruction, places[lane])
+            signal = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
+            signalled(machine, issue, signal, block, at, list(warp.copies.issued[lane]))
+        return True
+
+    return step

@@ -1,0 +1,187 @@
+"""The parts of a running launch: groups of lanes, warps, CTAs, barriers, mbarrier objects, tensor memory.
+
+In: nothing. Out: the records that `Machine` and the instructions work on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memmodel.base.labels import Family
+from memmodel.kernel.judge.events import TraceEvent, TraceThread
+from memmodel.kernel.machine.memory import RANK_SHIFT, Block
+from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
+
+Lanes = list[int]
+
+
+class Faulty(Exception):
+    """An instruction of a thread cannot be carried out; its message says why."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+
+
+@dataclass(slots=True, eq=False)
+class LaneGroup:
+    """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
+
+    `frames`: the calls that they are in. `spun`: how often they jumped back in a loop that polls.
+    """
+
+    at: int
+    lanes: Lanes
+    blocked: bool = False
+    waits: object = None
+    frames: tuple[int, ...] = ()
+    spun: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class BarrierState:
+    """A barrier: its generation, who has arrived in it and how many are needed."""
+
+    generation: int = 0
+    arrived: int = 0
+    needed: int | None = None
+    over: int = 0
+    who: set[int] = field(default_factory=set)
+    votes: dict[int, list[Value]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Mbar:
+    """An mbarrier object."""
+
+    over: int = 0
+    pending: int = 0
+    expected: int = 0
+    tx: int = 0
+    live: bool = False
+    life: int = 0
+
+
+class IssueGroups:
+    """Asynchronous instructions of each lane: all of them, those since the last commit, and the groups."""
+
+    __slots__ = ("closed", "issued", "open")
+
+    def __init__(self) -> None:
+        self.issued: list[list[TraceEvent]] = [[] for _ in range(LANES)]
+        self.open: list[list[TraceEvent]] = [[] for _ in range(LANES)]
+        self.closed: list[list[list[TraceEvent]]] = [[] for _ in range(LANES)]
+
+    def add(self, lane: int, issue: TraceEvent) -> None:
+        self.issued[lane].append(issue)
+        self.open[lane].append(issue)
+
+    def commit(self, lane: int) -> None:
+        self.closed[lane].append(self.open[lane])
+        self.open[lane] = []
+
+    def over(self, lane: int, left: int) -> list[TraceEvent]:
+        """What is done when all but the last groups are."""
+        groups = self.closed[lane]
+        return [one for group in groups[: len(groups) - left] for one in group] if left < len(groups) else []
+
+
+@dataclass(slots=True, eq=False)
+class WgmmaUse:
+    """The registers of a warp that wgmma.mma_async uses, as `isa.wgmma_registers` counts them.
+
+    `groups`, `shapes`: the group and the accumulator of the last one that uses a register; an empty accumulator for a
+    fragment of A. `written`: wgmma.fence so far when a register was written last.
+    """
+
+    fences: int = 0
+    committed: int = 0
+    completed: int = 0
+    groups: dict[int, int] = field(default_factory=dict)
+    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    written: dict[int, int] = field(default_factory=dict)
+
+    def busy(self, slot: int) -> bool:
+        return self.groups.get(slot, 0) > self.completed
+
+    def wait(self, left: int) -> None:
+        self.completed = max(self.completed, self.committed - left)
+
+
+class Peek(NamedTuple):
+    """A test that returned false because it only looks ahead: which object and phase, and when."""
+
+    block: Block
+    at: int
+    phase: int
+    time: int
+
+
+@dataclass(slots=True, eq=False)
+class TensorMemory:
+    """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
+
+    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2.
+    """
+
+    block: Block
+    columns: list[TraceEvent | None]
+    promised: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Cta:
+    """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back."""
+
+    number: int
+    index: tuple[int, int, int]
+    cluster: int
+    rank: int
+    shared: Block
+    threads: list[TraceThread]
+    barriers: dict[int, BarrierState] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    spare: int = 0
+    tensor: TensorMemory | None = None
+    aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
+
+    @property
+    def base(self) -> int:
+        return self.rank << RANK_SHIFT
+
+
+@dataclass(slots=True, eq=False)
+class Warp:
+    """A warp: registers as lists over the lanes, groups of lanes, special registers."""
+
+    cta: Cta
+    number: int
+    threads: list[TraceThread]
+    registers: list[Row]
+    special: dict[str, Row]
+    groups: list[LaneGroup]
+    limit: int = 0
+    syncs: dict[int, BarrierState] = field(default_factory=dict)
+    copies: IssueGroups = field(default_factory=lambda: IssueGroups())
+    bulk: IssueGroups = field(default_factory=lambda: IssueGroups())
+    wgmma: IssueGroups = field(default_factory=lambda: IssueGroups())
+    tensor: dict[Family, list[list[TraceEvent]]] = field(default_factory=dict)
+    registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
+    arrived: list[int] = field(default_factory=lambda: [-1] * LANES)
+    peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
+    locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
+    carry: Row = field(default_factory=lambda: [None] * LANES)
+
+    def own(self, slot: int) -> Row:
+        """The row of a register, to change single lanes of it."""
+        row = self.registers[slot]
+        if type(row) is Uniform:
+            row = self.registers[slot] = list(row)
+        return row
+
+    @property
+    def live(self) -> int:
+        """The lanes that have not exited, as a mask."""
+        return sum(1 << lane for group in self.groups for lane in group.lanes)

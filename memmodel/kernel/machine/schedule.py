@@ -1,0 +1,32 @@
+"""One way to make the choices that a launch leaves open.
+
+In: nothing. Out: `Schedule`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Order = tuple[tuple[str, int], tuple[int, ...]]
+"""For a location (the name of its memory, an offset) the threads in the order of their atomic operations there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`last_elected`: elect.sync takes the last lane of its mask. `split`: activemask shows the first lane by itself.
+
+    `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
+    `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
+    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
+    `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`:
+    beginnings of opcodes that are taken to compute registers from registers and to do nothing else.
+    """
+
+    last_elected: bool = False
+    order: tuple[Order, ...] = ()
+    split: bool = False
+    backwards: bool = False
+    opaque: frozenset[int] = frozenset()
+    ctas: tuple[int, ...] = ()
+    cancelled: int = 0
+    assumed: tuple[str, ...] = ()

@@ -1,0 +1,175 @@
+"""Is it noticed if a part of the synchronization is missing? Every mutation of a kernel, judged.
+
+In: module, entry, launch, model. Out: `MutationTable`. One reading of the file serves all mutants; each costs one run,
+and more only where choices are to be explored.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from enum import Enum
+from time import monotonic
+
+from memmodel.answer import Budget
+from memmodel.cat.syntax import Model
+from memmodel.errors import InputError
+from memmodel.kernel.check import judge
+from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.judge.verdict import KernelFinding, KernelVerdict
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.mutate.mutations import Mutation, mutations
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+
+SCHEDULES = 4
+"""Explored for each mutant whose control flow depends on the schedule."""
+
+
+class Noticed(Enum):
+    """What becomes of a mutant."""
+
+    FINDING = "finding"
+    HANG = "hang"
+    UNDEFINED = "undefined"
+    UNDECIDED = "undecided"
+    UNNOTICED = "unnoticed"
+    UNREACHED = "not reached"
+    LATE = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class MutantResult:
+    """`how`: the rules that name it with their lines, or what is not settled."""
+
+    mutation: Mutation
+    noticed: Noticed
+    how: str = ""
+
+
+@dataclass(slots=True)
+class MutationTable:
+    """All mutants of one kernel. `base`: the verdict on the kernel as it is."""
+
+    base: KernelVerdict
+    results: list[MutantResult] = field(default_factory=list)
+
+    def count(self, *words: Noticed) -> int:
+        return sum(one.noticed in words for one in self.results)
+
+    @property
+    def judged(self) -> int:
+        return len(self.results) - self.count(Noticed.UNREACHED, Noticed.LATE)
+
+    @property
+    def share(self) -> float:
+        """Of the mutants that were judged, those that are noticed as an error."""
+        return self.count(Noticed.FINDING, Noticed.HANG, Noticed.UNDEFINED) / max(1, self.judged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What all mutants share."""
+
+    module: PtxModule
+    entry: PtxFunction
+    launch: Launch
+    model: Model
+    budget: Budget
+    base: KernelVerdict
+
+
+_WORK: list[_Work] = []
+"""What a worker process judges; it is there before the process is forked."""
+
+
+def mutation_table(
+    module: PtxModule,
+    entry: PtxFunction,
+    launch: Launch,
+    model: Model,
+    *,
+    jobs: int = 1,
+    seconds: float = 600.0,
+    budget: Budget | None = None,
+    started: Callable[[int], None] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> MutationTable:
+    """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
+    until = monotonic() + seconds
+    each = budget or Budget(seconds=60.0)
+    base = judge(module, entry, launch, model, ExploreOptions(SCHEDULES), each)
+    work = _Work(module, entry, launch, model, each, base)
+    changes = mutations(entry)
+    if started is not None:
+        started(len(changes))
+    table = MutationTable(base)
+    found: dict[int, MutantResult] = {}
+    for number, result in _judged(work, changes, jobs, until):
+        found[number] = result
+        if progress is not None:
+            progress(f"line {result.mutation.instruction.line}")
+    table.results = [found.get(number, MutantResult(one, Noticed.LATE)) for number, one in enumerate(changes)]
+    return table
+
+
+def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> Iterator[tuple[int, MutantResult]]:
+    parallel = jobs > 1 and "fork" in multiprocessing.get_all_start_methods()
+    _WORK.append(work)
+    try:
+        if not parallel:
+            for number, change in enumerate(changes):
+                if monotonic() > until:
+                    return
+                noticed, how = _mutant(number)
+                yield number, MutantResult(change, noticed, how)
+            return
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), mp_context=context) as pool:
+            waiting = {pool.submit(_mutant, number): number for number in range(len(changes))}
+            try:
+                for future in as_completed(waiting, timeout=max(0.0, until - monotonic())):
+                    number = waiting[future]
+                    noticed, how = future.result()
+                    yield number, MutantResult(changes[number], noticed, how)
+            except (TimeoutError, BrokenProcessPool):
+                pool.shutdown(wait=False, cancel_futures=True)
+    finally:
+        _WORK.pop()
+
+
+def _mutant(number: int) -> tuple[Noticed, str]:
+    work = _WORK[-1]
+    change = mutations(work.entry)[number]
+    traced = "commit_group" not in change.instruction.words
+    if traced and change.instruction.number not in work.base.reached:
+        return Noticed.UNREACHED, ""
+    try:
+        options = ExploreOptions(SCHEDULES, first=True)
+        verdict = judge(work.module, change.of(work.entry), work.launch, work.model, options, work.budget)
+    except InputError as error:
+        return Noticed.UNDECIDED, error.message
+    return compared(work.base, verdict)
+
+
+def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
+    """What a mutant's verdict says that the kernel's own does not."""
+    known = {_key(one) for one in base.serious}
+    new = [key for key in (_key(one) for one in verdict.serious) if key not in known]
+    if not new:
+        fresh = [one for one in verdict.open if one not in base.open]
+        return (Noticed.UNDECIDED, fresh[0]) if fresh else (Noticed.UNNOTICED, "")
+    rules = {rule for rule, _ in new}
+    said = "; ".join(f"{rule} at {' and '.join(str(n) for n in lines)}" if lines else rule for rule, lines in new[:3])
+    more = f"; {len(new) - 3} more" if len(new) > 3 else ""
+    if rules & {"hang", "barrier-divergence"}:
+        return Noticed.HANG, said + more
+    races = [rule for rule in rules if not rule.startswith("undefined")]
+    return (Noticed.FINDING if races else Noticed.UNDEFINED), said + more
+
+
+def _key(one: KernelFinding) -> tuple[str, tuple[int, ...]]:
+    return one.rule, tuple(sorted({side.instruction.line for side in one.sides}))

@@ -1,0 +1,79 @@
+"""A verdict on a launch as JSON values.
+
+In: KernelVerdict. Out: the values of a `KernelRecord`. docs/json.md lists the members. pydantic is loaded with this
+file, so only where JSON is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.output.text import locations
+from memmodel.records.kernels import (
+    KernelFindingRecord,
+    KernelPlaceRecord,
+    KernelReadingRecord,
+    KernelRecord,
+    KernelSchedulesRecord,
+    KernelStatisticsRecord,
+    KernelThreadRecord,
+)
+
+
+def record(verdict: KernelVerdict) -> dict[str, object]:
+    """The verdict as JSON values."""
+    return KernelRecord(
+        entry=verdict.entry,
+        model=verdict.model,
+        verdict=verdict.word,
+        grid=verdict.launch.grid,
+        block=verdict.launch.block,
+        ctas=tuple(verdict.ctas),
+        findings=tuple(map(finding, verdict.findings)),
+        open=tuple(verdict.open),
+        choices=tuple(verdict.choices),
+        schedules=KernelSchedulesRecord(explored=verdict.explored, all=verdict.exhaustive or not verdict.choices),
+        readings=tuple(
+            KernelReadingRecord(
+                reading=one.name,
+                answer=one.answer,
+                gone=tuple(map(finding, one.gone)),
+                new=tuple(map(finding, one.new)),
+            )
+            for one in verdict.readings
+        ),
+        beyond=dict(verdict.beyond),
+        notes=tuple(verdict.notes),
+        statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
+    ).json_values()
+
+
+def finding(one: KernelFinding) -> KernelFindingRecord:
+    """One finding."""
+    return KernelFindingRecord(
+        rule=one.rule,
+        kind=one.kind,
+        harmless=one.harmless,
+        message=one.message,
+        where=one.where,
+        count=one.count,
+        reason=one.reason or None,
+        missing=one.missing,
+        places=tuple(map(_side, one.sides)),
+        way=tuple(map(_side, one.way)),
+    )
+
+
+def _side(side: FindingPlace) -> KernelPlaceRecord:
+    span = side.instruction.span
+    thread = KernelThreadRecord(cta=side.cta, warp=side.warp, lane=side.lane, role=side.role, round=side.turn)
+    return KernelPlaceRecord(
+        file=span.source.name,
+        line=span.line,
+        column=span.column,
+        instruction=side.instruction.opcode,
+        what=side.what,
+        thread=thread if side.cta >= 0 else None,
+        source=tuple(locations(side.instruction.location)),
+    )

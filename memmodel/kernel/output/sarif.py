@@ -1,0 +1,107 @@
+"""A verdict on a launch as a SARIF 2.1.0 log, as code scanning services take it.
+
+In: KernelVerdict. Out: JSON values. The primary place of a result is in the source that was compiled if .loc names a
+relative path, else in the PTX; the other places follow as related locations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.output.groups import groups
+from memmodel.kernel.output.text import who
+from memmodel.kernel.text.syntax import Location
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+OPEN = "undecided"
+
+
+def sarif(verdicts: Iterable[KernelVerdict]) -> dict[str, Any]:
+    """One log with one run for all verdicts."""
+    results: list[dict[str, Any]] = []
+    rules: dict[str, dict[str, Any]] = {}
+    for verdict in verdicts:
+        for group in groups(verdict.findings):
+            one = group.first
+            rules.setdefault(one.rule, {"id": one.rule, "shortDescription": {"text": one.kind}})
+            results.append({**_result(verdict, one), "occurrenceCount": group.count})
+        for reason in verdict.open:
+            rules.setdefault(OPEN, {"id": OPEN, "shortDescription": {"text": "not settled for every schedule"}})
+            results.append({
+                "ruleId": OPEN, "level": "warning", "message": {"text": f"{verdict.entry}: {reason}"}, "locations": [],
+            })  # fmt: skip
+    order = list(rules)
+    for result in results:
+        result["ruleIndex"] = order.index(result["ruleId"])
+    driver = {"name": "memmodel", "version": _version(), "rules": [rules[name] for name in order]}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _version() -> str:
+    try:
+        return version("memmodel")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _result(verdict: KernelVerdict, one: KernelFinding) -> dict[str, Any]:
+    text = one.message or " and ".join(
+        f"{side.instruction.opcode} at PTX line {side.instruction.line} {side.what}{who(side)}" for side in one.sides
+    )
+    missing = "; ".join(part for part in (one.reason, one.missing) if part)
+    text += f". Missing: {missing}" if missing else ""
+    places = [_place(side) for side in one.sides]
+    related = [place for side in one.sides for place in _callers(side)]
+    related += [{**_place(step), "message": {"text": "on the way"}} for step in one.way]
+    name = f"{verdict.entry} {one.rule} " + " ".join(
+        f"{side.instruction.opcode} {side.instruction.location}" for side in one.sides
+    )
+    return {
+        "ruleId": one.rule,
+        "level": "note" if one.harmless else "error",
+        "message": {"text": f"{verdict.entry}: {text}"},
+        "locations": places[:1],
+        "relatedLocations": [{"id": number, **place} for number, place in enumerate([*places[1:], *related], 1)],
+        "partialFingerprints": {"finding/v1": hashlib.sha256(name.encode()).hexdigest()[:32]},
+    }
+
+
+def _place(side: FindingPlace) -> dict[str, Any]:
+    location = side.instruction.location
+    while location is not None and not _relative(location.file):
+        location = location.caller
+    what = {"text": f"{side.instruction.opcode}: {side.what}"}
+    if location is not None:
+        return {"physicalLocation": _physical(location.file, location.line, location.column), "message": what}
+    span = side.instruction.span
+    return {"physicalLocation": _physical(span.source.name, span.line, span.column), "message": what}
+
+
+def _callers(side: FindingPlace) -> list[dict[str, Any]]:
+    """The PTX line, and the places in the source."""
+    span, found = side.instruction.span, []
+    if side.instruction.location is not None:
+        found.append({"physicalLocation": _physical(span.source.name, span.line, span.column),
+                      "message": {"text": "the instruction"}})  # fmt: skip
+    location: Location | None = side.instruction.location
+    while location is not None:
+        text = {"text": "in the source" if location is side.instruction.location else "inlined here"}
+        found.append({"physicalLocation": _physical(location.file, location.line, location.column), "message": text})
+        location = location.caller
+    return found
+
+
+def _relative(file: str) -> bool:
+    return not PurePosixPath(file).is_absolute() and "cuda" not in PurePosixPath(file).parts[:2] and ":" not in file
+
+
+def _physical(file: str, line: int, column: int) -> dict[str, Any]:
+    path = PurePosixPath(file.replace("\\", "/"))
+    uri = path.as_uri() if path.is_absolute() else quote("/".join(part for part in path.parts if part != "."))
+    return {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, line), "startColumn": max(1, column)}}

@@ -1,0 +1,108 @@
+"""A verdict on a launch as text.
+
+In: KernelVerdict. Out: lines.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.judge.verdict import FindingPlace, KernelVerdict
+from memmodel.kernel.output.groups import FindingGroup, groups
+from memmodel.kernel.text.syntax import Location
+
+SHOWN, FEW = 20, 3
+
+
+def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
+    """The verdict, then each finding with its places, then what is open."""
+    found = [headline(verdict)]
+    if statistics:
+        found += figures(verdict)
+    grouped = groups(verdict.findings)
+    for one in grouped[:SHOWN]:
+        found += _finding(one)
+    if len(grouped) > SHOWN:
+        found.append(f"and {len(grouped) - SHOWN} more findings")
+    if verdict.choices:
+        number = "the only schedule" if verdict.explored == 1 else f"all {verdict.explored} schedules"
+        found.append(f"{number} explored:" if verdict.exhaustive else f"{verdict.explored} schedules explored:")
+        found += _first(verdict.choices)
+    if verdict.open:
+        found.append("not settled for every schedule:" if verdict.findings or verdict.choices else "undecided:")
+        found += _first(verdict.open)
+    for reading in verdict.readings:
+        found.append(f"depends on {reading.name}: {reading.answer}")
+        found += [f"  with it, no {_short(one)}" for one in groups(reading.gone)[:SHOWN]]
+        new = groups(reading.new)
+        found += [f"  with it, {_short(one)}" for one in new[:FEW]]
+        found += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
+    found += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
+    return [*found, *(f"note: {one}" for one in verdict.notes)]
+
+
+def headline(verdict: KernelVerdict) -> str:
+    """The word, and what it is about."""
+    launch = verdict.launch
+    grid = "×".join(str(one) for one in launch.grid)
+    block = "×".join(str(one) for one in launch.block)
+    which = "all CTAs" if not verdict.ctas else "CTAs " + ", ".join(str(one) for one in verdict.ctas)
+    word = f"clean for the {verdict.explored} schedules explored" if verdict.word == "explored" else verdict.word
+    return f"{word}: {verdict.entry}, grid {grid}, block {block}, {which}, under {verdict.model}"
+
+
+def figures(verdict: KernelVerdict) -> list[str]:
+    """What the judgement took."""
+    numbers = verdict.statistics
+    seconds = ", ".join(f"{name} {spent:.1f} s" for name, spent in numbers.seconds.items())
+    return [
+        f"  {numbers.threads} threads in {numbers.roles} roles, {numbers.instructions:,} instructions, "
+        f"{numbers.accesses:,} accesses, {numbers.events:,} events, {numbers.judged:,} judged",
+        f"  {numbers.runs} runs; {seconds}",
+    ]
+
+
+def _first(reasons: list[str]) -> list[str]:
+    more = [f"  and {len(reasons) - SHOWN} more reasons"] if len(reasons) > SHOWN else []
+    return [*(f"  {reason}" for reason in reasons[:SHOWN]), *more]
+
+
+def _short(group: FindingGroup) -> str:
+    finding = group.first
+    at = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
+    more = f" and {len(group.others)} alike" if group.others else ""
+    return f"{finding.rule} of lines {at}{more}" if at else finding.rule
+
+
+def _finding(group: FindingGroup) -> list[str]:
+    finding = group.first
+    head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
+    more = f" ({group.count} alike)" if group.count > 1 else ""
+    found = [head + (f", {finding.where}" if finding.where else "") + more]
+    for side in finding.sides:
+        found.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
+        found += [f"    from {one}" for one in locations(side.instruction.location)]
+    if finding.reason:
+        found.append(f"  missing: {finding.reason}" + (f"; {finding.missing}" if finding.missing else ""))
+    for step in finding.way:
+        found.append(f"    on the way: {step.instruction.opcode} at line {step.instruction.line}{who(step)}")
+    if group.others:
+        lines = [str(line) for line in group.lines]
+        shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
+        found.append(f"  alike at the same places of the source, in PTX lines {shown}")
+    return found
+
+
+def who(side: FindingPlace) -> str:
+    """Which thread, and which of its rounds."""
+    if side.cta < 0:
+        return ""
+    turn = f", round {side.turn}" if side.turn else ""
+    return f", CTA {side.cta} warp {side.warp} lane {side.lane} (role {side.role}){turn}"
+
+
+def locations(location: Location | None) -> list[str]:
+    """A place in the source, then where it was inlined."""
+    found = []
+    while location is not None:
+        found.append(str(location))
+        location = location.caller
+    return found

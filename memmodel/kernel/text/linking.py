@@ -1,0 +1,118 @@
+"""An entry with the functions that it calls, as one list of instructions.
+
+In: PtxModule, PtxFunction. Out: PtxFunction whose body has the bodies of these functions behind its own. Their
+registers, labels and variables have numbers and names of their own, so that a call is a jump with a way back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memmodel.kernel.text.syntax import (
+    AddressOperand,
+    Arguments,
+    Callee,
+    JumpTarget,
+    ModuleVariable,
+    NegatedRegister,
+    Operand,
+    PairOperand,
+    PtxFunction,
+    PtxInstruction,
+    PtxModule,
+    Register,
+    Symbol,
+    VectorOperand,
+)
+
+
+def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
+    """The entry with all that it calls, directly or not."""
+    needed = _called(module, entry)
+    if not needed or entry.body is None:
+        return entry
+    body, variables = list(entry.body), list(entry.variables)
+    tables, callees = dict(entry.tables), dict(entry.callees)
+    registers = entry.registers
+    for function in needed:
+        moved = _Moved(function, len(body), registers)
+        callees[function.name] = Callee(
+            len(body),
+            tuple(moved.variable(one) for one in function.params),
+            tuple(moved.variable(one) for one in function.results),
+        )
+        variables += [moved.variable(one) for one in (*function.variables, *function.params, *function.results)]
+        tables |= {
+            moved.name(label): tuple(at + len(body) for at in listed) for label, listed in function.tables.items()
+        }
+        body += [moved.instruction(one) for one in function.body or ()]
+        registers += function.registers
+    return replace(
+        entry, body=tuple(body), variables=tuple(variables), registers=registers, tables=tables, callees=callees
+    )
+
+
+def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
+    """The functions with a body that calls may reach, in the order in which they are named."""
+    found: dict[str, PtxFunction] = {}
+    waiting = [entry]
+    while waiting:
+        for one in waiting.pop().body or ():
+            if one.words[0] != "call":
+                continue
+            for operand in one.operands:
+                target = module.functions.get(operand.name) if isinstance(operand, Symbol) else None
+                if target is not None and target.body is not None and target.name not in found and not target.entry:
+                    found[target.name] = target
+                    waiting.append(target)
+    return list(found.values())
+
+
+class _Moved:
+    """A function whose instructions and registers begin at other numbers."""
+
+    def __init__(self, function: PtxFunction, start: int, registers: int) -> None:
+        self._function = function.name
+        self._start = start
+        self._registers = registers
+        self._own = {one.name for one in (*function.variables, *function.params, *function.results)}
+
+    def name(self, name: str) -> str:
+        return f"{self._function}::{name}"
+
+    def variable(self, one: ModuleVariable) -> ModuleVariable:
+        return replace(one, name=self.name(one.name))
+
+    def instruction(self, one: PtxInstruction) -> PtxInstruction:
+        return replace(
+            one,
+            number=one.number + self._start,
+            operands=tuple(self._operand(operand) for operand in one.operands),
+            guard=None if one.guard is None else self._register(one.guard),
+        )
+
+    def _register(self, one: Register) -> Register:
+        return replace(one, slot=one.slot + self._registers)
+
+    def _operand(self, one: Operand) -> Operand:
+        match one:
+            case Register():
+                return self._register(one)
+            case NegatedRegister(register):
+                return NegatedRegister(self._register(register))
+            case Symbol(name, offset):
+                return Symbol(self.name(name), offset) if name in self._own else one
+            case JumpTarget(name, at):
+                return JumpTarget(self.name(name), at) if at < 0 else JumpTarget(name, at + self._start)
+            case VectorOperand(items):
+                return VectorOperand(tuple(self._operand(item) for item in items))
+            case Arguments(items):
+                return Arguments(tuple(self._operand(item) for item in items))
+            case PairOperand(first, second):
+                return PairOperand(self._operand(first), self._operand(second))
+            case AddressOperand(base, offset, rest):
+                moved = self._operand(base)
+                assert isinstance(moved, Register | Symbol) or moved is base
+                return AddressOperand(moved, offset, tuple(self._operand(item) for item in rest))
+            case _:
+                return one

@@ -1,0 +1,154 @@
+"""Litmus tests emitted as PTX and read back as kernels: do both roads find the same?
+
+`python tests/kernel_roundtrip.py` writes the table tests/data/kernel-roundtrip.tsv: test, answer, reason. `fewer`: the
+one run that the kernel is judged by has some of the kinds of finding that the executions of the test have together.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.cat.flags import FindingKind
+from memmodel.cat.load import load_model
+from memmodel.emit import EmittedModule, emit
+from memmodel.errors import InputError
+from memmodel.kernel.check import entry_of, judge
+from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.launch import Launch, parse_launch
+from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.text.syntax import PtxModule
+from memmodel.litmus import parse_litmus
+from memmodel.litmus.syntax import Layout
+from memmodel.source import Source
+
+ROOT = Path(__file__).parent.parent
+TABLE = Path(__file__).parent / "data" / "kernel-roundtrip.tsv"
+KINDS = ("race", "hazard", "undefined", "hang")
+OF = {
+    FindingKind.RACE.value: "race",
+    FindingKind.MIXED.value: "race",
+    FindingKind.HAZARD.value: "hazard",
+    FindingKind.UNDEFINED.value: "undefined",
+}
+SECONDS = 10.0
+
+
+def litmus_files() -> list[Path]:
+    """The corpus."""
+    return sorted((ROOT / "litmus").rglob("*.litmus"))
+
+
+def launched(module: EmittedModule) -> tuple[PtxModule, Launch]:
+    """The module and the launch that its heading asks for. Raises InputError."""
+    read = parse_module(Source(f"{module.name}.ptx", module.text))
+    entry = entry_of(read, None)
+    head = re.search(r"// Launch: grid (\d+), block (\d+)(?:, clusters of (\d+))?", module.text)
+    if head is None:
+        raise InputError("it has several grids")
+    params = []
+    for number, one in enumerate(entry.params, 1):
+        if one.name.endswith("_gpu"):
+            raise InputError("it is for several devices")
+        if one.size is not None and one.type == "b8":
+            raise InputError("it has constant parameters")
+        params.append({"name": one.name, "type": "ptr", "address": number << 32, "bytes": 4096, "init": "zero"})
+    cluster = int(head[3] or 1)
+    given = {"grid": [int(head[1]), 1, 1], "block": [int(head[2]), 1, 1], "cluster": [cluster, 1, 1], "params": params}
+    return read, parse_launch(given)
+
+
+def found(path: Path) -> tuple[KernelVerdict, set[str]]:
+    """The verdict on the kernel of a test, and the kinds of its findings between instructions of the test."""
+    test = parse_litmus(Source.read(str(path)))
+    if test.layout is not Layout.BLOCKS:
+        raise InputError("it is in columns")
+    module = emit(test)
+    read, launch = launched(module)
+    options = ExploreOptions(first=False)
+    verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
+    kinds = set()
+    for one in verdict.serious:
+        own = ["// line" in side.instruction.span.line_text for side in one.sides]  # not of the set-up
+        if all(own) if "race" in one.rule else any(own):
+            kinds.add("hang" if one.rule in ("hang", "barrier-divergence") else OF.get(one.kind, one.kind))
+    return verdict, kinds
+
+
+def exact(path: Path) -> set[str] | None:
+    """The kinds of finding that some execution has; None if the exact engines do not decide."""
+    reports = api.check_all(str(path), ask=[f"exists {kind}" for kind in KINDS], budget=Budget(seconds=SECONDS))
+    if any(one.holds is None for one in reports):
+        return None
+    return {kind for kind, one in zip(KINDS, reports, strict=True) if one.holds}
+
+
+def compared(path: Path) -> tuple[str, str]:
+    """`same`, `differs`, or `not run` with the reason."""
+    try:
+        verdict, mine = found(path)
+    except InputError as error:
+        return "not run", error.message.split(":")[0]
+    if verdict.word in ("undecided", "explored"):
+        reason = (verdict.open or verdict.choices)[0]
+        return "not run", re.sub(r"lines? [\d, and\[\]]+:? ?", "", reason)
+    theirs = exact(path)
+    if theirs is None:
+        return "not run", "the exact engines do not decide"
+    if "undefined" in mine:  # executions with undefined behaviour take no part in the search for hangs
+        mine.discard("hang")
+    if mine == theirs:
+        return "same", " ".join(sorted(mine)) or "clean"
+    said = f"kernel: {' '.join(sorted(mine)) or 'clean'}; exact: {' '.join(sorted(theirs)) or 'clean'}"
+    if mine and mine < theirs:
+        return "fewer", said
+    return "differs", f"{said}; {KNOWN.get(path.stem) or explained(path.read_text(encoding='utf-8'))}"
+
+
+REASONS = (
+    (r"\baliases\b", "aliases are one address in PTX"),
+    (r"try_cancel", "a launch of one cluster has no other one to cancel"),
+    (r"multimem", "a multimem address is one buffer"),
+    (r"tcgen05\.(mma|cp)|wgmma\.mma_async", "a matrix descriptor of a test is an address"),
+    (r"tcgen05", "the set-up frees tensor memory that is in use, and warps reach a part of it only"),
+    (r"st\.async|multicast", "a CTA of the kernel ends before a signal that the test does not wait for"),
+    (r"bar\.warp\.sync", "lanes that are no thread of the test arrive, too"),
+    (r"cta_group::2", "the pair of CTAs is not launched"),
+    (r"\bexit;", "lanes that are no thread of the test leave"),
+)
+"""What makes the emitted kernel another program than the test."""
+
+KNOWN = {
+    "relaxed-copy-as-flag": "a strong copy is judged as a weak one",
+    "relaxed-copy-reads-flag": "a strong copy is judged as a weak one",
+    "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",
+    "no-complete-completes": "an arrive.noComplete that completes a phase is not noticed",
+    "slot-reuse-between-ctas": "a CTA of the kernel ends before a signal that the test does not wait for",
+    "inval-against-wait": "the run invalidates the object before the wait, which then does not end",
+    "bar+branch-around-exit": "the end of a thread of the kernel is an exit",
+    "bar+one-round-short": "the end of a thread of the kernel is an exit",
+}
+"""Single tests; docs/kernels.md has those that are limits of the kernel side."""
+
+
+def explained(text: str) -> str:
+    """Why the kernel is another program; `unexplained` otherwise."""
+    return next((reason for pattern, reason in REASONS if re.search(pattern, text)), "unexplained")
+
+
+def main() -> None:
+    rows = []
+    for path in litmus_files():
+        answer, reason = compared(path)
+        rows.append(f"{path.relative_to(ROOT / 'litmus')}\t{answer}\t{reason}")
+        print(rows[-1], file=sys.stderr)
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

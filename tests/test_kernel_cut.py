@@ -1,0 +1,77 @@
+"""Findings cut down to litmus tests: what they keep, and whether the exact engines find them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernel_samples import NEIGHBOUR, copy, entry, launch, module
+from test_kernel_output import MAILBOX
+from test_kernel_run import FLAG
+from typer.testing import CliRunner
+
+from memmodel import api
+from memmodel.cat.load import load_model
+from memmodel.cli.app import app
+from memmodel.kernel.cut.litmus import best
+from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
+from memmodel.kernel.launch import Launch
+
+
+def cuts(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
+    """The tests of a kernel's findings, by rule."""
+    read = module(body)
+    work = LaunchJudge(read, entry(read), given or launch(), load_model("ptx-9.3"), ExploreOptions(first=True))
+    return {one.rule: best(work.made[id(one)], one, "cut") for one in work.judge().findings if id(one) in work.made}
+
+
+def mailbox(**parts: str) -> str:
+    given = {"before": "", "after": "", "release": ".release", "acquire": ".acquire", "scope": "gpu", **parts}
+    return MAILBOX.format(**given)
+
+
+TWO = launch(threads=1, ctas=2, init="zero")
+
+CASES: list[tuple[str, Launch | None, list[str]]] = [
+    (NEIGHBOUR.format(sync=""), None, ["st.shared.u32 [s], 1;", "ld.shared.u32 %v0, [s];"]),
+    (copy(proxy=""), None, ["cp.async.bulk.global.shared::cta.bulk_group"]),
+    (copy(proxy="fence.proxy.async.global;"), None, ["fence.proxy.async.global;"]),
+    (mailbox(release=".relaxed"), TWO, ["red.relaxed.gpu", "ld.acquire.gpu", "setp.ne.u32 %q, %s1, 1;"]),
+    (mailbox(acquire=".relaxed"), TWO, ["red.release.gpu", "ld.relaxed.gpu"]),
+    (mailbox(acquire=".relaxed", after="fence.acq_rel.cta;"), TWO, ["fence.acq_rel.cta;"]),
+    (mailbox(scope="cta"), TWO, ["red.release.cta"]),
+]
+
+
+@pytest.mark.parametrize(("body", "given", "kept"), CASES)
+def test_a_cut_keeps_what_is_on_the_way(body: str, given: Launch | None, kept: list[str]) -> None:
+    found = cuts(body, given)
+    text, why = found["data-race"]
+    assert text is not None and why == ""
+    assert all(line in text for line in kept), text
+    report = api.check(text)
+    assert report.holds and report.expected == "sometimes"
+
+
+def test_the_way_through_a_third_thread() -> None:
+    body = FLAG.replace("setp.ne.u32 %p1, %r0, 0;", "setp.ge.u32 %p1, %r0, 64;").replace(
+        "DONE:\n", "DONE:\nbar.sync 0;\n@!%p2 bra OUT;\nld.global.u32 %r23, [%d0+64];\nOUT:"
+    ).replace("ld.global.u32 %r22, [%d0+64];", "")  # fmt: skip
+    text, why = cuts(
+        body.format(store="st.global.u32 [%d0+64], 7;", release=".relaxed", acquire=".acquire"),
+        launch(threads=96, ctas=2, init="zero"),
+    )["data-race"]
+    assert text is not None and why == "", (text, why)
+
+
+def test_the_command_writes_tests(tmp_path: Path) -> None:
+    source, given = tmp_path / "k.ptx", tmp_path / "l.json"
+    source.write_text(module(NEIGHBOUR.format(sync="")).source.text)
+    given.write_text(launch().model_dump_json(exclude_none=True))
+    folder = tmp_path / "tests"
+    run = CliRunner().invoke(app, ["kernel", str(source), "--launch", str(given), "--litmus", str(folder)])
+    assert run.exit_code == 1 and "01-data-race.litmus" in run.output
+    again = CliRunner().invoke(app, ["check", str(folder / "01-data-race.litmus")])
+    assert again.exit_code == 0, again.output
+    fixed = CliRunner().invoke(app, ["fix", str(folder / "01-data-race.litmus")])
+    assert fixed.exit_code == 0 and "+" in fixed.output, fixed.output

@@ -1,0 +1,246 @@
+"""Instructions of Hopper and Blackwell in small kernels, each whole and with a part of its synchronization missing."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_engines import rules, verdict_of, wait, without
+
+INIT = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
+LOAD = (
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d1, {0, 0}], [%r4];\n"
+)  # fmt: skip
+EXPECT = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048;\n"
+
+TMA = (
+    INIT
+    + EXPECT
+    + "@%p0 "
+    + LOAD
+    + wait("%r4", 0)
+    + """ld.shared.b32 %r10, [%r3];
+bar.sync 0;
+add.s32 %r10, %r10, 1;
+st.shared.b32 [%r3], %r10;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {0, 0}], [%r2];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+bar.warp.sync 0xffffffff;
+st.shared.b32 [%r3], %r10;
+"""
+)
+
+
+def test_tensor_copies() -> None:
+    assert verdict_of(TMA).word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("missing", "rule"),
+    [
+        ("fence.proxy.async.shared::cta;", "data-race"),
+        ("cp.async.bulk.wait_group.read 0;", "undefined-unfinished-copy"),
+        ("bar.warp.sync -1;", "data-race"),
+        (wait("%r4", 0), "undefined-unfinished-copy"),
+        ("fence.mbarrier_init.release.cluster;\nbar.sync 0;", "undefined-before-init"),
+    ],
+)
+def test_a_tensor_copy_without(missing: str, rule: str) -> None:
+    assert rule in rules(verdict_of(without(TMA, missing)))
+
+
+def test_bytes_that_nobody_expects() -> None:
+    late = verdict_of(TMA.replace("_, [%r4], 2048", "_, [%r4], 4096"))
+    assert rules(late) == {"hang"}
+    expects = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048"
+    none = verdict_of(TMA.replace(expects, "mbarrier.arrive.shared::cta.b64 _, [%r4]"))
+    assert none.word != "clean"
+
+
+def test_a_misaligned_tile() -> None:
+    verdict = verdict_of("add.s32 %r2, %r2, 16;\n" + TMA)
+    assert rules(verdict) == {"undefined-address"}
+
+
+# ---- wgmma -----------------------------------------------------------------------------------------------------
+
+DESCRIPTORS = """shr.u32 %r20, %r2, 4;
+and.b32 %r20, %r20, 0x3fff;
+mov.b32 %r21, 0x40000040;
+mov.b64 %d10, {%r20, %r21};
+"""
+FRAGMENT = "{%f0, %f1, %f2, %f3}"
+WGMMA = (
+    DESCRIPTORS
+    + f"""st.shared.b32 [%r3], %r0;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+add.f32 %f4, %f0, %f1;
+bar.sync 0 ;
+st.shared.b32 [%r3], %r0;
+"""
+)
+
+
+def test_wgmma() -> None:
+    assert verdict_of(WGMMA, threads=128).word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("missing", "rule"),
+    [
+        ("fence.proxy.async.shared::cta;", "data-race"),
+        ("bar.sync 0;", "data-race"),
+        ("bar.sync 0 ;", None),
+        ("wgmma.fence.sync.aligned;", "undefined-instruction"),
+        ("wgmma.wait_group.sync.aligned 0;", "undefined-instruction"),
+        ("wgmma.commit_group.sync.aligned;", "undefined-instruction"),
+    ],
+)
+def test_wgmma_without(missing: str, rule: str | None) -> None:
+    found = rules(verdict_of(without(WGMMA, missing), threads=128))
+    assert rule in found if rule else not found
+
+
+def test_registers_of_wgmma_written_after_its_fence() -> None:
+    late = WGMMA.replace("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned;\nmov.f32 %f2, 0f00000000;")
+    assert rules(verdict_of(late, threads=128)) == {"undefined-instruction"}
+
+
+# ---- tcgen05 ---------------------------------------------------------------------------------------------------
+
+TENSOR = (
+    INIT
+    + DESCRIPTORS
+    + """add.s32 %r22, %r4, 64;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r22], 32;
+bar.sync 0;
+ld.shared.b32 %r23, [%r22];
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+st.shared.b32 [%r3], %r0;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+mov.b32 %r24, 0x08020010;
+setp.ne.b32 %p5, %r24, %r24;
+@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r23], %d10, %d10, %r24, %p5;
+@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];
+"""
+    + wait("%r4", 0)
+    + """tcgen05.fence::after_thread_sync;
+tcgen05.ld.sync.aligned.32x32b.x8.b32 {%r30, %r31, %r32, %r33, %r34, %r35, %r36, %r37}, [%r23];
+tcgen05.wait::ld.sync.aligned;
+tcgen05.fence::before_thread_sync;
+bar.sync 0 ;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
+"""
+)
+
+
+def test_tcgen05() -> None:
+    assert verdict_of(TENSOR).word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("missing", "rule"),
+    [
+        ("tcgen05.fence::after_thread_sync;", "tensor-memory-hazard"),
+        ("fence.proxy.async.shared::cta;", "data-race"),
+        ("tcgen05.wait::ld.sync.aligned;", "undefined-tensor-memory"),
+        ("bar.sync 0 ;", "undefined-tensor-memory"),
+        ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;", "undefined-tensor-memory-kept"),
+        ("@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];", "hang"),
+    ],
+)
+def test_tcgen05_without(missing: str, rule: str) -> None:
+    assert rule in rules(verdict_of(without(TENSOR, missing)))
+
+
+def test_the_fence_depends_on_the_reading() -> None:
+    body = without(TENSOR, "tcgen05.fence::after_thread_sync;")
+    assert verdict_of(body, model="ptx-9.3").word == "findings"
+    assert verdict_of(body, model="axioms/readings/D4b-acquire.cat").word == "clean"
+
+
+def test_tensor_memory_that_is_not_allocated() -> None:
+    verdict = verdict_of(TENSOR.replace("[%r23], %d10", "[%r22], %d10"))
+    assert "undefined-tensor-memory" in rules(verdict)
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------
+
+EXCHANGE = """mapa.shared::cluster.u32 %r10, %r3, %r6;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.aligned;
+st.shared::cluster.b32 [%r10], %r0;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+ld.shared.b32 %r11, [%r3];
+"""
+PULL = """st.shared.b32 [%r3], %r0;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+mapa.shared::cluster.u32 %r10, %r3, %r6;
+ld.shared::cluster.b32 %r11, [%r10];
+barrier.cluster.arrive.release.aligned ;
+barrier.cluster.wait.acquire.aligned ;
+"""
+REMOTE = (
+    INIT
+    + "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
+    + "mapa.shared::cluster.u32 %r10, %r4, %r6;\nmapa.shared::cluster.u32 %r11, %r2, %r6;\n"
+    + "@%p0 st.shared::cluster.b32 [%r11], %r0;\n"
+    + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10];\n"
+    + wait("%r4", 0, ".acquire.cluster")
+    + "ld.shared.b32 %r12, [%r2];\n"
+)
+
+
+@pytest.mark.parametrize("body", [EXCHANGE, PULL, REMOTE])
+def test_clusters(body: str) -> None:
+    verdict = verdict_of(body, ctas=2, cluster=2)
+    assert verdict.word == "clean", (rules(verdict), verdict.open)
+
+
+@pytest.mark.parametrize(
+    ("body", "old", "new", "rule"),
+    [
+        (EXCHANGE, "arrive.release", "arrive.relaxed", "data-race"),
+        (PULL, "barrier.cluster.arrive.release.aligned ;\nbarrier.cluster.wait.acquire.aligned ;\n", "",
+         "undefined-after-exit"),
+        (PULL, "arrive.release.aligned;", "arrive.relaxed.aligned;", "data-race"),
+        (REMOTE, "mbarrier.arrive.release.cluster.", "mbarrier.arrive.", "data-race"),
+        (REMOTE, ".acquire.cluster", ".relaxed.cluster", "data-race"),
+        (REMOTE, "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r10]", "mov.b32 %r9, %r9", "hang"),
+    ],
+)  # fmt: skip
+def test_clusters_without(body: str, old: str, new: str, rule: str) -> None:
+    assert old in body
+    assert rule in rules(verdict_of(body.replace(old, new), ctas=2, cluster=2))
+
+
+def test_an_address_of_another_cta_is_outside_the_window() -> None:
+    body = EXCHANGE.replace("st.shared::cluster.b32", "st.shared.b32")
+    assert "undefined-address" in rules(verdict_of(body, ctas=2, cluster=2))
+
+
+def test_multicast() -> None:
+    body = (
+        INIT
+        + "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
+        + EXPECT
+        + "mov.b16 %h0, 3;\n@%p2 "
+        + LOAD.replace("::bytes", "::bytes.multicast::cluster").replace("[%r4]", "[%r4], %h0")
+        + wait("%r4", 0)
+        + "ld.shared.b32 %r10, [%r3];\n"
+        + "barrier.cluster.arrive.release.aligned ;\nbarrier.cluster.wait.acquire.aligned ;\n"
+    )
+    whole = verdict_of(body, ctas=2, cluster=2)
+    assert whole.word == "clean", (rules(whole), whole.open)
+    assert "hang" in rules(verdict_of(body.replace("%h0, 3", "%h0, 1"), ctas=2, cluster=2))
+    bare = without(body, wait("%r4", 0))
+    assert "undefined-unfinished-copy" in rules(verdict_of(bare, ctas=2, cluster=2))

@@ -1,0 +1,252 @@
+"""Control flow, calls, local memory, tests that look ahead, tensor maps made on the device, launch
+control.
+"""
+
+from __future__ import annotations
+
+import pytest
+from kernel_engines import rules, text_of, verdict_of, wait, without
+
+from memmodel.kernel.check import entry_of
+from memmodel.kernel.machine.floats import converted, floating
+from memmodel.kernel.machine.polling import looking_ahead
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
+
+FUNCTION = """
+.func (.param .b32 f_ret) f(.param .b32 f_a, .param .b32 f_b)
+{
+.reg .b32 %r<4>; .reg .pred %p<2>;
+ld.param.b32 %r0, [f_a];
+ld.param.b32 %r1, [f_b];
+setp.lt.u32 %p0, %r0, 16;
+@%p0 bra SMALL;
+add.s32 %r0, %r0, %r1;
+SMALL:
+st.param.b32 [f_ret], %r0;
+ret;
+}
+"""
+CALL = """{ .param .b32 a; .param .b32 b; .param .b32 c;
+st.param.b32 [a], %r0;
+st.param.b32 [b], 4096;
+call.uni (c), f, (a, b);
+ld.param.b32 %r10, [c];
+}
+"""
+
+
+def reached(value: str, wanted: str) -> str:
+    """A trap unless a register has a value."""
+    return f"setp.eq.u32 %p7, {value}, {wanted};\n@%p7 bra GOOD;\ntrap;\nGOOD:\n"
+
+
+def test_calls() -> None:
+    """Lanes that take other ways in a function come back together."""
+    wanted = "setp.lt.u32 %p6, %r0, 16;\nadd.s32 %r11, %r0, 4096;\nselp.b32 %r11, %r0, %r11, %p6;\n"
+    body = CALL + wanted + reached("%r10", "%r11") + "bar.sync 0;\n"
+    assert verdict_of(body, before=FUNCTION).word == "clean"
+    assert "trap" in rules(verdict_of(CALL + reached("%r10", "%r0"), before=FUNCTION))
+
+
+def test_an_unknown_function_is_named() -> None:
+    declared = ".extern .func g(.param .b32 g_a);"
+    verdict = verdict_of("{ .param .b32 a; st.param.b32 [a], 1; call.uni g, (a); }", before=declared)
+    assert verdict.word == "undecided" and "the call of g is not known" in verdict.open[0]
+
+
+def test_local_memory() -> None:
+    """Each thread has its own, by bytes, also through a generic address."""
+    body = """mov.b64 %d5, depot;
+cvta.local.u64 %d6, %d5;
+st.local.b32 [%d5+4], %r0;
+ld.b8 %r10, [%d6+4];
+"""
+    assert verdict_of(body + reached("%r10", "%r0")).word == "clean"
+
+
+def test_branches_through_a_table() -> None:
+    """Triton reads the role of a warp as one byte of a word, and branches through a table."""
+    body = """TABLE: .branchtargets A, B;
+@%p0 st.shared.b32 [%r2], 0x00010001;
+bar.sync 0;
+shr.u32 %r10, %r0, 5;
+add.s32 %r10, %r10, %r2;
+ld.shared.b8 %r11, [%r10];
+brx.idx %r11, TABLE;
+A: mov.b32 %r12, 10; bra END;
+B: mov.b32 %r12, 11;
+END: sub.s32 %r13, %r12, %r11;
+"""
+    assert verdict_of(body + reached("%r13", "10"), threads=64).word == "clean"
+    assert "undefined-instruction" in rules(verdict_of(body.replace("0x00010001", "0x00010007"), threads=64))
+
+
+def test_an_increase_of_registers_waits_for_a_decrease() -> None:
+    body = """setp.lt.u32 %p5, %r0, 128;
+@%p5 bra A;
+{dec}
+bra END;
+A: setmaxnreg.inc.sync.aligned.u32 248;
+END: bar.sync 0;
+"""
+    threads = {"threads": 512}
+    assert verdict_of(body.replace("{dec}", "setmaxnreg.dec.sync.aligned.u32 24;"), **threads).word == "clean"
+    assert "hang" in rules(verdict_of(body.replace("{dec}", "mov.b32 %r9, 0;"), **threads))
+
+
+@pytest.mark.parametrize(("operation", "wanted"), [("popc.u32 %r10", 16), ("and.pred %p6", 0), ("or.pred %p6", 1)])
+def test_barriers_that_reduce(operation: str, wanted: int) -> None:
+    body = f"setp.lt.u32 %p5, %r0, 16;\nst.shared.b32 [%r3], %r0;\nbar.red.{operation}, 0, %p5;\n"
+    shown = "" if "popc" in operation else "selp.b32 %r10, 1, 0, %p6;\n"
+    read = "xor.b32 %r11, %r1, 128;\nadd.s32 %r11, %r11, %r2;\nld.shared.b32 %r12, [%r11];\n"
+    assert verdict_of(body + shown + read + reached("%r10", str(wanted)), threads=64).word == "clean"
+    assert rules(verdict_of(body.replace("bar.red", "//bar.red") + read, threads=64)) == {"data-race"}
+
+
+# ---- looking ahead ---------------------------------------------------------------------------------------------
+
+PEEK = (
+    "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nbar.sync 0;\n"
+    "@%p0 st.shared.b32 [%r2], %r0;\n@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4];\n"
+    "mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r4], 0;\nselp.b32 %r10, 1, 0, %p4;\n"
+    "setp.ne.b32 %p5, %r10, 0;\n@%p5 bra GO;\n" + wait("%r4", 0) + "GO: ld.shared.b32 %r11, [%r2];\n"
+)
+
+
+def test_a_test_that_only_looks_ahead() -> None:
+    assert verdict_of(PEEK).word == "clean"
+    entry = entry_of(parse_module(Source("k.ptx", text_of(PEEK))), "k")
+    assert len(looking_ahead(entry)) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[%r4], 0;\nselp", "[%r4+8], 0;\nselp"),  # another object
+        ("GO: ld", "GO: mov.b32 %r12, %r10;\nst.shared.b32 [%r3+512], %r12;\nld"),  # the answer is stored
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p4", "mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p4"),
+    ],
+)
+def test_what_looks_ahead_in_another_way(old: str, new: str) -> None:
+    assert old in PEEK
+    init = "mbarrier.init.shared::cta.b64 [%r4], 1;"
+    second = f"@%p0 {init.replace('[%r4]', '[%r4+8]')}\n@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4+8];"
+    body = PEEK.replace(old, new).replace(init, f"{init}\n{second}")
+    assert verdict_of(body).word != "clean"
+
+
+# ---- tensor maps -----------------------------------------------------------------------------------------------
+
+MAP = (
+    "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nfence.mbarrier_init.release.cluster;\n"
+    "add.s32 %r10, %r2, 4096;\nadd.s32 %r11, %r10, %r1;\nst.shared.b32 [%r11], 0;\nbar.warp.sync -1;\n"
+    "cvt.u64.u32 %d10, %r10;\nadd.s64 %d11, %d0, 32768;\n"
+    "@!%p0 bra MADE;\n"
+    + "".join(
+        f"tensormap.replace.tile.{field}.shared::cta.b1024.{kind} [%d10], {value};\n"
+        for field, kind, value in (
+            ("global_address", "b64", "%d0"), ("rank", "b32", "0x1"), ("box_dim", "b32", "0x0, 64"),
+            ("box_dim", "b32", "0x1, 16"), ("global_dim", "b32", "0x0, 64"), ("global_dim", "b32", "0x1, 64"),
+            ("global_stride", "b64", "0x0, 128"), ("element_stride", "b32", "0x0, 1"),
+            ("element_stride", "b32", "0x1, 1"), ("elemtype", "b32", "0x6"), ("swizzle_mode", "b32", "0x3"),
+        )
+    )
+    + """MADE: bar.warp.sync -1 ;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d11], [%d10], 128;
+fence.proxy.tensormap::generic.acquire.gpu [%d11], 128;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048;
+@%p0 cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%d11, {0, 0}], [%r4];
+"""
+    + wait("%r4", 0)
+    + "ld.shared.b32 %r12, [%r3];\n"
+)  # fmt: skip
+
+
+def test_a_tensor_map_made_on_the_device() -> None:
+    assert verdict_of(MAP).word == "clean"
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["fence.proxy.tensormap::generic.acquire.gpu [%d11], 128;", "bar.sync 0;", "bar.warp.sync -1 ;"],
+)
+def test_a_tensor_map_without(missing: str) -> None:
+    assert "data-race" in rules(verdict_of(without(MAP, missing)))
+
+
+def test_an_acquire_fence_about_another_map() -> None:
+    other = MAP.replace("acquire.gpu [%d11], 128", "acquire.gpu [%d11+128], 128")
+    assert "data-race" in rules(verdict_of(other))
+
+
+def test_a_map_that_was_not_finished() -> None:
+    line = "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%d10], 0x6;"
+    verdict = verdict_of(without(MAP, line))
+    assert verdict.word != "clean"
+
+
+# ---- launch control --------------------------------------------------------------------------------------------
+
+CLC = (
+    "@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;\nbar.sync 0;\n"
+    "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;\n"
+    "@%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r4];\n"
+    + wait("%r4", 0)
+    + """ld.shared.b128 %q0, [%r2];
+clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p5, %q0;
+@!%p5 bra END;
+clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r10, %r11, %r12, _}, %q0;
+setp.eq.u32 %p6, %r10, 0;
+@!%p6 bra END;
+trap;
+END:
+"""
+)
+
+
+def test_launch_control() -> None:
+    assert not rules(verdict_of(CLC, ctas=2))
+    assert "undefined-unfinished-copy" in rules(verdict_of(without(CLC, wait("%r4", 0)), ctas=2))
+
+
+# ---- floating point --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given", "wanted"),
+    [
+        ("add.rn.f32", (0x3F800000, 0x3F800000), 0x40000000),
+        ("mul.f32", (0x40400000, 0xBF000000), 0xBFC00000),
+        ("div.rn.f32", (0x3F800000, 0x40400000), 0x3EAAAAAB),
+        ("neg.f32", (0x3F800000,), 0xBF800000),
+        ("min.f32", (0x3F800000, 0xBF800000), 0xBF800000),
+        ("sqrt.rn.f32", (0x40800000,), 0x40000000),
+        ("fma.rn.f64", (0x3FF0000000000000, 0x4000000000000000, 0x3FF0000000000000), 0x4008000000000000),
+    ],
+)
+def test_floating_point_of_known_numbers(opcode: str, given: tuple[int, ...], wanted: int) -> None:
+    fn = floating(tuple(opcode.split(".")))
+    assert fn is not None and fn(*given) == wanted
+
+
+@pytest.mark.parametrize("opcode", ["add.rz.f32", "ex2.approx.f32", "div.approx.f32", "add.f16"])
+def test_floating_point_that_stays_unknown(opcode: str) -> None:
+    assert floating(tuple(opcode.split("."))) is None
+
+
+@pytest.mark.parametrize(
+    ("opcode", "given", "wanted"),
+    [
+        ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
+        ("cvt.rzi.s32.f32", 0xBFC00000, 0xFFFFFFFF),
+        ("cvt.rzi.u32.f32", 0xBFC00000, 0),
+        ("cvt.f64.f32", 0x3F800000, 0x3FF0000000000000),
+        ("cvt.rn.f16.f32", 0x3F800000, 0x3C00),
+        ("cvt.rni.f32.f32", 0x40200000, 0x40000000),
+    ],
+)
+def test_conversions(opcode: str, given: int, wanted: int) -> None:
+    fn = converted(tuple(opcode.split(".")))
+    assert fn is not None and fn(given) == wanted

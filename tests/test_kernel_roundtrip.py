@@ -1,0 +1,35 @@
+"""Litmus tests as kernels: the table of all of them, and some of them judged again on both roads.
+
+MEMMODEL_KERNEL_ALL=1 judges all that the table calls the same.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+
+import pytest
+from kernel_roundtrip import ROOT, TABLE, compared, litmus_files
+
+ROWS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()]
+SAME = [row[0] for row in ROWS if row[1] == "same"]
+CHOSEN = SAME if os.environ.get("MEMMODEL_KERNEL_ALL") == "1" else random.Random(3).sample(SAME, 12)
+
+
+def test_the_table_has_every_test() -> None:
+    assert {row[0] for row in ROWS} == {str(path.relative_to(ROOT / "litmus")) for path in litmus_files()}
+
+
+def test_what_differs_is_explained() -> None:
+    counts = Counter(row[1] for row in ROWS)
+    assert set(counts) == {"same", "fewer", "differs", "not run"}
+    assert counts["same"] > 3 * counts["differs"]
+    assert not [row for row in ROWS if row[1] == "differs" and row[2].endswith("unexplained")]
+    assert all(row[2] for row in ROWS)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_both_roads_find_the_same(name: str) -> None:
+    answer, said = compared(ROOT / "litmus" / name)
+    assert answer == "same", said
