@@ -50,10 +50,13 @@ def launched(module: EmittedModule) -> tuple[PtxModule, Launch]:
     head = re.search(r"// Launch: grid (\d+), block (\d+)(?:, clusters of (\d+))?", module.text)
     if head is None:
         raise InputError("it has several grids")
-    params = []
+    params: list[dict[str, object]] = []
     for number, one in enumerate(entry.params, 1):
         if one.name.endswith("_gpu"):
             raise InputError("it is for several devices")
+        if one.name.endswith("_zero"):
+            params.append({"name": one.name, "type": "u64", "value": 0})
+            continue
         if one.size is not None and one.type == "b8":
             raise InputError("it has constant parameters")
         params.append({"name": one.name, "type": "ptr", "address": number << 32, "bytes": 4096, "init": "zero"})

@@ -8,7 +8,7 @@ import pytest
 from kernel_samples import NEIGHBOUR, copy, entry, launch, module
 from test_kernel_output import MAILBOX
 from test_kernel_run import FLAG
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from memmodel import api
 from memmodel.cat.load import load_model

@@ -159,7 +159,7 @@ def test_kernel_writes_what_its_schema_says(tmp_path: Path) -> None:
     found = written("kernel", source, "--launch", given)
     valid("kernel", found)
     assert found["verdict"] == "findings"
-    assert all(place["lane"] is not None for one in found["findings"] for place in one["places"])
+    assert all(place["thread"]["lane"] is not None for one in found["findings"] for place in one["places"])
 
 
 def test_a_schema_can_refuse() -> None:

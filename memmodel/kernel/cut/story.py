@@ -1,7 +1,7 @@
 """What of a run a finding needs: its two accesses, the way between them, the fences that stand on it.
 
-In: RunJudge, KernelFinding. Out: `CutStory`, threads with `Deed`s in their order. Raises `NotCut` for what no litmus test
-is made of here.
+In: RunJudge, KernelFinding. Out: `CutStory`, threads with `Deed`s in their order. Raises `NotCut` for what no litmus
+test is made of here.
 """
 
 from __future__ import annotations

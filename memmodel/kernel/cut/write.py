@@ -1,7 +1,7 @@
 """A story as a litmus test in block layout: registers replaced by numbers, bytes by variables.
 
-In: CutStory. Out: text. Settled here: a load that took part in the order goes on only with the value that it read; a phase
-of an mbarrier object is the first one of an object that is there from the start.
+In: CutStory. Out: text. Settled here: a load that took part in the order goes on only with the value that it read; a
+phase of an mbarrier object is the first one of an object that is there from the start.
 """
 
 from __future__ import annotations

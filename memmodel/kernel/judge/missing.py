@@ -1,7 +1,7 @@
 """How far the order gets from the first access of a finding towards the second, and what stops it there.
 
-In: Judgement's graph and relations, two events. Out: `Missing`, with a reason from the closed list `MissingOrder`. The model
-decides that they are not ordered; this says in which of its terms.
+In: Judgement's graph and relations, two events. Out: `Missing`, with a reason from the closed list `MissingOrder`.
+The model decides that they are not ordered; this says in which of its terms.
 """
 
 from __future__ import annotations
