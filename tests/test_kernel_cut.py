@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from kernel_samples import NEIGHBOUR, copy, entry, launch, module
 from test_kernel_output import MAILBOX
 from test_kernel_run import FLAG
-from click.testing import CliRunner
 
 from memmodel import api
 from memmodel.cat.load import load_model

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlparse
 
 import pytest
-from kernel_samples import FENCE, NEIGHBOUR, copy, entry, judged, launch, module
 from click.testing import CliRunner
+from kernel_samples import FENCE, NEIGHBOUR, copy, entry, judged, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
@@ -17,7 +17,7 @@ from memmodel.kernel.check import chosen, judge
 from memmodel.kernel.judge.explore import ExploreOptions
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import KernelVerdict
-from memmodel.kernel.launch import Launch, schema
+from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
 from memmodel.kernel.output.record import record

@@ -60,9 +60,9 @@ def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: i
 
 
 LARGE = 60
-"""A test with more events than this is first asked for any execution that ends, and first of all for one in which all
-comes in the order of the text: what candidates teach is learnt sooner where no condition leads the solver astray, and
-the solver goes on from the valuation that it found last."""
+"""A test with more events than this is first asked for any execution that ends, and every question first for an
+execution in which the operations of objects come in the order of the text: what candidates teach is learnt sooner where
+neither a condition nor many possible orders lead the solver astray."""
 
 
 class _Questions:
@@ -82,9 +82,7 @@ class _Questions:
     def answer(self, *, findings: bool) -> Answer:
         query = self.query
         if len(query.graph.events) > LARGE:
-            likely = [formula for one in query.base.mbarriers.phases.values() for formula in one.likely()]
-            if likely:
-                self.solver.check([query.ends, *likely])
+            self.asker.likely = [f for one in query.base.mbarriers.phases.values() for f in one.likely()]
             self.asker.check([query.ends])
         yes = self.asker.check([query.ends, query.condition])
         witness = self._witness(True) if yes is Found.SAT else None

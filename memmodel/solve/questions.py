@@ -22,11 +22,15 @@ TRIES = 8
 
 @dataclass(slots=True)
 class Asker:
-    """Questions about one query. `rounds`: how many candidates were looked at."""
+    """Questions about one query. `rounds`: how many candidates were looked at.
+
+    `likely`: choices with which each question is asked first. What is learnt so is true without them.
+    """
 
     query: Query
     solver: Solver
     rounds: int = 0
+    likely: Sequence[int] = ()
 
     def check(
         self,
@@ -46,6 +50,8 @@ class Asker:
         wanted = pairs if pairs is not None else raised.pairs if raised is not None else {}
         if raised is not None:
             assumed.append(logic.disj(wanted.values()) if raised.pairs else raised.holds)
+        if self.likely and self._accepted([*assumed, *self.likely], judged, raised, [wanted], quiet) is Found.SAT:
+            return Found.SAT
         return self._accepted(assumed, judged, raised, [wanted], quiet)
 
     def _accepted(
