@@ -202,6 +202,30 @@ def test_flags_are_polled(parts: dict[str, str], word: str) -> None:
     assert judged(FLAG.format(**given), ctas=2, init="zero").word == word
 
 
+@pytest.mark.parametrize(("scope", "word"), [("gl", "clean"), ("cta", "findings")])
+def test_fences_of_the_last_block(scope: str, word: str) -> None:
+    """Lanes other than the one that saw the counter rely on the order that fence.sc must have, which has a scope."""
+    body = f"""
+add.s64 %d1, %d0, 64;
+@%p0 st.global.u32 [%d1], 7;
+@%p0 membar.{scope};
+@%p0 atom.global.add.u32 %r9, [%d0], 1;
+@%p0 st.shared.u32 [%r2], %r9;
+bar.sync 0;
+ld.shared.u32 %r10, [%r2];
+setp.ne.u32 %p3, %r10, 1;
+@%p3 bra DONE;
+membar.gl;
+ld.global.u32 %r11, [%d1];
+DONE:"""
+    body = body.replace(
+        "@%p0 st.global.u32 [%d1], 7;",
+        "mov.u32 %r20, %ctaid.x;\nmad.wide.u32 %d2, %r20, 4, %d1;\n@%p0 st.global.u32 [%d2], 7;",
+    )
+    body = body.replace("ld.global.u32 %r11, [%d1];", "ld.global.v2.u32 {%r11, %r12}, [%d1];")
+    assert judged(body, ctas=2, init="zero").word == word
+
+
 def test_what_a_strong_read_happened_to_read_gives_no_order() -> None:
     """The data is read whatever the flag says: in this run it was set, in another one it is not."""
     body = FLAG.replace("setp.eq.u32 %p3, %r21, 0;\n@%p3 bra WAIT;\n", "")
