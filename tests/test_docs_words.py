@@ -1,4 +1,5 @@
-"""The lines of docs/from-cuda.md are accepted as they stand, and docs/glossary.md names what ptx-9.3 defines."""
+"""The lines of docs/from-cuda.md are accepted as they stand, docs/glossary.md names what ptx-9.3 defines, and every
+command is in the documentation."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import pytest
 from memmodel import api
 from memmodel.base.relations import RELATION_ROWS
 from memmodel.base.sets import SET_ROWS
+from memmodel.cli.app import COMMANDS
 from memmodel.isa.lower import lower_test
 from memmodel.litmus import parse_litmus
 from memmodel.source import Source
@@ -65,3 +67,8 @@ def test_the_glossary_names_what_the_model_defines() -> None:
     ]
     assert len(named) > 30
     assert [name for name in named if name not in known] == []
+
+
+def test_each_command_has_its_page() -> None:
+    text = "".join(page.read_text() for page in [*DOCS.glob("*.md"), DOCS.parent / "README.md"])
+    assert [name for name in COMMANDS if f"memmodel {name}" not in text] == []
