@@ -16,7 +16,7 @@ from memmodel.api import check
 from memmodel.cli.app import app
 from memmodel.errors import InputError
 from memmodel.network import graphml
-from memmodel.report.picture.draw import draw
+from memmodel.report.picture.draw import draw, draw_focus
 from memmodel.report.report import Report
 
 ROOT = Path(__file__).parent.parent
@@ -86,7 +86,8 @@ def test_draw_writes_graphml(report: Report, tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_the_picture(report: Report) -> None:
-    assert report._repr_svg_() == report.draw() == draw(report)
+    assert report._repr_svg_() == report.draw() == draw_focus(report)
+    assert report.draw(everything=True) == draw(report)
     assert report.draw("dot").startswith("digraph")
     assert report.draw(finding="race").startswith("<svg")
 

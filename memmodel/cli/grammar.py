@@ -51,8 +51,30 @@ def _function(place: str) -> Callable[..., object]:
     return found
 
 
+class Signalled(BaseException):
+    """A signal, held until click is left: click answers one with an empty line."""
+
+    def __init__(self, signal: KeyboardInterrupt) -> None:
+        super().__init__()
+        self.signal = signal
+
+
 class Commands(click.Group):
     """The program: commands by name, in the order in which help lists them."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """As click does; a signal leaves as `Signalled`."""
+        try:
+            return super().make_context(*args, **more)
+        except KeyboardInterrupt as signal:
+            raise Signalled(signal) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; a signal leaves as `Signalled`."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as signal:
+            raise Signalled(signal) from None
 
     def __init__(self, name: str, help: str, places: Mapping[str, str], **more: Any) -> None:
         super().__init__(name, help=help, no_args_is_help=True, **more)

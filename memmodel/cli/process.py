@@ -21,6 +21,7 @@ from types import FrameType
 import click
 
 from memmodel.cli.exits import Exit, complain, guarded_code
+from memmodel.cli.grammar import Signalled
 from memmodel.errors import BudgetSpent
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -70,6 +71,8 @@ def _command(app: click.Command, argv: Sequence[str] | None) -> int:
         if "_MEMMODEL_COMPLETE" in os.environ:
             raise
         return Exit.PIPE_CLOSED  # so click answers a reader that has gone
+    except Signalled as held:
+        raise held.signal from None
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.UsageError as error:

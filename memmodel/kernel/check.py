@@ -49,8 +49,8 @@ def check_kernel(
     the findings; the notes of the verdict say what became of each. `any_grid`, `any_trips`: say in `beyond` whether the
     verdict holds for any grid and any trip count.
     """
-    module = read_module(file)
     given = launch if isinstance(launch, Launch) else read_launch(launch)
+    module = read_module(file)
     others = reading_models() if readings else ()
     options = ExploreOptions(
         schedules, chosen(given, ctas), tuple(assume_pure), others, any_grid=any_grid, any_trips=any_trips

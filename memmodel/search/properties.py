@@ -17,7 +17,6 @@ A check whose name begins with `assume` restricts the executions that are looked
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -122,8 +121,9 @@ def joined(it: Property, name: str) -> Model:
     where = path if path.is_file() else Path(name)
     text = it.source.text
     end = text.index('"', 1) + 1 if text.startswith('"') else 0
-    source = Source(it.source.name, f'{text[:end]} include "{os.path.abspath(where)}" {text[end:]}')
-    found = parse_model(source)
+    shipped = path.is_file()
+    source = Source(it.source.name, f'{text[:end]} include "{f"{name}.cat" if shipped else where.name}" {text[end:]}')
+    found = parse_model(source, () if shipped else (where.resolve().parent,))
     known = len(model.definitions)
     prelude = {one.name for one in parse_model(Source("prelude", "let nothing = 0")).definitions}
     own = found.definitions[known:]

@@ -100,9 +100,9 @@ def _gone(about: str, obstacles: tuple[Obstacle, ...]) -> tuple[Obstacle, ...]:
 
 def _order(chain: Chain) -> Chain:
     """The part of a cycle that is order: what follows its one communication edge; otherwise all of it."""
-    told = [link for link in chain if link.name in COMMUNICATION]
-    if chain and len(told) == 1 and told[0] is chain[0]:
-        return chain[1:]
+    told = [number for number, link in enumerate(chain) if link.name in COMMUNICATION]
+    if len(told) == 1 and (told[0] == 0 or chain[-1].second == chain[0].first):
+        return (*chain[told[0] + 1 :], *chain[: told[0]])
     return chain
 
 
@@ -111,6 +111,8 @@ def _ends(found: Diagnosis | None, pair: tuple[int, int] | None) -> tuple[int, i
     if found is None or not found.chain:
         return pair
     order = _order(found.chain)
+    if not order:  # one communication edge is forbidden by itself
+        return pair or (found.chain[0].first, found.chain[0].second)
     ends = (order[0].first, order[-1].second)
     if pair is None and len(order) == len(found.chain):
         # A cycle with several communication edges: the first of them was overtaken.

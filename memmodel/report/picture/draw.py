@@ -98,7 +98,7 @@ def draw_focus(
 
     Where there is no story, the whole execution. Raises as `draw`.
     """
-    focus = focus_of(report, finding, show, hide)
+    focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding)
     witness = focus.witness
