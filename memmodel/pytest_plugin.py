@@ -185,7 +185,7 @@ class LitmusRun:
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if file_path.suffix == ".litmus":
             return LitmusFile.of(parent, file_path, self)
-        if file_path.suffix == ".cat" and file_path.parent.name == "properties" and _verify() is not None:
+        if file_path.suffix == ".cat" and file_path.parent.name == "properties":
             return PropertyFile.of(parent, file_path, self)
         return None
 
@@ -354,16 +354,6 @@ def _told(excinfo: pytest.ExceptionInfo[BaseException]) -> str | None:
 # ---- properties ------------------------------------------------------------------------------------------------------
 
 
-def _verify() -> Any:
-    """The function that tries a property on all small programs; None in a version that has none."""
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("memmodel.search") is None or find_spec("memmodel.search.verify") is None:
-        return None
-    return getattr(import_module("memmodel.search.verify"), "verify_file", None)
-
-
 class PropertyFile(pytest.File):
     """A cat file of `axioms/properties`, with an item for each model that stands in for ptx-9.3."""
 
@@ -390,7 +380,9 @@ class PropertyItem(pytest.Item):
     model: str
 
     def runtest(self) -> None:
-        holds, text = _verify()(str(self.path), self.model, self.config.getoption("--memmodel-size"))
+        from memmodel.search.tasks import verified
+
+        holds, text = verified(str(self.path), self.model, self.config.getoption("--memmodel-size"))
         if not holds:
             raise Unexpected(text)
 

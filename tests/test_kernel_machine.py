@@ -9,7 +9,7 @@ from kernel_engines import rules, text_of, verdict_of, wait, without
 
 from memmodel.kernel.check import entry_of
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.polling import looking_ahead
+from memmodel.kernel.text.polling import looking_ahead
 from memmodel.kernel.text.reader import parse_module
 from memmodel.source import Source
 

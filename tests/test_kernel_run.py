@@ -17,10 +17,10 @@ from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import KernelVerdict
-from memmodel.kernel.machine.polling import complaints
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
+from memmodel.kernel.text.polling import complaints
 from memmodel.referee.evaluate import evaluate
 
 

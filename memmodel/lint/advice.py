@@ -14,8 +14,6 @@ from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import AddressOf
 from memmodel.program.lowered import Step
 from memmodel.program.ops import (
-    AtBarrier,
-    Emit,
     IssueAsync,
     OnObject,
     Op,
@@ -23,7 +21,6 @@ from memmodel.program.ops import (
     Read,
     Respond,
     Update,
-    WaitForGroups,
     Write,
 )
 from memmodel.program.regions import Box, Region
@@ -53,17 +50,6 @@ def regions_of(op: Op) -> Iterator[Region]:
 def part_regions(part: Part) -> tuple[Region, ...]:
     """The regions of one part of an asynchronous instruction."""
     return part.regions if isinstance(part, Respond) else (part.region,)
-
-
-def label_of(op: Op) -> Label | None:
-    """The label of what a step does in program order."""
-    match op:
-        case Emit(label) | AtBarrier(label) | IssueAsync(label) | WaitForGroups(label) | OnObject(label):
-            return label
-        case Read(label=label) | Write(label=label):
-            return label
-        case _:
-            return None
 
 
 def part_label(part: Part) -> Label:

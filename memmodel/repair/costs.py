@@ -7,10 +7,7 @@ has to leave the SM or the cluster for it (docs/repair.md has the table and its 
 
 from __future__ import annotations
 
-from memmodel.isa.lower import read_instruction
 from memmodel.isa.row import Spelling
-from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import LitmusTest
 
 SCOPE_COST = {"cta": 5.0, "cluster": 30.0, "gpu": 500.0, "gl": 500.0, "sys": 1500.0}
 SEM_FACTOR = {"weak": 0.0, "relaxed": 0.05, "volatile": 0.05, "acquire": 0.4, "release": 0.6, "acq_rel": 1.0, "sc": 1.5}
@@ -48,8 +45,3 @@ def _default_sem(spelling: Spelling) -> str:
 
 def _default_scope(head: str) -> str:
     return "gpu" if head in ("atom", "red") else "cluster" if head.startswith("barrier.cluster") else "cta"
-
-
-def cost_of(test: LitmusTest) -> float:
-    """What all instructions of a test cost."""
-    return sum(cost(read_instruction(item, test)) for thread in test.threads for item in instructions(thread))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memmodel import api
-from memmodel.report.draw import draw
+from memmodel.report.picture.draw import draw
 from memmodel.report.report import Report
 from memmodel.report.text import explain
 from memmodel.search.properties import joined, load_property

@@ -18,13 +18,13 @@ A check whose name begins with `assume` restricts the executions that are looked
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from memmodel import api, cat
+from memmodel import api
 from memmodel.base.resources import axioms_dir
 from memmodel.cat.analysis import names_in
 from memmodel.cat.load import parse_model
@@ -249,8 +249,8 @@ class PropertyCheck:
             yield Counterexample(specimen.size, check, every.bit_count(), text)
 
 
-def property_models(names: Sequence[str]) -> list[str]:
-    """The names of models as the search takes them: shipped names or paths. Raises InputError for one there is not."""
-    for one in names:
-        cat.load_model(one)
-    return list(names)
+def checks_to_show(it: Property, model: str) -> set[str]:
+    """The checks of a `possible` property, each of which needs an example; none of another kind."""
+    if it.kind != "possible":
+        return set()
+    return {check.name for check in joined(it, model).flags} - {check.name for check in api.load(model).flags}

@@ -1,7 +1,7 @@
 """The questions that a search asks of each sketch, in a form that travels to workers.
 
 In: names of models, a vocabulary, a size. Out: `DifferenceTask`, `SynthesisTask`, `PropertyTask`. Each worker loads the
-models once.
+models once. `verified` asks one of them here and now.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from memmodel import api
 from memmodel.search.differences import ModelPair
-from memmodel.search.properties import PropertyCheck, load_property
+from memmodel.search.properties import PropertyCheck, checks_to_show, load_property
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import Synthesis
 from memmodel.search.vocabulary import Vocabulary
-from memmodel.search.work import Record
+from memmodel.search.work import HereAndNow, Record, run
 
 
 def _models_key(*names: str) -> str:
@@ -94,3 +94,14 @@ def _synthesis(model: str) -> Synthesis:
 @lru_cache(maxsize=4)
 def _check(name: str, model: str) -> PropertyCheck:
     return PropertyCheck(load_property(name), model)
+
+
+def verified(name: str, model: str, size: int) -> tuple[bool, str]:
+    """Does a property hold of a model up to so many instructions? With a counterexample, or what has no example."""
+    it = load_property(name)
+    found = run(PropertyTask(name, model, it.vocabulary, min(size, it.size)), HereAndNow())
+    missing = checks_to_show(it, model) - {one["check"] for one in found.results}
+    if it.kind == "possible":
+        return not missing, f"{it.name} of {model}: no example of {', '.join(sorted(missing))}"
+    text = "".join(f"{one['check']}\n{one['text']}" for one in found.results[:1])
+    return not found.results, f"{it.name} does not hold for {model}: {text}"

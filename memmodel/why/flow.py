@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memmodel.base.labels import Access, Issue, Mbarrier, Signal
+from memmodel.base.labels import Access, Signal
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 
 LINKS = ("rf", "mbarobs", "syncbar")
@@ -88,10 +88,3 @@ class Flow:
 
     def is_memory(self, event: int) -> bool:
         return isinstance(self.events[event].label, Access)
-
-    def is_object(self, event: int) -> bool:
-        """An operation on an mbarrier object?"""
-        return isinstance(self.events[event].label, Mbarrier | Signal)
-
-    def is_issue(self, event: int) -> bool:
-        return isinstance(self.events[event].label, Issue)

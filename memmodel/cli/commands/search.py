@@ -143,8 +143,7 @@ def verify(
     Exit code: 0 no violation up to the bound (of a property that says `possible`: an example), 1 a violation (no
     example), 3 stopped before the bound.
     """
-    from memmodel.cat import load_model
-    from memmodel.search.properties import joined, load_property, shipped_properties
+    from memmodel.search.properties import checks_to_show, load_property, shipped_properties
     from memmodel.search.tasks import PropertyTask
 
     if name == "list":
@@ -160,9 +159,7 @@ def verify(
         most = None if words else chosen.most
         chosen = replace(_vocabulary(words or ",".join(chosen.words), scoped, placed, threads, places), most=most)
     task = PropertyTask(name, model, chosen, size or it.size)
-    missing = {check.name for check in joined(it, model).flags} - {check.name for check in load_model(model).flags}
-    if it.kind != "possible":
-        missing = set()
+    missing = checks_to_show(it, model)
 
     def enough(results: list[Record]) -> bool:
         return bool(results) and missing <= {one["check"] for one in results}

@@ -13,7 +13,7 @@ from memmodel.kernel.judge.events import LaunchTrace
 from memmodel.kernel.judge.origin import read_slots
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.polling import written
+from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import (
     AddressOperand,
     JumpTarget,

@@ -45,7 +45,6 @@ class Conflicts:
         self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
-        self.intervals = 0
         for block, uses in self._by_block().items():
             self._sweep(block, uses)
             self._alone(block, uses)
@@ -146,7 +145,6 @@ class Conflicts:
         writers = [one for one in active if writing[one]]
         if not writers:
             return
-        self.intervals += 1
         uses = self._uses
         if all(self._simple[one] for one in active):
             pattern = self._pattern(block, active)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from memmodel.kernel.machine.polling import written
+from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import (
     AddressOperand,
     FloatLiteral,

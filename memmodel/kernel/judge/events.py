@@ -21,10 +21,6 @@ class Refused(InputError):
     """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
 
 
-class Stuck(Exception):
-    """No thread can go on."""
-
-
 @dataclass(slots=True, eq=False)
 class TraceEvent:
     """Something a thread did that may order its accesses, or a part of an asynchronous instruction.

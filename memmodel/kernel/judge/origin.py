@@ -6,7 +6,7 @@ In: entry, what was refused. Out: a clause for the message. It names what may re
 from __future__ import annotations
 
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.polling import written
+from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import (
     AddressOperand,
     Arguments,

@@ -19,10 +19,10 @@ from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
-from memmodel.kernel.machine.polling import registers, written
 from memmodel.kernel.machine.pure import Compiler, Get, Step
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import (
     Arguments,
     JumpTarget,

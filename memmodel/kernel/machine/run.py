@@ -16,10 +16,10 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import ENDS, Code, compile_function
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.polling import looking_ahead
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.text.polling import looking_ahead
 from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place

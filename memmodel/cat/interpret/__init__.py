@@ -1,0 +1,1 @@
+"""cat statements → definitions: names, functions, procedures, choices."""

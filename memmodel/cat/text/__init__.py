@@ -1,0 +1,1 @@
+"""cat text → statements, and back."""

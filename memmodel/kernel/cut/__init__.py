@@ -1,0 +1,1 @@
+"""Findings cut down to litmus tests."""

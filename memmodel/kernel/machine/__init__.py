@@ -1,0 +1,1 @@
+"""One launch, run with unknown data: warps, memory, barriers, asynchronous engines' queues."""

@@ -1,0 +1,1 @@
+"""Kernels with one synchronization removed or weakened."""

@@ -1,0 +1,1 @@
+"""PTX text → `PtxModule`."""
