@@ -146,3 +146,13 @@ def test_a_pyproject_of_somebody_else_names_no_model_elsewhere(run, tmp_path, mo
 def test_allow_include_names_a_folder(tmp_path):
     with pytest.raises(InputError, match="no such directory"):
         cat.allow_includes([tmp_path / "none"])
+
+
+def test_a_folder_of_models_where_the_program_runs_does_not_matter(tmp_path, monkeypatch):
+    """A shipped model is read from where memmodel is installed, whatever `axioms` lies in the current directory."""
+    (tmp_path / "axioms" / "readings").mkdir(parents=True)
+    (tmp_path / "axioms" / "readings" / "D14-cluster.cat").write_text('"other"\nlet x = po\n')
+    (tmp_path / "axioms" / "ptx-9.3.cat").write_text('"other"\nlet x = po\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("memmodel.cat.kept._LOADED", {})
+    assert len(cat.load_model("readings/D14-cluster").definitions) > 50

@@ -102,7 +102,8 @@ def _shipped(name: str, path: Path) -> LoadedModel:
     from memmodel.base.classes import replace
     from memmodel.cat.loader import Loader
 
-    found = Loader((path.parent,)).load(Files().shipped(path))  # its includes lie beside it, wherever we run
+    # Its includes lie beside it, wherever the program runs.
+    found = Loader((path.parent,)).load(Files().shipped(path), path)
     return replace(found, model=replace(found.model, name=name))
 
 
