@@ -163,7 +163,7 @@ def test_tcgen05_without(missing: str, rule: str) -> None:
 def test_the_fence_depends_on_the_reading() -> None:
     body = without(TENSOR, "tcgen05.fence::after_thread_sync;")
     assert verdict_of(body, model="ptx-9.3").word == "findings"
-    assert verdict_of(body, model="axioms/readings/D4b-acquire.cat").word == "clean"
+    assert verdict_of(body, model="readings/D4b-acquire").word == "clean"
 
 
 def test_tensor_memory_that_is_not_allocated() -> None:

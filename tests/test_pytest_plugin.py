@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import memmodel
+from memmodel.base.resources import axioms_dir
 from memmodel.pytest_plugin import base_of
 
 pytest_plugins = ["pytester"]
@@ -109,7 +110,7 @@ def test_a_model_file_stands_in_for_the_model_that_it_derives_from(place):
 
 
 def test_which_model_a_file_stands_for(tmp_path):
-    axioms = ROOT / "axioms"
+    axioms = axioms_dir()
     prelude = str(axioms / "prelude.cat")
     mine = str(tmp_path / "my.cat")
     assert base_of((prelude, mine, str(axioms / "ptx-7.5.cat")), mine) == "ptx-7.5"
