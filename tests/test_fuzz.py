@@ -1,4 +1,4 @@
-"""A thousand mutated inputs (the night has twenty thousand), and inputs that were once taken wrongly."""
+"""Mutated inputs (`.ci/run` tries a thousand more, the night twenty thousand), and inputs once taken wrongly."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_mutations(part: int) -> None:
     said: list[str] = []
-    assert fuzz.run(250, seed=100 + part, say=said.append) == 0, "\n".join(said)
+    assert fuzz.run(80, seed=100 + part, say=said.append) == 0, "\n".join(said)
 
 
 LAUNCHES = [
