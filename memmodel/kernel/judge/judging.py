@@ -180,20 +180,16 @@ class RunJudge:
     def _store_race(self, index: int, rule: str) -> str:
         """The name of a race of two stores, if it has one of its own."""
         pair = self.graph.pairs[index]
-        labels = pair.one.label, pair.other.label
-        if any(not isinstance(one, Access) or one.asynchronous or one.proxy is not Proxy.GENERIC for one in labels):
-            return rule
-        if pair.stored != "unknown":
-            return EQUAL_STORES if pair.stored == "equal" else rule
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
-        same = (one.cta, one.warp, pair.one.at, pair.one.epoch) == (
-            other.cta,
-            other.warp,
-            pair.other.at,
-            pair.other.epoch,
-        )
-        if not same:
+        together = (one.cta, one.warp, pair.one.at) == (other.cta, other.warp, pair.other.at)
+        labels = pair.one.label, pair.other.label
+        if any(not isinstance(one, Access) or one.asynchronous or one.proxy is not Proxy.GENERIC for one in labels):
+            # The lanes of a warp that issue one copy from one place, as the epilogue of CUTLASS does.
+            return EQUAL_STORES if together and pair.stored == "equal" else rule
+        if pair.stored != "unknown":
+            return EQUAL_STORES if pair.stored == "equal" else rule
+        if not together or pair.one.epoch != pair.other.epoch:
             return rule
         return EQUAL_STORES if self._equal(pair.one.at) else SAME_STORE
 
