@@ -52,9 +52,10 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, InputError):
         complain(error.render())
         return Exit.UNDECIDED if isinstance(error, TooLarge) else Exit.BAD_INPUT
-    if isinstance(error, KeyboardInterrupt):
+    signal = _signal_behind(error)
+    if signal is not None:
         complain("interrupted")
-        return int(getattr(error, "exit_code", Exit.INTERRUPTED))
+        return int(getattr(signal, "exit_code", Exit.INTERRUPTED))
     if isinstance(error, OSError):
         if not error.filename:  # our own output; Python would complain once more when it closes stdout
             _silence()
@@ -72,6 +73,13 @@ def _code_of(error: BaseException) -> int:
 
         traceback.print_exception(error)
     return Exit.INTERNAL
+
+
+def _signal_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The signal that an error is, or that other code has made an error of."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _flush() -> None:

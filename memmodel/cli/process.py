@@ -29,6 +29,10 @@ IMPATIENT = 1.0
 """Seconds after which a second signal ends the process on the spot."""
 
 
+_FIRST: list[float] = []
+"""When the first signal came, if one has."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal asked the process to end."""
 
@@ -56,7 +60,12 @@ def perform(argv: Sequence[str] | None) -> int:
 
 
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
-    """A budget may run out while Python clears away an object, where nobody hears of it; it is said again then."""
+    """A budget or a signal may arrive while Python clears away an object, where it is ignored: then it is repeated."""
+    if isinstance(what.exc_value, Interrupted):
+        _FIRST.clear()
+        number = what.exc_value.exit_code - 128
+        threading.Timer(0.02, os.kill, (os.getpid(), number)).start()
+        return
     if what.exc_type is None or not issubclass(what.exc_type, BudgetSpent):
         sys.__unraisablehook__(what)
 
@@ -92,13 +101,13 @@ def _signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    first: list[float] = []
+    _FIRST.clear()
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if not first:
-            first.append(monotonic())
+        if not _FIRST:
+            _FIRST.append(monotonic())
             raise Interrupted(number)
-        if monotonic() - first[0] > IMPATIENT:
+        if monotonic() - _FIRST[0] > IMPATIENT:
             os._exit(128 + number)
 
     before = {number: signal.getsignal(number) for number in SIGNALS}
