@@ -1,7 +1,7 @@
 """The answers that threads may get: what their reads may return, and what objects may tell them.
 
-In: the writes and object operations of traces. Out: `Domains`, an oracle that grows until running the threads adds
-nothing to it.
+In: the writes and object operations of traces. Out: `Domains`, which grow until running the threads adds nothing to
+them, and `Heard`, the oracle that a thread asks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Domains:
 
     def __init__(self, space: AddressSpace, threads: int, asked: Sequence[Extent] = ()) -> None:
         self._space = space
-        self._threads = threads
+        self.threads = threads
         self._asked = asked
         self._footprints: dict[Footprint, None] = {}
         self._copies: dict[Copy, None] = {}
@@ -51,7 +51,9 @@ class Domains:
     # ---- growing -------------------------------------------------------------------------------------------------
 
     def learn(self, threads: Iterable[Sequence[Trace]]) -> None:
-        """Take in what the traces of each thread write, and how they use objects."""
+        """Take in what the traces of each thread write, and how they use objects. Once for each thread."""
+        self.__dict__.pop("cutting", None)
+        self._found.clear()
         for traces in threads:
             updates: dict[Cell, int] = {}
             arrivals: dict[Cell, int] = {}
@@ -84,7 +86,7 @@ class Domains:
 
     @cached_property
     def cutting(self) -> Cutting:
-        """Where memory is cut; asked for only when everything is learnt."""
+        """Where memory is cut by what is learnt so far."""
         return Cutting(self._footprints, self._copies, self._asked)
 
     def write(self, footprint: Footprint, value: int) -> None:
@@ -98,9 +100,9 @@ class Domains:
             at += stretch.size
         self._found.clear()
 
-    # ---- Oracle --------------------------------------------------------------------------------------------------
+    # ---- what it says --------------------------------------------------------------------------------------------
 
-    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+    def read(self, footprint: Footprint) -> Sequence[int]:
         """Every value that the bytes of a footprint may have."""
         parts: list[tuple[int, tuple[int, ...]]] = []
         at = total = 0
@@ -154,17 +156,55 @@ class Domains:
                 seen.add(total)
                 yield total
 
+    def phases(self, object: Cell) -> Sequence[int]:
+        """States that an arrive may return."""
+        return range(self._phases.get(object, 0) + 1)
+
+    def pending(self, object: Cell) -> Sequence[int]:
+        """Arrivals that may be pending."""
+        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+
+
+class Heard:
+    """Domains as an oracle that remembers what it was asked, and what it said."""
+
+    def __init__(self, domains: Domains | None) -> None:
+        self._domains = domains
+        self._reads: dict[Footprint, Sequence[int]] = {}
+        self._counts: dict[tuple[bool, Cell], Sequence[int]] = {}
+
+    def differs(self, domains: Domains) -> bool:
+        """Do these domains say anything else?"""
+        return any(domains.read(footprint) != said for footprint, said in self._reads.items()) or any(
+            (domains.pending(cell) if pending else domains.phases(cell)) != said
+            for (pending, cell), said in self._counts.items()
+        )
+
+    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+        said = self._reads.get(footprint)
+        if said is None:
+            assert self._domains is not None
+            said = self._reads[footprint] = self._domains.read(footprint)
+        return said
+
     def test(self, name: RecordName, object: Cell) -> Sequence[int]:
         return (0, 1)
 
     def phases(self, name: RecordName, object: Cell) -> Sequence[int]:
-        return range(self._phases.get(object, 0) + 1)
+        return self._count(False, object)
 
     def pending(self, name: RecordName, object: Cell) -> Sequence[int]:
-        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+        return self._count(True, object)
+
+    def _count(self, pending: bool, object: Cell) -> Sequence[int]:
+        assert self._domains is not None
+        said = self._domains.pending(object) if pending else self._domains.phases(object)
+        self._counts[pending, object] = said
+        return said
 
     def reduction(self, name: RecordName, op: str) -> Sequence[int]:
-        return range(self._threads + 1) if op == "popc" else (0, 1)
+        assert self._domains is not None
+        return range(self._domains.threads + 1) if op == "popc" else (0, 1)
 
     def success(self, name: RecordName) -> Sequence[int]:
         return (1, 0)
