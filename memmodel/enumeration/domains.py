@@ -13,6 +13,7 @@ from itertools import product
 from memmodel.base.labels import Action, Side
 from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
+from memmodel.enumeration.supports import Supports, depends_on
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
 from memmodel.program.addresses import AddressSpace
@@ -25,11 +26,15 @@ class Domains:
     """What is known so far of the values in memory: who may write what where. Initial values belong to it.
 
     Memory is cut here wherever some execution cuts it, so that a read may return parts of different writes. `asked`:
-    elements that a question reads.
+    elements that a question reads. `grounded`: no value supports itself.
     """
 
-    def __init__(self, space: AddressSpace, threads: int, asked: Sequence[Extent] = ()) -> None:
+    def __init__(
+        self, space: AddressSpace, threads: int, asked: Sequence[Extent] = (), *, grounded: bool = False
+    ) -> None:
         self._space = space
+        self._supports = Supports(space) if grounded else None
+        self._before = self._supports
         self.threads = threads
         self._asked = asked
         self._footprints: dict[Footprint, None] = {}
@@ -46,7 +51,13 @@ class Domains:
 
     @property
     def _known(self) -> tuple[object, ...]:
-        return self._writes, self._footprints, self._copies, self._phases, self._pending
+        return self._writes, self._footprints, self._copies, self._phases, self._pending, self._supports
+
+    def next(self) -> Domains:
+        """Empty ones, which go by what these know to be behind values."""
+        new = Domains(self._space, self.threads, self._asked, grounded=self._supports is not None)
+        new._before = self._supports
+        return new
 
     # ---- growing -------------------------------------------------------------------------------------------------
 
@@ -60,11 +71,12 @@ class Domains:
             for trace in traces:
                 mine: dict[Cell, int] = {}
                 counts: dict[Cell, int] = {}
-                for record, value in zip(trace.records, trace.values, strict=True):
+                depends = depends_on(trace)
+                for number, (record, value) in enumerate(zip(trace.records, trace.values, strict=True)):
                     if isinstance(record, AccessRecord):
                         self._access(trace, record)
                         if record.access.side is Side.WRITE and value is not None:
-                            self.write(record.footprint, value)
+                            self._written(trace, record, value, depends[number])
                     elif isinstance(record, ObjectRecord) and record.updates:
                         mine[record.object] = mine.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
@@ -75,6 +87,28 @@ class Domains:
             for total, most in ((self._phases, updates), (self._pending, arrivals)):
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
+
+    def _written(self, trace: Trace, record: AccessRecord, value: int, depends: int) -> None:
+        """Take in what a trace writes, unless the write would be behind what it depends on."""
+        if self._supports is not None and self._before is not None:
+            found = self._before.write(trace, record, depends)
+            if not found:
+                return
+            self._supports.add(record.footprint, value, found)
+        self.write(record.footprint, value)
+
+    def possible(self, trace: Trace) -> bool:
+        """Can every write of a trace be made?"""
+        supports = self._supports
+        if supports is None:
+            return True
+        return all(
+            not isinstance(record, AccessRecord)
+            or record.access.side is not Side.WRITE
+            or not (mask or record.copies is not None)
+            or bool(supports.write(trace, record, mask))
+            for record, mask in zip(trace.records, depends_on(trace), strict=True)
+        )
 
     def _access(self, trace: Trace, record: AccessRecord) -> None:
         """An access cuts memory."""

@@ -17,6 +17,7 @@ from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
 from memmodel.enumeration.domains import Domains, Heard
+from memmodel.enumeration.supports import dependent
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Extent, Footprint
 from memmodel.memory.cells import Starts
@@ -55,12 +56,12 @@ def prepare(
     starts = Starts()
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
     threads = [_Thread(runner, meter) for runner in runners]
-    domains = Domains(lowered.space, len(runners), asked)
+    domains = Domains(lowered.space, len(runners), asked, grounded=grounded)
     for thread in threads:  # the first time, each with what those before it write
         thread.run(domains)
         domains.learn([thread.traces])
     seeds = frozenset() if grounded else _constants(lowered)
-    seeded, rounds = grounded, 0
+    seeded, rounds, fresh = grounded, 0, True
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
         changed = [thread for thread in threads if thread.differs(domains)]
@@ -68,19 +69,21 @@ def prepare(
             thread.run(domains)
         runs = [thread.traces for thread in threads]
         found = domains
-        if changed or not rounds:
-            found = Domains(lowered.space, len(runners), asked)
+        if changed or fresh:
+            found = domains.next()
             found.learn(runs)
             if not seeded:
                 _seed(found, runs, seeds)
             _note_noise(runners, runs)
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
+        fresh = found is not domains and found != domains
         # A value that needs more rounds than an execution has writes that depend on reads supports itself.
-        if settled and (found is domains or found == domains or rounds > 1 + sum(map(_most_dependent, runs))):
+        if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
-                return _problem(lowered, runners, runs, found.cutting, waits)
-            seeded, rounds = True, 0  # from here on, only values that some run writes
+                possible = [[trace for trace in traces if found.possible(trace)] for traces in runs]
+                return _problem(lowered, runners, possible, found.cutting, waits)
+            seeded, rounds, fresh = True, 0, True  # from here on, only values that some run writes
         domains = found
 
 
@@ -109,21 +112,6 @@ class _Thread:
         noisy = len(self._runner.noisy)
         self.traces = self._runner.run(self._heard, self._meter, waits=True).traces
         self._under = (self._runner.starts.count, noisy)
-
-
-def _most_dependent(traces: Sequence[Trace]) -> int:
-    """Writes of a thread in one run, at most, as far as what was read decides their value, their place, or whether they
-    are made: behind a computed address too, which may be bad."""
-    return max((_dependent(trace) for trace in traces), default=0)
-
-
-def _dependent(trace: Trace) -> int:
-    count, computed = 0, False
-    for record in trace.records:
-        computed = computed or bool(record.addr)
-        if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
-            count += bool(computed or record.ctrl or any(record.data) or record.copies is not None)
-    return count
 
 
 def _problem(
