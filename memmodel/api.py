@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
+from memmodel.base.classes import replace
 from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -203,7 +203,7 @@ def lowered(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
     """A lowered test once for each of its questions."""
-    return tuple(replace(steps, test=one) for one in steps.test.questions())
+    return tuple(replace(steps, test=one) for one in steps.test.questions()) if steps.test.more else (steps,)
 
 
 def judge(steps: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:

@@ -5,7 +5,9 @@ In: Model. Out: which base names a definition or check depends on; whether a val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TypeVar
 
 from memmodel.base.classes import dataclass
 from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary
@@ -22,6 +24,37 @@ class Dependencies:
     checks: dict[str, frozenset[str]]
 
 
+Found = TypeVar("Found")
+
+_FEW_MODELS = 16
+
+
+def once_for_each(function: Callable[[Model], Found]) -> Callable[[Model], Found]:
+    """A function of a model that keeps what it found for the last models, told apart by identity.
+
+    To hash or compare whole models would cost more than most tests.
+    """
+    kept: dict[int, tuple[Model, Found]] = {}
+
+    @wraps(function)
+    def found(model: Model) -> Found:
+        known = kept.get(id(model))
+        if known is None:
+            while len(kept) >= _FEW_MODELS:
+                kept.pop(next(iter(kept)), None)
+            known = kept[id(model)] = (model, function(model))
+        return known[1]
+
+    return found
+
+
+@once_for_each
+def base_names(model: Model) -> frozenset[str]:
+    """The base names that a model refers to."""
+    bodies = (*(definition.body for definition in model.definitions), *(check.body for check in model.checks))
+    return frozenset(name.name for body in bodies for name in names_in(body) if name.ref is None)
+
+
 def dependencies(model: Model) -> Dependencies:
     """The base names that each definition and each check depends on, through whatever it refers to."""
     known: list[frozenset[str]] = []
@@ -33,6 +66,7 @@ def dependencies(model: Model) -> Dependencies:
     return Dependencies(tuple(known), checks)
 
 
+@once_for_each
 def grounds_values(model: Model) -> bool:
     """Does some axiom keep values from supporting themselves, by a chain of reads-from and dependencies that closes?
 
