@@ -7,18 +7,17 @@ the work began, so that an answer does not depend on what else the program holds
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from time import monotonic, sleep
 from types import FrameType, TracebackType
 
 from memmodel.answer import Budget
+from memmodel.base.classes import replace
 from memmodel.errors import BudgetSpent
 
 GRACE = 0.5
@@ -145,6 +144,8 @@ class Limits:
         return frame is None
 
     def _stop(self, reason: str) -> None:
+        import ctypes
+
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:

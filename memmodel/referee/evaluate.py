@@ -156,14 +156,25 @@ class Evaluator:
             return 0 if expr.kind is Kind.SET else [0] * self.count
         if isinstance(expr, Unary):
             return self._unary(expr.op, self.value(expr.operand))
-        if expr.op == ";" and isinstance(expr.left, Unary) and expr.left.op == "[]":
-            kept = self._mask(self.value(expr.left.operand))
-            return [row if kept >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr.right)))]
-        if expr.op == ";" and isinstance(expr.right, Unary) and expr.right.op == "[]":
-            kept = self._mask(self.value(expr.right.operand))
-            return [row & kept for row in self._rows(self.value(expr.left))]
-        left, right = self.value(expr.left), self.value(expr.right)
-        return self._binary(expr, left, right)
+        if expr.op == ";":
+            return self._sequence(expr.left, expr.right)
+        left = self.value(expr.left)
+        if expr.op in "&\\" and not (left if isinstance(left, int) else any(left)):
+            return left  # empty, whatever is on the right
+        return self._binary(expr, left, self.value(expr.right))
+
+    def _sequence(self, left: Expr, right: Expr) -> Rows:
+        """`left ; right`; `[S] ; R` and `R ; [S]` leave out rows and columns. What is empty on the left stays empty."""
+        if isinstance(left, Unary) and left.op == "[]":
+            mask = self._mask(self.value(left.operand))
+            if not mask:
+                return [0] * self.count
+            return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(right)))]
+        if isinstance(right, Unary) and right.op == "[]":
+            mask = self._mask(self.value(right.operand))
+            return [row & mask for row in self._rows(self.value(left))] if mask else [0] * self.count
+        first = self._rows(self.value(left))
+        return self._compose(first, self._rows(self.value(right))) if any(first) else first
 
     def _name(self, name: Name) -> Value:
         if name.ref is not None:
@@ -198,14 +209,18 @@ class Evaluator:
         if op == "*":
             first, second = self._mask(left), self._mask(right)
             return [second if first >> one & 1 else 0 for one in range(self.count)]
-        if op == ";":
-            return self._compose(self._rows(left), self._rows(right))
         if isinstance(left, int) or isinstance(right, int):
-            return self._pointwise(op, self._mask(left), self._mask(right))
-        return [self._pointwise(op, a, b) for a, b in zip(left, right, strict=True)]
+            return self._set(op, self._mask(left), self._mask(right))
+        if op == "|":
+            return [a | b for a, b in zip(left, right, strict=True)]
+        if op == "&":
+            return [a & b for a, b in zip(left, right, strict=True)]
+        if op == "\\":
+            return [a & ~b for a, b in zip(left, right, strict=True)]
+        raise InternalError(f"unknown operator {op}")
 
     @staticmethod
-    def _pointwise(op: str, left: int, right: int) -> int:
+    def _set(op: str, left: int, right: int) -> int:
         if op == "|":
             return left | right
         if op == "&":
