@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.base.classes import replace
-from memmodel.cat.decisions import decisions
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, nearest
@@ -24,11 +23,11 @@ from memmodel.lint.warnings import legality_warnings
 from memmodel.litmus.syntax import Expectation
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding, word_for
-from memmodel.report.readings import ReadingsReport
 from memmodel.report.report import Report
 from memmodel.source import Source
 
 if TYPE_CHECKING:
+    from memmodel.report.readings import ReadingsReport
     from memmodel.why.records import Explanation
 
 DEFAULT_MODEL = "ptx-9.3"
@@ -112,6 +111,8 @@ def readings_all(
 
 
 def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[str], None] | None) -> ReadingsReport:
+    from memmodel.report.readings import ReadingsReport
+
     answers: dict[str, Answer] = {}
     with together(options.budget):
         for name in reading_models():
@@ -130,6 +131,8 @@ def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[st
 
 def reading_models() -> tuple[str, ...]:
     """The models that `readings` runs: the default, then every reading."""
+    from memmodel.cat.decisions import decisions
+
     return (DEFAULT_MODEL, *(side.model for one in decisions() for side in one.readings if side.model is not None))
 
 

@@ -16,7 +16,6 @@ from memmodel.base.classes import dataclass, field
 from memmodel.base.codes import Exit, worst
 from memmodel.base.oneline import shown
 from memmodel.batch import Entry, Outcome, Settings
-from memmodel.cat.decisions import decisions
 from memmodel.litmus.syntax import Layout, LitmusTest
 
 if TYPE_CHECKING:
@@ -150,6 +149,8 @@ class ShippedModel:
 
 def models() -> tuple[ShippedModel, ...]:
     """The shipped models with their titles, then the readings of the default."""
+    from memmodel.cat.decisions import decisions
+
     plain = [ShippedModel(name, cat.load_model(name).title) for name in cat.shipped_models()]
     readings = [
         ShippedModel(side.model, f"{one.question} {side.answer}", reading=True)

@@ -7,7 +7,6 @@ the work began, so that an answer does not depend on what else the program holds
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import threading
@@ -149,6 +148,8 @@ class Limits:
         return frame is None
 
     def _stop(self, reason: str) -> None:
+        import ctypes
+
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         self._again = monotonic() + AGAIN

@@ -2,7 +2,7 @@
 
 In: a class with annotated fields. Out: the same class with `__init__`, `__eq__` and so on. Settled here: what the
 standard decorator writes as source and compiles for every class is shared by all of them, and `__init__` is compiled
-when the first instance is made. Type checkers see the standard decorator; `dataclasses.replace` and `fields` work.
+when the first instance is made. Type checkers see the standard functions; those of `dataclasses` work as well.
 """
 
 from __future__ import annotations
@@ -57,12 +57,15 @@ if not TYPE_CHECKING:
 
         return decorate if cls is None else decorate(cls)
 
-    def replace(instance, /, **changes):
-        """As `dataclasses.replace`, for classes whose `__init__` takes every field."""
-        for name in getattr(instance, _OWN, None) or instance.__dataclass_fields__:
-            if name not in changes:
-                changes[name] = getattr(instance, name)
-        return instance.__class__(**changes)
+    def replace(obj, /, **changes):
+        """As `dataclasses.replace`; the standard one would have `__dataclass_fields__` made for every class."""
+        fields = getattr(obj.__class__, _OWN, None)
+        if fields is None:
+            import dataclasses
+
+            return dataclasses.replace(obj, **changes)
+        kept = {name: getattr(obj, name) for name, one in fields.items() if one.init and name not in changes}
+        return obj.__class__(**kept, **changes)
 
 
 def _made(cls: type, *, frozen: bool, slots: bool, eq: bool, show: bool, kw_only: bool) -> type:
@@ -127,7 +130,7 @@ def _equip(
         cls.__delattr__ = _no_delete
         if slots:
             cls.__getstate__ = _getstate
-            cls.__setstate__ = _setstate
+            cls.__setstate__ = _late_setstate(cls, fields)
 
 
 def _late_init(cls: Any, fields: dict[str, Field[Any]], *, frozen: bool, kw_only: bool) -> Callable[..., None]:
@@ -213,6 +216,14 @@ def _getstate(self: Any) -> list[object]:
     return [getattr(self, name) for name in self._own_fields]
 
 
-def _setstate(self: Any, state: list[object]) -> None:
-    for name, value in zip(self._own_fields, state, strict=True):
-        object.__setattr__(self, name, value)
+def _late_setstate(cls: Any, fields: dict[str, Field[Any]]) -> Callable[[Any, list[object]], None]:
+    def __setstate__(self: object, state: list[object]) -> None:
+        names = [f"_{number}" for number in range(len(fields))]
+        body = [f"[{', '.join(names)}] = state"]
+        body += [f"_set(self, {name!r}, {given})" for name, given in zip(fields, names, strict=True)]
+        space: dict[str, Any] = {"_set": object.__setattr__}
+        exec("def __setstate__(self, state):\n " + "\n ".join(body), space)
+        cls.__setstate__ = space["__setstate__"]
+        cls.__setstate__(self, state)
+
+    return __setstate__

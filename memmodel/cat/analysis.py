@@ -5,11 +5,10 @@ In: Model. Out: which base names a definition or check depends on; whether a val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 from memmodel.base.classes import dataclass
+from memmodel.base.identity import by_identity
 from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary
 
 CHOICE = "with"
@@ -24,31 +23,7 @@ class Dependencies:
     checks: dict[str, frozenset[str]]
 
 
-Found = TypeVar("Found")
-
-_FEW_MODELS = 16
-
-
-def once_for_each(function: Callable[[Model], Found]) -> Callable[[Model], Found]:
-    """A function of a model that keeps what it found for the last models, told apart by identity.
-
-    To hash or compare whole models would cost more than most tests.
-    """
-    kept: dict[int, tuple[Model, Found]] = {}
-
-    @wraps(function)
-    def found(model: Model) -> Found:
-        known = kept.get(id(model))
-        if known is None:
-            while len(kept) >= _FEW_MODELS:
-                kept.pop(next(iter(kept)), None)
-            known = kept[id(model)] = (model, function(model))
-        return known[1]
-
-    return found
-
-
-@once_for_each
+@by_identity(16)
 def base_names(model: Model) -> frozenset[str]:
     """The base names that a model refers to."""
     bodies = (*(definition.body for definition in model.definitions), *(check.body for check in model.checks))
@@ -57,16 +32,23 @@ def base_names(model: Model) -> frozenset[str]:
 
 def dependencies(model: Model) -> Dependencies:
     """The base names that each definition and each check depends on, through whatever it refers to."""
-    known: list[frozenset[str]] = []
-    while len(known) < len(model.definitions):
-        group = _group(model, len(known))
-        used = frozenset(base for index in group for base in _used(model.definitions[index], known))
-        known += [used] * len(group)
+    known = bases_of(model.definitions)
     checks = {check.name: frozenset(_bases(check.body, known)) for check in model.checks}
-    return Dependencies(tuple(known), checks)
+    return Dependencies(known, checks)
 
 
-@once_for_each
+@by_identity(16)
+def bases_of(definitions: tuple[Definition, ...]) -> tuple[frozenset[str], ...]:
+    """The base names that each definition depends on, through whatever it refers to."""
+    known: list[frozenset[str]] = []
+    while len(known) < len(definitions):
+        group = group_at(definitions, len(known))
+        used = frozenset(base for index in group for base in _used(definitions[index], known))
+        known += [used] * len(group)
+    return tuple(known)
+
+
+@by_identity(16)
 def grounds_values(model: Model) -> bool:
     """Does some axiom keep values from supporting themselves, by a chain of reads-from and dependencies that closes?
 
@@ -98,22 +80,22 @@ def names_in(expr: Expr) -> Iterator[Name]:
             yield from names_in(expr.right)
 
 
-def _group(model: Model, first: int) -> range:
+def group_at(definitions: Sequence[Definition], first: int) -> range:
     """The definitions that are defined together with the one at `first`, which is the first of them."""
-    group, last = model.definitions[first].group, first + 1
-    while group is not None and last < len(model.definitions) and model.definitions[last].group == group:
+    group, last = definitions[first].group, first + 1
+    while group is not None and last < len(definitions) and definitions[last].group == group:
         last += 1
     return range(first, last)
 
 
-def _used(definition: Definition, known: list[frozenset[str]]) -> Iterator[str]:
+def _used(definition: Definition, known: Sequence[frozenset[str]]) -> Iterator[str]:
     yield from _bases(definition.body, known)
     if definition.order is not None:
         yield CHOICE
         yield from _bases(definition.order, known)
 
 
-def _bases(expr: Expr, known: list[frozenset[str]]) -> Iterator[str]:
+def _bases(expr: Expr, known: Sequence[frozenset[str]]) -> Iterator[str]:
     """Base names of an expression; a reference beyond `known` is to its own group and adds nothing."""
     for name in names_in(expr):
         if name.ref is None:

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
+from memmodel.base.identity import by_identity
+from memmodel.cat.analysis import group_at
+from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary
 
-_Signs = frozenset[int]
-_NONE: _Signs = frozenset()
+_Signs = tuple[int, int]
+"""Masks of base names: those that occur positively, and those that occur negatively."""
 
-MORE: _Signs = frozenset((1,))
-LESS: _Signs = frozenset((-1,))
+MORE = frozenset((1,))
+LESS = frozenset((-1,))
 
 
-def effect_of_more(model: Model, name: str) -> dict[str, _Signs]:
+def effect_of_more(model: Model, name: str) -> dict[str, frozenset[int]]:
     """For each check by name: can it stop holding when `name` grows (1), when it shrinks (-1), or either, or neither?
 
     A larger body can only hurt a check, and only help a negated one.
     """
-    signs = definition_signs(model, name)
-    return {check.name: _effect(check, name, signs) for check in model.checks}
-
-
-def _effect(check: Check, name: str, signs: list[_Signs]) -> _Signs:
-    body = _expr_signs(check.body, name, signs)
-    return _flip(body) if check.negated else body
+    occurrences = _occurrences(model.definitions)
+    return {check.name: occurrences.effect(check, name) for check in model.checks}
 
 
 def asks_for(model: Model, name: str) -> bool | None:
@@ -47,33 +44,53 @@ def least_suffices(model: Model, name: str, flags: Sequence[str]) -> bool:
     return all(effect[check.name] <= MORE for check in model.checks if not check.flag or check.name in flags)
 
 
-def definition_signs(model: Model, name: str) -> list[_Signs]:
-    """For each definition the signs with which it depends on `name`; recursive groups are iterated until stable."""
-    signs = [_NONE] * len(model.definitions)
-    while True:
-        new = list(signs)
-        for index, definition in enumerate(model.definitions):
-            new[index] = _expr_signs(definition.body, name, new)
-            if definition.order is not None and (new[index] or _expr_signs(definition.order, name, new)):
-                new[index] = MORE | LESS  # another choice altogether
-        if new == signs:
-            return signs
-        signs = new
+class _Occurrences:
+    """With which signs the definitions of a model depend on base names. A `let rec` is iterated until stable."""
+
+    def __init__(self, definitions: Sequence[Definition]) -> None:
+        self.bit: dict[str, int] = {}
+        self.signs: list[_Signs] = [(0, 0)] * len(definitions)
+        at = 0
+        while at < len(definitions):
+            group = group_at(definitions, at)
+            before: list[_Signs] = []
+            while before != self.signs[group.start : group.stop]:
+                before = self.signs[group.start : group.stop]
+                for one in group:
+                    self.signs[one] = self._of(definitions[one])
+            at = group.stop
+
+    def effect(self, check: Check, name: str) -> frozenset[int]:
+        """Whether more (1) or less (-1) of a base name can break a check."""
+        more, less = self._expr(check.body)
+        if check.negated:
+            more, less = less, more
+        bit = self.bit.get(name, 0)
+        return frozenset([1] * bool(more & bit) + [-1] * bool(less & bit))
+
+    def _of(self, definition: Definition) -> _Signs:
+        more, less = self._expr(definition.body)
+        if definition.order is None:
+            return more, less
+        first, second = self._expr(definition.order)
+        any = more | less | first | second
+        return any, any  # another choice altogether
+
+    def _expr(self, expr: Expr) -> _Signs:
+        if isinstance(expr, Name):
+            if expr.ref is not None:
+                return self.signs[expr.ref]
+            return self.bit.setdefault(expr.name, 1 << len(self.bit)), 0
+        if isinstance(expr, Unary):
+            more, less = self._expr(expr.operand)
+            return (less, more) if expr.op == "~" else (more, less)
+        if isinstance(expr, Binary):
+            more, less = self._expr(expr.left)
+            right, other = self._expr(expr.right)
+            if expr.op == "\\":
+                right, other = other, right
+            return more | right, less | other
+        return 0, 0
 
 
-def _expr_signs(expr: Expr, name: str, signs: list[_Signs]) -> _Signs:
-    if isinstance(expr, Name):
-        if expr.ref is not None:
-            return signs[expr.ref]
-        return frozenset((1,)) if expr.name == name else _NONE
-    if isinstance(expr, Unary):
-        inner = _expr_signs(expr.operand, name, signs)
-        return _flip(inner) if expr.op == "~" else inner
-    if isinstance(expr, Binary):
-        right = _expr_signs(expr.right, name, signs)
-        return _expr_signs(expr.left, name, signs) | (_flip(right) if expr.op == "\\" else right)
-    return _NONE
-
-
-def _flip(signs: _Signs) -> _Signs:
-    return frozenset(-one for one in signs)
+_occurrences = by_identity(16)(_Occurrences)

@@ -12,7 +12,6 @@ from time import perf_counter
 
 from memmodel import api
 from memmodel.batch import Entry, Outcome, Running, Settings, Worklist, trouble
-from memmodel.cat.decisions import decisions
 from memmodel.cli.exits import Exit, complain, not_kept, say, worst
 from memmodel.cli.results import Results
 from memmodel.cli.tables import TextTable, is_ruled, show
@@ -211,6 +210,8 @@ def model_names(name: str) -> list[TextTable]:
     tables = [TextTable(f"{model.name}: {model.title}", ("name", "kind", "meaning"), rows)]
     if model.name != api.DEFAULT_MODEL:
         return tables
+    from memmodel.cat.decisions import decisions
+
     sides: list[tuple[str, str, str]] = []
     for one in decisions():
         sides.append((f"{one.number} {one.default.name}", "default", f"{one.question} {one.default.answer}"))

@@ -17,10 +17,11 @@ from memmodel.concrete.execution import FixedPart, Rows, bits
 from memmodel.concrete.mbarriers import Observed, observations
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import Trace
+from memmodel.enumeration.code import CHOSEN, Values
 from memmodel.enumeration.coherence import CellWrites, Coherence
 from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.orders import least_orders, partial_orders
-from memmodel.enumeration.plan import CHOSEN, Plan, PlannedCheck, Values
+from memmodel.enumeration.plan import Plan, PlannedCheck
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent
 from memmodel.program.lowered import LoweredTest

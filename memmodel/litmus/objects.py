@@ -7,8 +7,7 @@ object has.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from memmodel.base.classes import replace
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import Reader, listed, shorten
 from memmodel.litmus.syntax import TensorView, Variable

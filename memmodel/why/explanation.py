@@ -6,9 +6,8 @@ race or hazard is explained by that.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memmodel.answer import HANG, Answer, Finding, Observation, Witness
+from memmodel.base.classes import replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -17,7 +16,6 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.why.forbidden import contradictions
 from memmodel.why.records import Contradiction, Explanation, Story
 from memmodel.why.story import finding_story, outcome_story
-from memmodel.why.stuck import stuck
 
 TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
 
@@ -44,6 +42,8 @@ def explanation(
     lowered: LoweredTest, model: Model, answer: Answer, options: Options, question: str, rules: dict[str, str]
 ) -> Explanation:
     """All that can be said of an answer."""
+    from memmodel.why.stuck import stuck
+
     test = lowered.test
     stories: list[Story | None] = []
     shown = shown_outcome(lowered, answer)

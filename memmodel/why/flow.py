@@ -6,8 +6,7 @@ reads from other threads, observed mbarrier phases and barriers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Signal
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 

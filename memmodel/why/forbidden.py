@@ -6,10 +6,9 @@ every other axiom of the model allows, or, where there is none, every other axio
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memmodel import engine
 from memmodel.answer import Observation, Witness
+from memmodel.base.classes import replace
 from memmodel.cat.syntax import Check, Model
 from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest

@@ -5,7 +5,7 @@ In: a model, an execution. Out: `Values`, the referee's algebra with a memory, s
 
 from __future__ import annotations
 
-from memmodel.cat.syntax import Binary, Check, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Check, Expr, Model, Name
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Ranks, Value
 
@@ -29,34 +29,10 @@ class Values(Evaluator):
         key = id(expr)
         if key in self._known:
             return self._known[key]
-        value = self._two(expr) if isinstance(expr, Binary) else super().value(expr)
+        value = super().value(expr)
         if not self._working:
             self._known[key] = value
         return value
-
-    def _two(self, expr: Binary) -> Value:
-        """What is empty on the left stays empty, so that most of a model need not be looked at."""
-        if expr.op == ";":
-            return self._sequence(expr.left, expr.right)
-        if expr.op == "|":
-            return super().value(expr)
-        left = self.value(expr.left)
-        if not (left if isinstance(left, int) else any(left)):
-            return left if expr.op != "*" else [0] * self.count
-        return self._binary(expr, left, self.value(expr.right))
-
-    def _sequence(self, left: Expr, right: Expr) -> Rows:
-        """`[S] ; R` and `R ; [S]` leave out rows and columns."""
-        if isinstance(left, Unary) and left.op == "[]":
-            mask = self._mask(self.value(left.operand))
-            if not mask:
-                return [0] * self.count
-            return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(right)))]
-        if isinstance(right, Unary) and right.op == "[]":
-            mask = self._mask(self.value(right.operand))
-            return [row & mask for row in self._rows(self.value(left))] if mask else [0] * self.count
-        first = self._rows(self.value(left))
-        return self._compose(first, self._rows(self.value(right))) if any(first) else first
 
     def _compose(self, left: Rows, right: Rows) -> Rows:
         composed = []

@@ -7,10 +7,10 @@ report cannot be explained; then the whole execution is drawn.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, ShownEvent, Witness
+from memmodel.base.classes import dataclass, replace
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges
 from memmodel.why.explanation import first_findings, shown_outcome, why_never

@@ -1,0 +1,128 @@
+"""A short run is mostly start-up: what a plain check loads, and classes and analyses that are cheap and still right."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+
+from memmodel.base.classes import dataclass, field, replace
+from memmodel.cat.load import load_model, parse_model
+from memmodel.cat.monotonicity import effect_of_more
+from memmodel.enumeration.code import code_of
+from memmodel.enumeration.plan import Plan
+from memmodel.source import Source
+
+WATCH = """
+import dataclasses, sys
+made, standard = [], dataclasses._process_class
+def watched(cls, *args):
+    made.append(cls.__qualname__)
+    return standard(cls, *args)
+dataclasses._process_class = watched
+from memmodel.cli import main
+try:
+    main(["check", sys.argv[1]])
+except SystemExit as left:
+    code = left.code
+heavy = {"z3", "lark", "rich", "pydantic", "networkx", "ctypes", "xml", "tomllib", "memmodel.cat.resolve",
+         "memmodel.cat.text", "memmodel.cat.decisions", "memmodel.report.readings", "memmodel.why.stuck"}
+print(code, sorted(heavy & set(sys.modules)), made, file=sys.stderr)
+"""
+
+
+def test_a_warm_check_loads_what_it_needs_and_defines_no_class_the_dear_way(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMMODEL_CACHE", str(tmp_path))
+    told = []
+    for _ in range(2):
+        command = [sys.executable, "-c", WATCH, "litmus/generic/G21-SB.litmus"]
+        told.append(subprocess.run(command, capture_output=True, text=True, timeout=60))
+    assert told[0].stdout == told[1].stdout, "what is kept prints as what is fresh"
+    assert told[1].stderr == "0 [] []\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Cheap:
+    first: int
+    second: tuple[int, ...] = ()
+    third: list[int] = field(default_factory=list, compare=False)
+    fourth: str = field(default="x", init=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cheaper(Cheap):
+    fifth: int = 5
+
+
+def test_cheap_classes_replace_compare_and_pickle_as_standard_ones_do():
+    one = Cheaper(1, (2,), [3])
+    other = replace(one, first=7)
+    assert (other.first, other.second, other.third, other.fourth, other.fifth) == (7, (2,), [3], "x", 5)
+    assert replace(other, first=1, third=[9]) == one
+    assert dataclasses.replace(one, fifth=6) == replace(one, fifth=6)
+    for given in (one, other):
+        back = pickle.loads(pickle.dumps(given))
+        assert (back, back.third, hash(back), repr(back)) == (given, given.third, hash(given), repr(given))
+    with pytest.raises(TypeError):
+        replace(one, sixth=1)
+    with pytest.raises(TypeError):
+        replace(one, fourth="y")
+    assert replace(Standard(1), first=2) == Standard(2)
+
+
+@dataclasses.dataclass
+class Standard:
+    first: int
+
+
+MODEL = """
+let plain = po | rf
+let turned = ~rf & po
+let less = po \\ (co ; rf)
+let both = rf | (po \\ rf)
+let rec even = turned ; odd and odd = po | less ; even
+acyclic plain as plain
+irreflexive turned as turned
+empty less as less
+~empty less as not-less
+acyclic both as both
+acyclic even as even
+empty po as none
+"""
+
+EFFECTS = {
+    "plain": (1,),
+    "turned": (-1,),
+    "less": (-1,),
+    "not-less": (1,),
+    "both": (1, -1),
+    "even": (-1,),
+    "none": (),
+}
+
+
+def test_what_more_of_a_base_relation_does_to_each_check():
+    model = parse_model(Source("m.cat", MODEL))
+    assert effect_of_more(model, "rf") == {name: frozenset(signs) for name, signs in EFFECTS.items()}
+    assert {name for name, signs in effect_of_more(model, "co").items() if signs} == {"less", "not-less", "even"}
+    assert not any(effect_of_more(model, "si").values())
+
+
+@pytest.mark.parametrize("name", ["ptx-9.3", "total"])
+def test_a_model_less_an_axiom_shares_the_code_and_has_the_stages_of_its_own(name):
+    model = load_model("docs/examples/total.cat" if name == "total" else name)
+    flags = [check.name for check in model.flags]
+    whole = Plan(model, flags)
+    for check, wanted in product(model.axioms, ([], flags)):
+        less = model.without(check.name)
+        assert code_of(less.definitions) is code_of(model.definitions)
+        plan = Plan(less, wanted)
+        for mine, its in zip(plan.stages, whole.stages, strict=True):
+            left = {test.check.name for test in its.axioms} - {check.name}
+            assert {test.check.name for test in mine.axioms} == left
+            assert {test.check.name for test in mine.flags} == {one.check.name for one in its.flags if wanted}
+        assert plan.size >= max(plan.slots.values())
