@@ -56,15 +56,14 @@ def source_html(text: str, marks: Sequence[SourceMark]) -> str:
     for number, (start, line) in enumerate(zip(starts, spelled, strict=False), 1):
         end = start + len(line)
         here = [mark for mark in marks if mark.start < end and mark.end > start]
-        notes = "".join(f'<span class="note {mark.role}">{WORDS[mark.role]}</span>' for mark in here if mark.start >= start)
+        begun = [mark.role for mark in here if mark.start >= start]
+        notes = "".join(f'<span class="note {role}">{WORDS[role]}</span>' for role in begun)
         code = "".join(_segments(text, start, end, tokens[number - 1], here))
         lines.append(f'<span class="line" data-line="{number}">{code}{notes}</span>')
     return f'<pre class="code" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'
 
 
-def _segments(
-    text: str, start: int, end: int, tokens: Sequence[Piece], marks: Sequence[SourceMark]
-) -> Iterator[str]:
+def _segments(text: str, start: int, end: int, tokens: Sequence[Piece], marks: Sequence[SourceMark]) -> Iterator[str]:
     """One line, cut where a token or a mark begins or ends."""
     cuts = {start, end, *(min(max(at, start), end) for one in tokens for at in one[:2])}
     cuts |= {min(max(at, start), end) for mark in marks for at in (mark.start, mark.end)}

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from memmodel.report.page.code import diff_html, shown, source_html, told_html
-from memmodel.report.page.sheet import Repairs, Sheet
-from memmodel.report.picture.svg import relations_of
+from memmodel.report.page.sheet import Because, Repairs, Sheet
+from memmodel.report.picture.draw import Drawing
 
 FILTERS = (("verdict", "Verdict"), ("outcome", "Expectation"), ("finding", "Finding"), ("reason", "Reason"))
 """The attribute of a row that a menu filters by, and what the menu is called."""
@@ -24,7 +24,8 @@ FILTERS = (("verdict", "Verdict"), ("outcome", "Expectation"), ("finding", "Find
 def page(sheets: Sequence[Sheet], title: str, note: str = "") -> Iterator[str]:
     """The whole file, piece by piece. `note`: a line on the run, such as that it was broken off."""
     style, script = _asset("page.css"), _asset("page.js")
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    allowed = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     yield f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -58,7 +59,7 @@ def page(sheets: Sequence[Sheet], title: str, note: str = "") -> Iterator[str]:
 <p id="none" hidden>No test matches.</p>
 </div>
 </section>
-<section id="sheet" tabindex="-1" aria-live="polite" aria-label="The chosen test">
+<section id="sheet" tabindex="-1" aria-label="The chosen test">
 <p class="hint">Choose a test.</p>
 <noscript><p class="hint">What is said of a test is shown by a script, which this browser does not run.</p></noscript>
 </section>
@@ -112,8 +113,12 @@ def _attributes(sheet: Sheet) -> dict[str, tuple[str, ...]]:
         "verdict": (sheet.verdict,) if sheet.verdict else (),
         "outcome": (sheet.outcome,),
         "finding": sheet.findings,
-        "reason": sheet.reasons,
+        "reason": _reasons(sheet),
     }
+
+
+def _reasons(sheet: Sheet) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.reason for one in sheet.because))
 
 
 def _row(number: int, sheet: Sheet) -> str:
@@ -123,10 +128,11 @@ def _row(number: int, sheet: Sheet) -> str:
     model = "" if sheet.model == "ptx-9.3" else f' <span class="model">{shown(sheet.model)}</span>'
     below = shown(sheet.question) if sheet.question else shown(sheet.path)
     found = "".join(f'<span class="chip found">{shown(one)}</span>' for one in sheet.findings)
-    reason = f'<span class="why">{shown("; ".join(sheet.reasons))}</span>' if sheet.reasons else ""
+    reasons = "; ".join(_reasons(sheet)).replace("; forbidden by ", ", ")
+    reason = f'<span class="reason">{shown(reasons)}</span>' if reasons else ""
     return (
-        f'<tr role="row" data-number="{number}" tabindex="{0 if number == 0 else -1}" aria-selected="false"{attributes} '
-        f'data-path="{shown(sheet.path)}">'
+        f'<tr role="row" data-number="{number}" tabindex="{0 if number == 0 else -1}" aria-selected="false"'
+        f'{attributes} data-path="{shown(sheet.path)}">'
         f'<th role="rowheader" scope="row"><span class="name">{shown(sheet.test)}</span>{model}'
         f'<span class="below">{below}</span></th>'
         f'<td role="gridcell">{_verdict(sheet)}</td><td role="gridcell">{found}{reason}</td></tr>\n'
@@ -153,9 +159,9 @@ def _sheet(sheet: Sheet) -> str:
         parts.append(f'<p class="question"><code>{shown(sheet.question)}</code>{shown(expected)}</p>')
     if sheet.problem:
         parts.append(f'<pre class="told" tabindex="0">{shown(sheet.problem)}</pre>')
-    if sheet.reasons:
-        reasons = "".join(f"<li>{shown(one)}</li>" for one in sheet.reasons)
-        parts.append(f'<div class="reasons"><h3>Because of</h3><ul>{reasons}</ul></div>')
+    if sheet.because:
+        items = "".join(_because(one) for one in sheet.because)
+        parts.append(f'<div class="because {shown(sheet.verdict)}"><h3>Because</h3><ul>{items}</ul></div>')
     if sheet.source:
         parts.append(_section("Source", source_html(sheet.source, sheet.marks), "source"))
     if sheet.picture:
@@ -163,25 +169,32 @@ def _sheet(sheet: Sheet) -> str:
     elif sheet.no_picture:
         parts.append(_section("Picture", f'<p class="hint">{shown(sheet.no_picture)}</p>', "drawn"))
     if sheet.told:
-        parts.append(_section("Explanation", told_html(sheet.told), "why"))
+        parts.append(_section("Explanation", told_html(sheet.told), "explained"))
     parts += _repairs(sheet.repairs)
     return "".join(parts)
+
+
+def _because(one: Because) -> str:
+    text = f": {shown(one.text)}" if one.text else ""
+    repair = f'<br><span class="hint">Would do: {shown(one.repair)}</span>' if one.repair else ""
+    return f"<li><strong>{shown(one.reason)}</strong>{text}{repair}</li>"
 
 
 def _section(title: str, content: str, name: str) -> str:
     return f'<details open class="{name}"><summary>{title}</summary>{content}</details>'
 
 
-def _picture(svg: str) -> str:
+def _picture(drawing: Drawing) -> str:
     """The drawing, and a switch for each relation in it."""
     switches = "".join(
         f'<label><input type="checkbox" data-relation="{shown(name)}"{"" if off else " checked"}>'
         f'<svg class="key" width="22" height="10" aria-hidden="true"><path d="M0 5h22" stroke="{shown(colour)}" '
         f'stroke-width="2.5"/></svg>{shown(name)}</label>'
-        for name, colour, off in relations_of(svg)
+        for name, colour, off in drawing.relations
     )
-    legend = f'<fieldset class="relations"><legend>Relations</legend>{switches}</fieldset>' if switches else ""
-    return f'{legend}<div class="picture" tabindex="0" aria-label="Picture">{svg}</div>'
+    size = '<button type="button" class="size" aria-pressed="false">Full size</button>'
+    legend = f'<fieldset class="relations"><legend>Relations</legend>{switches}{size}</fieldset>'
+    return f'{legend}<div class="picture" tabindex="0" role="group" aria-label="Picture">{drawing.svg}</div>'
 
 
 def _repairs(repairs: Repairs) -> Iterable[str]:

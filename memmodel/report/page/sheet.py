@@ -14,14 +14,14 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.errors import BudgetSpent, InputError
 from memmodel.limits import together
 from memmodel.report.findings import word_of
-from memmodel.report.picture.draw import draw_told
+from memmodel.report.picture.draw import Drawing, draw_told
 from memmodel.report.report import Report
 from memmodel.report.text import explain
 from memmodel.report.why_text import lines_of
 from memmodel.why.explanation import explanation
 from memmodel.why.records import At, Dependence, Explanation, PathStep, Reason
 
-STYLE_MARK = "\x1e"
+STYLE_MARK = "\x02"
 """Stands around a styled part of the text: mark, role, mark, text, mark."""
 
 FIRST, SECOND, STOP, WAY = "first", "second", "stop", "way"
@@ -58,11 +58,21 @@ class Repairs:
 
 
 @dataclass(frozen=True, slots=True)
+class Because:
+    """A reason in a few words, in a sentence, and what would do instead; either may be empty."""
+
+    reason: str
+    text: str = ""
+    repair: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """One row of the page and all that is shown when it is chosen.
 
-    `outcome`: how the verdict compares with what was expected. `findings`, `reasons`: words to filter by. `told`: lines
-    in which STYLE_MARK stands around styled parts. `problem`: what went wrong; then there is little else.
+    `outcome`: how the verdict compares with what was expected. `findings`: words to filter by. `because`: reasons, of
+    which the first words are to filter by, too. `told`: lines in which STYLE_MARK stands around styled parts.
+    `problem`: what went wrong; then there is little else.
     """
 
     path: str
@@ -73,11 +83,11 @@ class Sheet:
     verdict: str = ""
     expected: str = ""
     findings: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
+    because: tuple[Because, ...] = ()
     source: str = ""
     marks: tuple[SourceMark, ...] = ()
     told: tuple[str, ...] = ()
-    picture: str = ""
+    picture: Drawing | None = None
     no_picture: str = ""
     repairs: Repairs = field(default_factory=Repairs)
     problem: str = ""
@@ -119,7 +129,7 @@ def sheet_of(
             return replace(sheet, told=(*said, f"no explanation: {spent}"), no_picture=str(spent))
         lines = [line for one in (*report.warnings, *lines_of(told, styled)) for line in one.splitlines()]
         findings = (*sheet.findings, *(("depends",) if told.depends else ()))
-        sheet = replace(sheet, told=tuple(lines), marks=_marks(told), reasons=_reasons(told), findings=findings)
+        sheet = replace(sheet, told=tuple(lines), marks=_marks(told), because=_because(told), findings=findings)
         try:
             return replace(sheet, picture=draw_told(report, told))
         except (BudgetSpent, InputError) as error:
@@ -131,10 +141,12 @@ def styled(text: str, role: str) -> str:
     return f"{STYLE_MARK}{role}{STYLE_MARK}{text}{STYLE_MARK}"
 
 
-def _reasons(told: Explanation) -> tuple[str, ...]:
-    found = [one.reason for story in told.stories for one in story.obstacles]
-    found += [] if told.stuck is None else [one.reason for one in told.stuck.waiting]
-    return tuple(dict.fromkeys(one.value for one in found if one is not Reason.NOTHING_MISSING))
+def _because(told: Explanation) -> tuple[Because, ...]:
+    found = [Because(one.reason.value, one.text, one.repair) for story in told.stories for one in story.obstacles]
+    if told.stuck is not None:
+        found += [Because(one.reason.value, one.text, one.goes_on) for one in told.stuck.waiting]
+    found += [Because(f"forbidden by {one.axiom}", one.rule) for one in told.contradictions]
+    return tuple(dict.fromkeys(one for one in found if one.reason != Reason.NOTHING_MISSING.value))
 
 
 def _marks(told: Explanation) -> tuple[SourceMark, ...]:

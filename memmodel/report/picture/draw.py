@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
+from memmodel.base.oneline import count
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.network import graphml
@@ -79,9 +80,9 @@ def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)
-    count = {edge.name: sum(other.name == edge.name for other in edges) for edge in edges}
-    left_out = [f"{name} ({number})" for name, number in count.items() if number > MAX_ARROWS and name not in BASIC]
-    drawn = merged(edge for edge in edges if edge.name in BASIC or count[edge.name] <= MAX_ARROWS)
+    arrows = Counter(edge.name for edge in edges)
+    left_out = [f"{name} ({number})" for name, number in arrows.items() if number > MAX_ARROWS and name not in BASIC]
+    drawn = merged(edge for edge in edges if edge.name in BASIC or arrows[edge.name] <= MAX_ARROWS)
     lines = (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
     words = Words(
         _title(report),
@@ -128,32 +129,32 @@ def draw_focus(
     focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding)
-    folded = f"{focus.folded} events are folded; --all shows them." if focus.folded else ""
+    folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
     words = Words(_title(report), (*_question(report), *_wrapped(focus.said)), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)
     if form == "dot":
         return dot(focus.witness, edges, focus.po, words)
     layout = arrange(focus.witness, edges, subtitle_bottom(words), focus.phases, focus.rounds)
-    return _svg(layout, edges, focus.po, words, Emphasis(focus.marked, focus.path))
+    return _svg(layout, edges, focus.po, words, Emphasis(focus.marked, focus.path, focus.stops))
 
 
 def draw_told(report: Report, told: Explanation) -> Drawing:
-    """The picture for a page that has the explanation beside it: with all relations among its events, some hidden.
+    """The picture for a page that says the rest beside it: with all relations among its events, some hidden.
 
     Raises as `draw`.
     """
     focus = focus_of(report, None, told=told)
     if focus is None:
         return Drawing(draw(report), ())
-    folded = f"{focus.folded} events of the execution are folded." if focus.folded else ""
-    words = Words("", _wrapped(focus.said), _wrapped((*focus.below, folded)))
+    folded = f"Folded: {count(focus.folded, 'event')} of the execution." if focus.folded else ""
+    words = Words("", (), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)
-    count = Counter(edge.name for edge in focus.more)
-    more = tuple(edge for edge in focus.more if count[edge.name] <= MAX_ARROWS)
+    arrows = Counter(edge.name for edge in focus.more)
+    more = tuple(edge for edge in focus.more if arrows[edge.name] <= MAX_ARROWS)
     shown = list(dict.fromkeys(edge.name for edge in focus.edges))
     off = [name for name in dict.fromkeys(edge.name for edge in more) if name not in shown]
     layout = arrange(focus.witness, edges, subtitle_bottom(words), focus.phases, focus.rounds)
-    emphasis = Emphasis(focus.marked, focus.path, frozenset(off), legend=False)
+    emphasis = Emphasis(focus.marked, focus.path, focus.stops, frozenset(off), legend=False)
     text = _svg(layout, edges, focus.po, words, emphasis, tuple(edge for edge in more if edge.name in off))
     colour = colours([*shown, *off])
     po = (("po", PO_COLOUR, False),) if focus.po else ()

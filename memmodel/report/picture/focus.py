@@ -18,15 +18,15 @@ from memmodel.report.picture.lanes import is_async, iterations
 from memmodel.report.picture.phases import Phase, phases_of, places_line
 from memmodel.report.picture.svg import STOPPED
 from memmodel.why.explanation import first_findings, shown_outcome, why_never
-from memmodel.why.records import Explanation, PathStep, Story
+from memmodel.why.records import Explanation, PathStep, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
 from memmodel.why.stuck import stuck
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
 
-MANY = 40
-"""A hang of more events than this is folded to the last events of its threads."""
+MANY = 14
+"""A hang of more events than this is folded to the waits and what was done towards them."""
 
 BEFORE = 2
 """So many events of a thread are shown before the one that breaks a rule."""
@@ -34,10 +34,11 @@ BEFORE = 2
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """`witness`: the execution, less what is folded. `po`: program order to draw. `marked`: boxes in colour.
+    """`witness`: the execution, less what is folded. `po`: program order to draw. `marked`: the accesses it is about.
 
-    `path`: the pairs of events that the story goes through. `more`: other arrows between the events, not drawn unless
-    they are asked for. `said`: sentences above the picture, `below`: under it. `folded`: how many events are left out.
+    `path`: the pairs of events that the story goes through; `stops`: the events where it stops. `said`: sentences above
+    the picture, `below`: under it. `folded`: how many events are left out. `more`: other arrows between the events, not
+    drawn unless they are asked for. `rounds`: iterations of events in loops.
     """
 
     witness: Witness
@@ -45,6 +46,7 @@ class Focus:
     po: tuple[tuple[int, int], ...]
     marked: frozenset[int]
     path: frozenset[tuple[int, int]]
+    stops: frozenset[int] = frozenset()
     said: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
     folded: int = 0
@@ -64,8 +66,9 @@ def focus_of(
 
     `told`: the explanation of the report, if it is known; it saves work.
     """
-    found = _of_hang(report, finding) or _of_story(report, finding)
-    found = found or (None if finding else _of_cycle(report, told))
+    asked = finding or report.finding
+    found = _of_hang(report, asked) or _of_story(report, asked)
+    found = found or (None if asked else _of_cycle(report, told))
     if found is None:
         return None
     known = {event.uid for event in found.witness.events}
@@ -99,10 +102,13 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     said += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
     ends = {uids[one.label] for one in (story.first, story.second) if one is not None}
     beside = {uids[place.label] for one in story.obstacles for place in one.events if place.label in uids}
-    if not story.steps:
-        beside |= _before(story.witness, ends)
-    links = _links(story.steps, uids, STOPPED + story.obstacles[0].reason.value)
-    return _focus(story.witness, links, frozenset(ends), said, beside)
+    near = set() if story.steps else _before(story.witness, ends)
+    reason = STOPPED + story.obstacles[0].reason.value
+    links = _links(story.steps, uids, reason)
+    orders = story.obstacles[0].reason not in (Reason.RULE, Reason.NOTHING_MISSING)
+    if orders and story.second is not None and all(name != reason for name, *_ in links):
+        links.append((reason, uids[story.first.label], uids[story.second.label]))
+    return replace(_focus(story.witness, links, frozenset(ends), said, beside | near), stops=frozenset(beside - ends))
 
 
 def _before(witness: Witness, ends: Collection[int]) -> set[int]:
@@ -128,8 +134,9 @@ def _of_cycle(report: Report, told: Explanation | None) -> Focus | None:
     one = found[0]
     links = _links(one.steps, _uids(one.witness), "")
     said = [f"An execution that {one.axiom} alone forbids.", one.rule]
-    closing = [link for link in links if link[0] in ("fr", "rf", "co", "rf^-1")] or links
-    return _focus(one.witness, links, frozenset(end for link in closing[:1] for end in link[1:]), said, set())
+    closing = [(first, second) for name, first, second in links if name in BASIC]
+    ends = closing[0] if closing else (links[0][1], links[-1][2]) if links else ()
+    return _focus(one.witness, links, frozenset(ends), said, set())
 
 
 def _of_hang(report: Report, finding: str | None) -> Focus | None:
@@ -143,16 +150,18 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
     waiting = {uid for thread, uid in last.items() if any(text.startswith(f"{thread} waits") for text in witness.waits)}
     edges = shown_edges(witness)
     kept = {event.uid for event in witness.events if event.thread is not None}
-    phases = [phase for phase in phases_of(witness) if not phase.over]
     if len(kept) > MANY:
-        counted = {uid for phase in phases for uid in phase.events}
-        touched = [{edge.first, edge.second} for edge in edges]
-        kept = waiting | counted | {end for ends in touched if ends & waiting for end in ends}
+        phases = [phase.events for phase in phases_of(witness) if not phase.over and phase.events & waiting]
+        touched = [{edge.first, edge.second} for edge in edges if {edge.first, edge.second} & waiting]
+        kept = waiting.union(*phases, *touched)
+        kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     links = [(edge.name, edge.first, edge.second) for edge in edges if {edge.first, edge.second} <= kept]
     said = []
     for one in stuck(witness).waiting:
         text = re.sub(rf"{re.escape(report.path)}:(\d+):\d+", r"line \1", one.text) if report.path else one.text
-        said += [text, f"    Because of {one.reason.value}; would go on with {one.goes_on}." if one.goes_on else ""]
+        said.append(f"{text}; {one.reason.value}.")
+        if one.goes_on and len(said) == 1:
+            said.append(f"It would go on with {one.goes_on}.")
     found = _focus(witness, links, frozenset(waiting), said, kept)
     return replace(found, path=frozenset())
 
@@ -208,6 +217,7 @@ def _focus(
         tuple(sorted(near)),
         marked,
         frozenset(told),
+        frozenset(),
         tuple(filter(None, said)),
         (places_line(witness, kept),),
         len(witness.events) - len(events),

@@ -306,9 +306,7 @@ def _width(lane: Lane, texts: Mapping[int, tuple[Line, ...]], tracks: Tracks) ->
     return max(needed, len(lane.title) * 8.6)
 
 
-def _rounds(
-    lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]
-) -> tuple[RoundFrame, ...]:
+def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]) -> tuple[RoundFrame, ...]:
     """A frame around the events of each iteration in each lane."""
     found = []
     for lane in lanes:
@@ -317,9 +315,7 @@ def _rounds(
                 mine = [boxes[event.uid] for event in events]
                 y = mine[0].y - 6
                 box = mine[0]
-                found.append(
-                    RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}")
-                )
+                found.append(RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}"))
     return tuple(found)
 
 

@@ -180,7 +180,7 @@ class _Router:
 def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
     """Give every curve its label, the shortest curves first since they have the least choice."""
     points = [sample(curve) for curve in curves]
-    boxes = list(layout.boxes.values())
+    solid = [((b.x + b.width / 2, b.middle), (b.width + 4, b.height + 4)) for b in layout.boxes.values()]
     taken: list[tuple[Point, Size]] = []
     found: dict[int, Point] = {}
     for index in sorted(range(len(edges)), key=lambda i: _length(points[i])):
@@ -189,9 +189,10 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
 
         def cost(step: int, size: Size = (width, height), mine: list[Point] = mine, index: int = index) -> float:
             at = mine[step]
-            on_boxes = sum(_overlap(at, size, (b.x + b.width / 2, b.middle), (b.width + 4, b.height + 4)) for b in boxes)
+            on_boxes = sum(_overlap(at, size, where, its) for where, its in solid)
             on_labels = sum(_overlap(at, size, other, its) for other, its in taken)
-            near = sum(_within(at, size, point) for other, path in enumerate(points) if other != index for point in path)
+            others = (path for other, path in enumerate(points) if other != index)
+            near = sum(_within(at, size, point) for path in others for point in path)
             off_centre = abs(step / len(mine) - 0.5)
             return 1e6 * on_boxes + 1e4 * on_labels + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
 

@@ -48,6 +48,9 @@ COLOURS = {
 MARKED = "#c2185b"
 """The colour of what a picture is about, and of an arrow that is missing."""
 
+STOPS = "#b26a00"
+"""The colour of an event where the order stops."""
+
 STOPPED = "stopped: "
 """The name of an arrow that is not there begins so; what stops the order follows."""
 
@@ -88,10 +91,14 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Emphasis:
-    """What stands out: boxes, and the pairs of events that the story goes through. `off`: relations drawn hidden."""
+    """What stands out: boxes, the pairs of events that the story goes through, boxes where it stops.
+
+    `off`: relations that are drawn hidden.
+    """
 
     boxes: Collection[int] = frozenset()
     path: Collection[tuple[int, int]] = frozenset()
+    stops: Collection[int] = frozenset()
     off: Collection[str] = frozenset()
     legend: bool = True
 
@@ -123,7 +130,8 @@ def svg(
     widest = 2 * MARGIN + 6.7 * max(map(len, (*words.subtitle, *words.foot)), default=0)
     width = max(right - left + 2 * MARGIN, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
     dashed = any(box.dashed for box in layout.boxes.values())
-    legend, legend_bottom = [], layout.bottom + 22
+    legend: list[str] = []
+    legend_bottom = layout.bottom + 22
     if emphasis.legend:
         shown = list(dict.fromkeys(part for name in names for part in name.split(JOIN)))
         legend, legend_bottom = _legend(shown, colours(shown), layout.bottom + 30, width, po=bool(po), dashed=dashed)
@@ -144,7 +152,7 @@ def svg(
         *(_band(band) for band in layout.bands),
         *(_po(layout.boxes[a], layout.boxes[b], told=(a, b) in emphasis.path) for a, b in po),
         *(_curve(route, colour, emphasis) for route in drawn),
-        *(_box(box, marked=box.uid in emphasis.boxes) for box in layout.boxes.values()),
+        *(_box(box, emphasis) for box in layout.boxes.values()),
         *(_frame_title(frame) for frame in layout.frames),
         *(_round_title(one) for one in layout.rounds),
         *(_column_title(column, layout.header) for column in layout.columns),
@@ -221,8 +229,10 @@ def _halo(x: float, y: float, style: str, text: str, colour: str) -> str:
     return f'<text {outline} {place}>{shown}</text><text fill="{colour}" {place}>{shown}</text>'
 
 
-def _box(box: NodeBox, *, marked: bool) -> str:
-    stroke, width = (MARKED, 2.6) if marked else (_STROKE[box.kind], 1.2)
+def _box(box: NodeBox, emphasis: Emphasis) -> str:
+    stroke, width = (MARKED, 2.6) if box.uid in emphasis.boxes else (_STROKE[box.kind], 1.2)
+    if box.uid in emphasis.stops:
+        stroke, width = STOPS, 2.2
     dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
@@ -244,7 +254,8 @@ def _edge(name: str, emphasis: Emphasis, content: str) -> str:
 
 def _under(path: str) -> str:
     """What marks a line as part of the story."""
-    return f'<path d="{path}" stroke="{MARKED}" stroke-opacity="0.17" stroke-width="9" stroke-linecap="round" fill="none"/>'
+    style = 'stroke-opacity="0.17" stroke-width="9" stroke-linecap="round" fill="none"'
+    return f'<path d="{path}" stroke="{MARKED}" {style}/>'
 
 
 def _po(first: NodeBox, second: NodeBox, *, told: bool) -> str:
