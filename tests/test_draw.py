@@ -198,7 +198,7 @@ def test_a_story_is_drawn_with_what_is_missing_and_the_rest_folded() -> None:
     root = Path(__file__).parent.parent / "litmus"
     report = api.check(root / "async/pipelines/gemm-tcgen05-2x2-no-commit.litmus")
     story = draw_focus(report)
-    assert "stopped: " in story and "events are folded" in story
+    assert "stopped: " in story and "Folded: 46 events" in story
     assert story.count("<rect") < report.draw(everything=True).count("<rect") / 2
     forbidden = api.check(root / "async/proxy/A1.litmus")
     assert "alone forbids" in forbidden.draw() and "phase-sync" in forbidden.draw() and forbidden._repr_svg_()

@@ -165,7 +165,7 @@ def label_lines(name: str) -> list[str]:
 
 def label_width(name: str) -> float:
     """How wide a label is."""
-    return max(map(len, label_lines(name))) * CHAR
+    return max(map(len, label_lines(name))) * CHAR if name else 0.0
 
 
 def arrange(
@@ -381,17 +381,20 @@ def _gutters(lanes: Sequence[Lane], cell: Mapping[int, tuple[int, int]], edges: 
     """Widths of the free strips left of, between and right of the columns, by the arrows and labels they may carry."""
     count = len(lanes)
     load: list[list[str]] = [[] for _ in range(count + 1)]
-    for edge in edges:
-        first, second = cell.get(edge.first, (-1, 0))[0], cell.get(edge.second, (-1, 0))[0]
-        low, high = min(first, second), max(first, second)
+    spans = sorted(
+        (sorted(cell.get(end, (-1, 0))[0] for end in (edge.first, edge.second)), edge.name) for edge in edges
+    )
+    for (low, high), name in sorted(spans, key=lambda one: one[0][1] - one[0][0]):
         if low < 0 or low == high:
-            load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(edge.name)
-        else:
-            for gutter in range(low + 1, high + 1):
-                load[gutter].append(edge.name)
+            load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(name)
+            continue
+        # One free strip has room for the name, the others for the line: the one that has most room anyway.
+        widest = max(range(low + 1, high + 1), key=lambda gutter: max(map(label_width, load[gutter]), default=0.0))
+        for gutter in range(low + 1, high + 1):
+            load[gutter].append(name if gutter == widest else "")
     widths = []
     for index, names in enumerate(load):
-        room = (max(map(label_width, names)) + 44 + 7 * len(names)) if names else 0.0
+        room = (max(map(label_width, names)) + 36 + 7 * len(names)) if names else 0.0
         outer = index in (0, count)
         if outer:
             widths.append(max(3 * PAD + MARGIN, 3 * PAD + room))

@@ -116,7 +116,7 @@ class _Router:
             out = reach if leave == "right" else -reach
             return ((start, (start[0] + out, start[1]), (end[0] + out, end[1]), end),)
         direct = _swing(start, end)
-        if abs(first - second) == 1 or not self._hits((direct,)):
+        if abs(first - second) == 1 or not self._hits((direct,), edge):
             return (direct,)
         return self._across(start, end, first, second)
 
@@ -172,9 +172,10 @@ class _Router:
         self.tracks[key] += 1
         return self.tracks[key] - 1
 
-    def _hits(self, curve: tuple[Cubic, ...]) -> bool:
-        inner = sample(curve)[2:-2]
-        return any(_inside(point, box, 6) for point in inner for box in self.layout.boxes.values())
+    def _hits(self, curve: tuple[Cubic, ...], edge: Edge) -> bool:
+        """Does a curve come near a box between its ends?"""
+        others = [box for uid, box in self.layout.boxes.items() if uid not in (edge.first, edge.second)]
+        return any(_inside(point, box, 6) for point in sample(curve) for box in others)
 
 
 def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
