@@ -93,7 +93,7 @@ def readings(
     reading is about the condition.
     """
     asked = questions(lowered(test, () if ask is None else (ask,)))
-    return _under_readings(asked[0], Options(engine, budget, bound), progress)
+    return under_readings(asked[0], Options(engine, budget, bound), progress)
 
 
 def readings_all(
@@ -107,10 +107,13 @@ def readings_all(
 ) -> tuple[ReadingsReport, ...]:
     """What `readings` says of each question of the test, or of each of `ask`."""
     options = Options(engine, budget, bound)
-    return tuple(_under_readings(steps, options, progress) for steps in questions(lowered(test, ask)))
+    return tuple(under_readings(steps, options, progress) for steps in questions(lowered(test, ask)))
 
 
-def _under_readings(steps: LoweredTest, options: Options, progress: Callable[[str], None] | None) -> ReadingsReport:
+def under_readings(
+    steps: LoweredTest, options: Options, progress: Callable[[str], None] | None = None
+) -> ReadingsReport:
+    """What `readings` says of one question of a lowered test."""
     from memmodel.report.readings import ReadingsReport
 
     answers: dict[str, Answer] = {}
@@ -191,7 +194,7 @@ def explain_all(
         if readings:
             from memmodel.report.depends import dependences
 
-            under = _under_readings(steps, options, None)
+            under = under_readings(steps, options)
             told = replace(told, depends=dependences(under, load))
         yield told
 

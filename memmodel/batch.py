@@ -187,7 +187,7 @@ class Running:
     def __init__(self, work: Worklist, settings: Settings, jobs: int = 1) -> None:
         self._missing = work.missing
         begin = partial(cat.settle, settings.include, kept=settings.kept)
-        self._workers = Workers(work.jobs, jobs, partial(run_job, settings=settings), _died, begin)
+        self._workers = Workers(work.jobs, jobs, partial(run_job, settings=settings), died, begin)
 
     def groups(self) -> Iterator[list[Entry]]:
         """The entries of each file, as they come."""
@@ -284,7 +284,8 @@ def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> l
         return [Entry(path, model, Outcome.INTERNAL, message=message)]
 
 
-def _died(job: Job, killed: bool) -> list[Entry]:
+def died(job: Job, killed: bool) -> list[Entry]:
+    """The entry of a file whose process ended."""
     if killed:
         message = f"undecided: {job.path}: the process that judged it was killed (did memory run out?)"
         return [Entry(job.path, None, Outcome.UNDECIDED, message=message)]

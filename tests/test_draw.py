@@ -32,7 +32,7 @@ def test_a_picture_names_the_verdict_places_events_and_arrows():
     assert shown[0] == "MP under ptx-9.3: sometimes"
     for expected in ("GPU 0", "CTA 0", "CTA 1", "P0", "P1", "a: st.weak x, 1", "   R x = 0", "init x = 0"):
         assert expected in shown
-    assert {"rf", "fr", "sync", "rf: reads from"} <= set(shown)
+    assert {"rf", "fr", "rf + sync", "rf: reads from", "sync: synchronizes"} <= set(shown)
     assert "At the end: P1:r0 = 1, P1:r1 = 0; x = 1, y = 1" in shown
 
 
@@ -198,11 +198,11 @@ def test_a_story_is_drawn_with_what_is_missing_and_the_rest_folded() -> None:
     root = Path(__file__).parent.parent / "litmus"
     report = api.check(root / "async/pipelines/gemm-tcgen05-2x2-no-commit.litmus")
     story = draw_focus(report)
-    assert "stopped: " in story and "events are folded" in story
+    assert "stopped: " in story and "Folded: 46 events" in story
     assert story.count("<rect") < report.draw(everything=True).count("<rect") / 2
     forbidden = api.check(root / "async/proxy/A1.litmus")
     assert "alone forbids" in forbidden.draw() and "phase-sync" in forbidden.draw() and forbidden._repr_svg_()
     assert "phase-sync" not in draw_focus(forbidden, hide=("phase-sync",))
-    assert ">mbarobs<" in draw_focus(forbidden, show=("mbarobs",))
+    assert " + mbarobs<" in draw_focus(forbidden, show=("mbarobs",))
     stuck = api.check(root / "bytes/B9-hang.litmus")
     assert "#c2185b" in stuck.draw() and "waits for ever" in stuck.draw()

@@ -51,6 +51,7 @@ COMMANDS = {
     "explain": "memmodel.cli.commands.explain:explain",
     "fix": "memmodel.cli.commands.repair:fix",
     "weaken": "memmodel.cli.commands.repair:weaken",
+    "report": "memmodel.cli.commands.report:report",
     "schema": "memmodel.cli.commands.schema:schema",
     "diff": "memmodel.cli.commands.diff:diff",
     "synth": "memmodel.cli.commands.search:synth",

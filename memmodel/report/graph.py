@@ -27,9 +27,13 @@ UNSHOWN = frozenset(("po", "loc", "int", "ext", "id"))
 """Told by the layout (program order) or by the locations in the events."""
 
 
+JOIN = " + "
+"""Between the names of relations that coincide."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One arrow: the relation's name and the uids of its ends."""
+    """One arrow: the relation's name, or several with JOIN between them, and the uids of its ends."""
 
     name: str
     first: int
@@ -52,6 +56,14 @@ def shown_edges(witness: Witness) -> tuple[Edge, ...]:
         known = (pair for pair in pairs_of[name] if pair[0] in order and pair[1] in order and pair[0] != pair[1])
         edges += (Edge(name, *pair) for pair in sorted(known, key=lambda pair: (order[pair[0]], order[pair[1]])))
     return tuple(edges)
+
+
+def merged(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """One arrow where relations coincide, with all their names."""
+    names: dict[Pair, list[str]] = {}
+    for edge in edges:
+        names.setdefault((edge.first, edge.second), []).append(edge.name)
+    return tuple(Edge(JOIN.join(dict.fromkeys(found)), *ends) for ends, found in names.items())
 
 
 def reduced(name: str, witness: Witness) -> set[Pair]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from memmodel.answer import ShownEvent, Witness
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
-from memmodel.report.picture.layout import is_async, shorten
+from memmodel.report.picture.lanes import is_async
+from memmodel.report.picture.layout import shorten
 from memmodel.report.picture.svg import PO_COLOUR, Words, colours
 
 

@@ -7,25 +7,31 @@ the picture says around the drawing, and that a relation with too many arrows is
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
+from memmodel.base.oneline import count
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.network import graphml
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
-from memmodel.report.graph import BASIC, Edge, reduced, shown_edges
+from memmodel.report.graph import BASIC, Edge, merged, reduced, shown_edges
 from memmodel.report.picture.dot import dot
 from memmodel.report.picture.focus import focus_of
+from memmodel.report.picture.lanes import iterations
 from memmodel.report.picture.layout import Picture, arrange, shorten
+from memmodel.report.picture.phases import phases_of
 from memmodel.report.picture.route import routes
-from memmodel.report.picture.svg import Words, subtitle_bottom, svg
+from memmodel.report.picture.svg import PLAIN, PO_COLOUR, Emphasis, Words, colours, subtitle_bottom, svg
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
+    from memmodel.why.records import Explanation
 
 FORMATS = ("svg", "dot", "graphml")
 
@@ -55,6 +61,14 @@ def format_of(path: str) -> str:
     return suffix
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A picture with its relations: the name of each, its colour, and whether it is hidden at first."""
+
+    svg: str
+    relations: tuple[tuple[str, str, bool], ...]
+
+
 def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
     """The report's execution as a picture, or with `finding` (`race`, `hang`, …) an execution that has such a finding.
 
@@ -66,25 +80,39 @@ def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
     edges = shown_edges(witness)
-    count = {edge.name: sum(other.name == edge.name for other in edges) for edge in edges}
-    left_out = [f"{name} ({number})" for name, number in count.items() if number > MAX_ARROWS and name not in BASIC]
-    drawn = tuple(edge for edge in edges if edge.name in BASIC or count[edge.name] <= MAX_ARROWS)
+    arrows = Counter(edge.name for edge in edges)
+    left_out = [f"{name} ({number})" for name, number in arrows.items() if number > MAX_ARROWS and name not in BASIC]
+    drawn = merged(edge for edge in edges if edge.name in BASIC or arrows[edge.name] <= MAX_ARROWS)
+    lines = (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
     words = Words(
-        f"{shorten(report.test, 80)} under {report.model}: {report.answer.observation.value}",
+        _title(report),
         (*_question(report), *_said(report, witness)),
-        tuple(
-            line.replace("\u00a0", " ")
-            for text in (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
-            for line in textwrap.wrap(text, WRAP)
-        ),
+        tuple(line.replace("\u00a0", " ") for text in lines for line in textwrap.wrap(text, WRAP)),
     )
     po = sorted(reduced("po", witness))
     if form == "dot":
         return dot(witness, drawn, po, words)
-    layout = arrange(witness, drawn, subtitle_bottom(words))
-    near = [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes and _next(layout, a, b)]
-    far = tuple(Edge("po", a, b) for a, b in po if a in layout.boxes and b in layout.boxes and (a, b) not in near)
-    return svg(layout, routes(layout, drawn + far), near, words)
+    layout = arrange(witness, drawn, subtitle_bottom(words), phases_of(witness), iterations(witness))
+    return _svg(layout, drawn, [(a, b) for a, b in po if a in layout.boxes and b in layout.boxes], words, PLAIN)
+
+
+def _title(report: Report) -> str:
+    return f"{shorten(report.test, 80)} under {report.model}: {report.answer.observation.value}"
+
+
+def _svg(
+    layout: Picture,
+    edges: tuple[Edge, ...],
+    po: Sequence[tuple[int, int]],
+    words: Words,
+    emphasis: Emphasis,
+    more: tuple[Edge, ...] = (),
+) -> str:
+    """The picture, with program order as lines down a column where nothing stands between, else as arrows."""
+    near = [(a, b) for a, b in po if _next(layout, a, b)]
+    far = tuple(Edge("po", a, b) for a, b in po if (a, b) not in near)
+    drawn = routes(layout, edges + far)
+    return svg(layout, drawn + (routes(layout, more) if more else ()), near, words, emphasis)
 
 
 def draw_focus(
@@ -101,19 +129,40 @@ def draw_focus(
     focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding)
-    witness = focus.witness
-    folded = f"{focus.folded} events are folded; --all shows them." if focus.folded else ""
-    words = Words(
-        f"{shorten(report.test, 80)} under {report.model}: {report.answer.observation.value}",
-        (*_question(report), *(part for line in focus.said for part in textwrap.wrap(line, WRAP))),
-        (folded,) if folded else (),
-    )
+    folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
+    words = Words(_title(report), (*_question(report), *_wrapped(focus.said)), _wrapped((*focus.below, folded)))
+    edges = merged(focus.edges)
     if form == "dot":
-        return dot(witness, focus.edges, focus.po, words)
-    layout = arrange(witness, focus.edges, subtitle_bottom(words))
-    near = [(a, b) for a, b in focus.po if _next(layout, a, b)]
-    far = tuple(Edge("po", a, b) for a, b in focus.po if (a, b) not in near)
-    return svg(layout, routes(layout, focus.edges + far), near, words, focus.marked)
+        return dot(focus.witness, edges, focus.po, words)
+    layout = arrange(focus.witness, edges, subtitle_bottom(words), focus.phases, focus.rounds)
+    return _svg(layout, edges, focus.po, words, Emphasis(focus.marked, focus.path, focus.stops))
+
+
+def draw_told(report: Report, told: Explanation) -> Drawing:
+    """The picture for a page that says the rest beside it: with all relations among its events, some hidden.
+
+    Raises as `draw`.
+    """
+    focus = focus_of(report, None, told=told)
+    if focus is None:
+        return Drawing(draw(report), ())
+    folded = f"Folded: {count(focus.folded, 'event')} of the execution." if focus.folded else ""
+    words = Words("", (), _wrapped((*focus.below, folded)))
+    edges = merged(focus.edges)
+    arrows = Counter(edge.name for edge in focus.more)
+    more = tuple(edge for edge in focus.more if arrows[edge.name] <= MAX_ARROWS)
+    shown = list(dict.fromkeys(edge.name for edge in focus.edges))
+    off = [name for name in dict.fromkeys(edge.name for edge in more) if name not in shown]
+    layout = arrange(focus.witness, edges, subtitle_bottom(words), focus.phases, focus.rounds)
+    emphasis = Emphasis(focus.marked, focus.path, focus.stops, frozenset(off), legend=False)
+    text = _svg(layout, edges, focus.po, words, emphasis, tuple(edge for edge in more if edge.name in off))
+    colour = colours([*shown, *off])
+    po = (("po", PO_COLOUR, False),) if focus.po else ()
+    return Drawing(text, (*po, *((name, colour[name], name in off) for name in (*shown, *off))))
+
+
+def _wrapped(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for line in lines for part in textwrap.wrap(line, WRAP, drop_whitespace=True))
 
 
 def execution_of(report: Report) -> Witness:
@@ -139,10 +188,10 @@ def _with_finding(report: Report, word: str) -> Witness:
 
 
 def _next(layout: Picture, first: int, second: int) -> bool:
-    """Does nothing but asynchronous events stand between two boxes of a column?"""
+    """Is one box below another in its column, with nothing between?"""
     (column, top), (other, bottom) = layout.cell[first], layout.cell[second]
-    between = [uid for uid, (c, row) in layout.cell.items() if c == column and top < row < bottom]
-    return column == other and top < bottom and all(layout.boxes[uid].dashed for uid in between)
+    between = any(c == column and top < row < bottom for c, row in layout.cell.values())
+    return column == other and top < bottom and not between
 
 
 def _question(report: Report) -> tuple[str, ...]:

@@ -1,58 +1,86 @@
 """What a picture is about: the cycle, or the two accesses with the way between them and what is missing on it.
 
-In: a report. Out: `Focus`: an execution with the events on that way alone, its edges, and what to mark. None where the
-report cannot be explained; then the whole execution is drawn.
+In: a report, perhaps with its explanation. Out: `Focus`: an execution with the events on that way alone, its edges, and
+what to mark. None where the report cannot be explained; then the whole execution is drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Finding, ShownEvent, Witness
-from memmodel.base.classes import dataclass, replace
+from memmodel.answer import HANG, Finding, Witness
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges
+from memmodel.report.picture.lanes import is_async, iterations
+from memmodel.report.picture.phases import Phase, phases_of, places_line
+from memmodel.report.picture.svg import STOPPED
 from memmodel.why.explanation import first_findings, shown_outcome, why_never
-from memmodel.why.records import PathStep, Story
+from memmodel.why.records import Explanation, PathStep, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
+from memmodel.why.stuck import stuck
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
 
-MISSING = "stopped: "
-"""The name of an arrow that is not there begins so; what stops the order follows."""
+MANY = 14
+"""A hang of more events than this is folded to the waits and what was done towards them."""
 
-MANY = 40
-"""A hang of more events than this is folded to the last events of its threads."""
+BEFORE = 2
+"""So many events of a thread are shown before the one that breaks a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """`witness`: the execution, less what is folded. `po`: program order to draw. `marked`: boxes in colour.
+    """`witness`: the execution, less what is folded. `po`: program order to draw. `marked`: the accesses it is about.
 
-    `said`: sentences above the picture. `folded`: how many events are left out.
+    `path`: the pairs of events that the story goes through; `stops`: the events where it stops. `said`: sentences above
+    the picture, `below`: under it. `folded`: how many events are left out. `more`: other arrows between the events, not
+    drawn unless they are asked for. `rounds`: iterations of events in loops.
     """
 
     witness: Witness
     edges: tuple[Edge, ...]
     po: tuple[tuple[int, int], ...]
     marked: frozenset[int]
-    said: tuple[str, ...]
+    path: frozenset[tuple[int, int]]
+    stops: frozenset[int] = frozenset()
+    said: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     folded: int = 0
+    more: tuple[Edge, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    rounds: Mapping[int, int] = field(default_factory=dict)
 
 
 def focus_of(
-    report: Report, finding: str | None, show: Collection[str] = (), hide: Collection[str] = ()
+    report: Report,
+    finding: str | None,
+    show: Collection[str] = (),
+    hide: Collection[str] = (),
+    told: Explanation | None = None,
 ) -> Focus | None:
-    """The focus of a report's picture, or of a finding of a kind. `show`, `hide`: relations to add and to leave out."""
-    found = _of_hang(report, finding) or _of_story(report, finding) or (None if finding else _of_cycle(report))
+    """The focus of a report's picture, or of a finding of a kind. `show`, `hide`: relations to add and to leave out.
+
+    `told`: the explanation of the report, if it is known; it saves work.
+    """
+    asked = finding or report.finding
+    found = _of_hang(report, asked) or _of_story(report, asked)
+    found = found or (None if asked else _of_cycle(report, told))
     if found is None:
         return None
     known = {event.uid for event in found.witness.events}
-    more = [edge for edge in shown_edges(found.witness) if edge.name in show and {edge.first, edge.second} <= known]
-    edges = tuple(dict.fromkeys(edge for edge in (*found.edges, *more) if edge.name not in hide))
-    return replace(found, edges=edges, po=() if "po" in hide else found.po)
+    drawn = set(found.edges)
+    more = [edge for edge in shown_edges(found.witness) if {edge.first, edge.second} <= known and edge not in drawn]
+    edges = (*found.edges, *(edge for edge in more if edge.name in show))
+    return replace(
+        found,
+        edges=tuple(dict.fromkeys(edge for edge in edges if edge.name not in hide)),
+        more=tuple(edge for edge in more if edge.name not in show),
+        po=() if "po" in hide else found.po,
+    )
 
 
 def _of_story(report: Report, finding: str | None) -> Focus | None:
@@ -67,54 +95,75 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     if (story is None and report.execution is None) or finding is not None:
         wanted = next((one for one in findings if finding is None or is_called(one.flag, finding)), None)
         story = None if wanted is None else finding_story(subject.model, wanted, report.rule(wanted.flag))
-    if story is None or story.first is None or story.second is None or not story.steps:
+    if story is None or story.first is None:
         return None
     uids = _uids(story.witness)
-    reason = MISSING + story.obstacles[0].reason.value
-    links = _links(story.steps, uids, reason)
-    ends = {uids[one.label] for one in (story.first, story.second)}
+    said = [f"Because of {one.reason.value}: {one.text}." for one in story.obstacles if one.text != story.rule]
+    said += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
+    ends = {uids[one.label] for one in (story.first, story.second) if one is not None}
     beside = {uids[place.label] for one in story.obstacles for place in one.events if place.label in uids}
-    said = [f"Because of {one.reason.value}: {one.text}." for one in story.obstacles]
-    return _focus(story.witness, links, frozenset(ends), said, beside)
+    near = set() if story.steps else _before(story.witness, ends)
+    reason = STOPPED + story.obstacles[0].reason.value
+    links = _links(story.steps, uids, reason)
+    orders = story.obstacles[0].reason not in (Reason.RULE, Reason.NOTHING_MISSING)
+    if orders and story.second is not None and all(name != reason for name, *_ in links):
+        links.append((reason, uids[story.first.label], uids[story.second.label]))
+    return replace(_focus(story.witness, links, frozenset(ends), said, beside | near), stops=frozenset(beside - ends))
 
 
-def _of_cycle(report: Report) -> Focus | None:
+def _before(witness: Witness, ends: Collection[int]) -> set[int]:
+    """What the threads did just before these events."""
+    issuer = {second: first for first, second in witness.edges.get("iss", ())}
+    found: set[int] = set()
+    for end in ends:
+        earlier = [first for first, second in witness.edges.get("po", ()) if second == issuer.get(end, end)]
+        found |= set(sorted(earlier)[-BEFORE:])
+    return found
+
+
+def _of_cycle(report: Report, told: Explanation | None) -> Focus | None:
     subject = report.subject
     if subject is None:
         return None
-    found = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
+    if told is not None:
+        found = told.contradictions
+    else:
+        found = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
     if not found:
         return None
     one = found[0]
     links = _links(one.steps, _uids(one.witness), "")
     said = [f"An execution that {one.axiom} alone forbids.", one.rule]
-    marked = frozenset(end for link in links[:1] for end in link[1:])
-    return _focus(one.witness, links, marked, said, set())
+    closing = [(first, second) for name, first, second in links if name in BASIC]
+    ends = closing[0] if closing else (links[0][1], links[-1][2]) if links else ()
+    return _focus(one.witness, links, frozenset(ends), said, set())
 
 
 def _of_hang(report: Report, finding: str | None) -> Focus | None:
     """The last events of the threads that wait, marked."""
     hang = report.answer.hang
-    if (
-        hang is None
-        or finding not in (None, HANG)
-        or (finding is None and report.execution not in (None, hang.witness))
-    ):
+    settles = finding is None and report.execution in (None, hang.witness if hang else None)
+    if hang is None or not (settles or finding == HANG):
         return None
     witness = hang.witness
-    last: dict[str, int] = {event.thread: event.uid for event in witness.events if event.thread and not _async(event)}
-    stuck = {uid for thread, uid in last.items() if any(text.startswith(f"{thread} waits") for text in witness.waits)}
+    last = {event.thread: event.uid for event in witness.events if event.thread and not is_async(event)}
+    waiting = {uid for thread, uid in last.items() if any(text.startswith(f"{thread} waits") for text in witness.waits)}
     edges = shown_edges(witness)
-    kept = {event.uid for event in witness.events}
+    kept = {event.uid for event in witness.events if event.thread is not None}
     if len(kept) > MANY:
-        kept = stuck | {end for edge in edges for end in (edge.first, edge.second) if {edge.first, edge.second} & stuck}
+        phases = [phase.events for phase in phases_of(witness) if not phase.over and phase.events & waiting]
+        touched = [{edge.first, edge.second} for edge in edges if {edge.first, edge.second} & waiting]
+        kept = waiting.union(*phases, *touched)
+        kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     links = [(edge.name, edge.first, edge.second) for edge in edges if {edge.first, edge.second} <= kept]
-    links += [("po", a, b) for a, b in witness.edges.get("po", ()) if {a, b} <= kept]
-    return _focus(witness, links, frozenset(stuck), list(witness.waits), kept)
-
-
-def _async(event: ShownEvent) -> bool:
-    return "ASYNC" in event.tags
+    said = []
+    for one in stuck(witness).waiting:
+        text = re.sub(rf"{re.escape(report.path)}:(\d+):\d+", r"line \1", one.text) if report.path else one.text
+        said.append(f"{text}; {one.reason.value}.")
+        if one.goes_on and len(said) == 1:
+            said.append(f"It would go on with {one.goes_on}.")
+    found = _focus(witness, links, frozenset(waiting), said, kept)
+    return replace(found, path=frozenset())
 
 
 Named = tuple[str, int, int]
@@ -131,7 +180,9 @@ def _links(steps: tuple[PathStep, ...], uids: dict[str, int], reason: str) -> li
     for step in steps:
         first, second = uids.get(step.first.label), uids.get(step.second.label)
         if first is not None and second is not None:
-            found.append((step.relation if step.holds else reason, first, second))
+            name = step.relation if step.holds else reason
+            inverse = name.endswith("^-1")
+            found.append((name.removesuffix("^-1"), *((second, first) if inverse else (first, second))))
             begun = None
         elif first is not None:
             begun = first
@@ -155,15 +206,22 @@ def _focus(
         if both and (edge.name in BASIC or edge.name == "iss"):
             edges.append(edge)
     events = tuple(event for event in witness.events if event.uid in kept)
-    order = [event.uid for event in events if not _async(event) and event.thread is not None]
+    order = [event.uid for event in events if not is_async(event) and event.thread is not None]
     before = set(witness.edges.get("po", ()))
     po = [(a, b) for a, b in before if a in order and b in order]
     near = [(a, b) for a, b in po if not any((a, c) in before and (c, b) in before for c in order)]
+    all_rounds = iterations(witness)
     return Focus(
         replace(witness, events=events),
         tuple(edges),
         tuple(sorted(near)),
         marked,
+        frozenset(told),
+        frozenset(),
         tuple(filter(None, said)),
+        (places_line(witness, kept),),
         len(witness.events) - len(events),
+        (),
+        tuple(phase for phase in phases_of(witness) if phase.events & kept),
+        {uid: number for uid, number in all_rounds.items() if uid in kept},
     )

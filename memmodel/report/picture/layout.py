@@ -1,18 +1,21 @@
-"""Where everything in a picture stands: a column per thread inside the boxes of its CTA, cluster and GPU.
+"""Where everything in a picture stands: a column for each lane inside the boxes of its CTA, cluster and GPU.
 
-In: Witness and the edges to draw. Out: `Layout`, in pixels. Settled here: which side of a box an arrow leaves from is
-`route`'s matter, but the room for it, the gutters between columns, is made here.
+In: Witness, the edges to draw, phases, iterations. Out: `Picture`, in pixels. Settled here: which side of a box an
+arrow leaves from is `route`'s matter, but the room for it, the gutters between columns, is made here.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import groupby
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.classes import dataclass
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
+from memmodel.report.picture.lanes import Lane, is_async, lanes_of, rows_of
+from memmodel.report.picture.phases import Phase
 
 CHAR = 7.5
 """Width of a character of the 12 px monospace font; a little generous, fonts differ."""
@@ -26,8 +29,15 @@ INIT_HEIGHT = 26
 MAX_TEXT = 30
 """Characters of one line in a box; the operands of a longer instruction take a line of their own."""
 
-INDENT = 30
-"""How far an asynchronous event stands in from its thread's own; program order passes it on the left."""
+PO_INSET = 15
+"""How far from the left of its column program order goes down."""
+
+MAX_LABEL = 24
+"""Characters of an arrow's name on one line."""
+
+BAND_WIDTH = 104
+BAND_LINE = 14
+BAND_GAP = 8
 
 MAX_NAME = 36
 """Characters of an instruction's name on one line; a longer one takes two lines."""
@@ -84,11 +94,33 @@ class ThreadFrame:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A thread: its name, and where its boxes begin and end horizontally."""
+    """A lane: its thread, its unit if it is not the thread's own, and where its boxes begin and end horizontally."""
 
     thread: str
     x: float
     right: float
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBand:
+    """A phase of an mbarrier object beside the events that are counted in it."""
+
+    phase: Phase
+    x: float
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFrame:
+    """The events of a lane that belong to one iteration of a loop."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +138,8 @@ class Picture:
     rows_top: float
     header: float
     bottom: float
+    bands: tuple[PhaseBand, ...] = ()
+    rounds: tuple[RoundFrame, ...] = ()
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
@@ -124,48 +158,60 @@ def kind_of(event: ShownEvent) -> str:
     return "other"
 
 
-def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Picture:
-    """Place the events below `top`; the edges only decide how much room there is between columns."""
+def label_lines(name: str) -> list[str]:
+    """The name of an arrow, on as many lines as it needs."""
+    return textwrap.wrap(name, MAX_LABEL, break_on_hyphens=False) or [name]
+
+
+def label_width(name: str) -> float:
+    """How wide a label is."""
+    return max(map(len, label_lines(name))) * CHAR if name else 0.0
+
+
+def arrange(
+    witness: Witness,
+    edges: Iterable[Edge],
+    top: float,
+    phases: Sequence[Phase] = (),
+    rounds: Mapping[int, int] | None = None,
+) -> Picture:
+    """Place the events below `top`. The edges decide how much room there is between columns, and what stands above."""
     drawn = tuple(edges)
-    threads = _threads(witness)
-    rows = {name: _rows(witness, name) for name in threads}
-    cell = {event.uid: (c, r) for c, name in enumerate(threads) for r, event in enumerate(rows[name])}
+    lanes = _with_bands(lanes_of(witness), phases)
+    rows = rows_of(lanes, drawn)
+    cell = {event.uid: (c, rows[event.uid]) for c, lane in enumerate(lanes) for event in lane.events}
     initial = _initial(witness, drawn)
     cell |= {event.uid: (-1, index) for index, event in enumerate(initial)}
     texts = {event.uid: _lines(event) for event in witness.events}
-    widths = [
-        max((len(line.text) * CHAR + 22 + _indent(e) for e in rows[name] for line in texts[e.uid]), default=82)
-        for name in threads
-    ]
-    gutters = _gutters(len(threads), cell, drawn)
+    tracks = _tracks(lanes, phases, cell)
+    widths = [_width(lane, texts, tracks) for lane in lanes]
+    gutters = _gutters(lanes, cell, drawn)
 
     columns: list[Column] = []
     x = gutters[0]
-    for name, width, gutter in zip(threads, widths, gutters[1:], strict=True):
-        columns.append(Column(name, x, x + width))
+    for lane, width, gutter in zip(lanes, widths, gutters[1:], strict=True):
+        columns.append(Column(lane.thread, x, x + width, lane.unit))
         x += width + gutter
 
-    places = [next(iter(rows[name])).place or Place() for name in threads]
-    groups = _groups(places)
+    groups = _groups([lane.place for lane in lanes])
     depths = 1 + max((depth for depth, *_ in groups), default=0)
     frames_top = top + (INIT_HEIGHT + 34 if initial else 0)
     header = frames_top + depths * (FRAME_TITLE + 5) + 16
     rows_top = header + 12
-    count = max((len(rows[name]) for name in threads), default=0)
-    depth_of = [max(len(texts[rows[n][r].uid]) for n in threads if r < len(rows[n])) for r in range(count)]
-    heights = [lines * LINE + 12 for lines in depth_of]
-    tops = [rows_top + sum(heights[:r]) + r * GAP for r in range(count + 1)]
-    rows_bottom = tops[-1] - GAP
+    natural = {uid: len(texts[uid]) * LINE + 12 for uid in rows}
+    heights = [max(natural[uid] for uid in rows if rows[uid] == r) for r in range(1 + max(rows.values(), default=-1))]
+    tops = [rows_top + sum(heights[:r]) + r * GAP for r in range(len(heights) + 1)]
 
     boxes: dict[int, NodeBox] = {}
-    for c, name in enumerate(threads):
-        for r, event in enumerate(rows[name]):
-            inward = _indent(event)
-            x, width = columns[c].x + inward, widths[c] - inward
+    for column, lane in zip(columns, lanes, strict=True):
+        for event in lane.events:
+            r, height = rows[event.uid], natural[event.uid]
+            y, width = tops[r] + (heights[r] - height) / 2, column.right - column.x
             lines, kind = texts[event.uid], kind_of(event)
-            boxes[event.uid] = NodeBox(event.uid, x, tops[r], width, heights[r], lines, kind, dashed=inward > 0)
+            boxes[event.uid] = NodeBox(event.uid, column.x, y, width, height, lines, kind, dashed=is_async(event))
+    bands = _bands(columns, tracks, boxes, tops)
+    rows_bottom = max((tops[-1] - GAP, *(band.y + band.height for band in bands)))
     boxes |= _place_initial(initial, texts, boxes, drawn, top)
-    bottom = rows_bottom + depths * PAD
     frames = tuple(
         ThreadFrame(
             columns[first].x - (depths - depth) * PAD,
@@ -178,47 +224,99 @@ def arrange(witness: Witness, edges: Iterable[Edge], top: float) -> Picture:
         for depth, first, last, title in groups
     )
     channels = tuple(y - GAP / 2 for y in tops)
-    return Picture(boxes, cell, tuple(columns), frames, channels, rows_top, header, bottom)
+    return Picture(
+        boxes, cell, tuple(columns), frames, channels, rows_top, header, rows_bottom + depths * PAD, bands,
+        _rounds(lanes, boxes, rounds or {}),
+    )  # fmt: skip
 
 
-def is_async(event: ShownEvent) -> bool:
-    """Does the event stand outside of program order?"""
-    return "ASYNC" in event.tags
+BANDS = "mbarriers"
 
 
-def _indent(event: ShownEvent) -> int:
-    return INDENT if is_async(event) else 0
+def _with_bands(lanes: list[Lane], phases: Sequence[Phase]) -> list[Lane]:
+    """The lanes, with one for the phases of each CTA that has some behind the CTA's last lane."""
+    ids = [lane.place.cta_id for lane in lanes]
+    found: list[Lane] = []
+    for index, lane in enumerate(lanes):
+        found.append(lane)
+        last = index == len(lanes) - 1 or ids[index + 1] != ids[index]
+        if last and any(_home(phase, ids) == ids[index] for phase in phases):
+            found.append(Lane("", BANDS, lane.place, ()))
+    return found
 
 
-def _rows(witness: Witness, thread: str) -> list[ShownEvent]:
-    """The events of a thread from top to bottom, asynchronous ones below the instruction that issued them."""
-    mine = [event for event in witness.events if event.thread == thread]
-    place = {event.uid: index for index, event in enumerate(mine)}
-    issue = {second: first for first, second in witness.edges.get("iss", ()) if first in place}
-    return sorted(
-        mine, key=lambda event: (place[issue.get(event.uid, event.uid)], event.uid in issue, place[event.uid])
-    )
+def _home(phase: Phase, ids: Sequence[tuple[object, ...]]) -> tuple[object, ...] | None:
+    """The CTA beside which a phase is drawn: that of its object, if any of its threads are in the picture."""
+    return phase.owner if phase.owner in ids else next(iter(ids), None)
 
 
-def _threads(witness: Witness) -> list[str]:
-    """Thread names, those of one CTA, cluster and GPU next to each other, otherwise as they come."""
-    place: dict[str, Place] = {}
-    for event in witness.events:
-        if event.thread is not None:
-            place.setdefault(event.thread, event.place or Place())
-    first: dict[Hashable, int] = {}
-    for index, where in enumerate(place.values()):
-        for key in (("gpu", where.gpu), ("grid", where.grid_id), ("cluster", where.cluster_id), ("cta", where.cta_id)):
-            first.setdefault(key, index)
-    return sorted(
-        place,
-        key=lambda name: (
-            first["gpu", place[name].gpu],
-            first["grid", place[name].grid_id],
-            first["cluster", place[name].cluster_id],
-            first["cta", place[name].cta_id],
-        ),
-    )
+Tracks = dict[int, list[list[Phase]]]
+"""For the lanes with phases, what is drawn in each of their tracks, from top to bottom."""
+
+
+def _tracks(lanes: Sequence[Lane], phases: Sequence[Phase], cell: Mapping[int, tuple[int, int]]) -> Tracks:
+    """Phases of one lane side by side where their rows overlap."""
+    ids = [lane.place.cta_id for lane in lanes]
+    found: Tracks = {}
+    for number, lane in enumerate(lanes):
+        if lane.unit != BANDS:
+            continue
+        mine = [phase for phase in phases if _home(phase, ids) == lane.place.cta_id]
+        tracks: list[list[Phase]] = []
+        for phase in sorted(mine, key=lambda one: (_span(one, cell), one.name, one.number)):
+            low = _span(phase, cell)[0]
+            free = next((track for track in tracks if _span(track[-1], cell)[1] < low), None)
+            if free is None:
+                tracks.append([phase])
+            else:
+                free.append(phase)
+        found[number] = tracks
+    return found
+
+
+def _span(phase: Phase, cell: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """The first and the last row of a phase."""
+    rows = [cell[uid][1] for uid in phase.events if uid in cell]
+    return min(rows, default=0), max(rows, default=0)
+
+
+def _bands(
+    columns: Sequence[Column], tracks: Tracks, boxes: Mapping[int, NodeBox], tops: Sequence[float]
+) -> tuple[PhaseBand, ...]:
+    found = []
+    for number, lane in tracks.items():
+        for index, track in enumerate(lane):
+            x, least = columns[number].x + index * (BAND_WIDTH + BAND_GAP), 0.0
+            for phase in track:
+                mine = [boxes[uid] for uid in phase.events if uid in boxes]
+                y = max(least, min((box.y for box in mine), default=tops[0]))
+                needed = (2 + len(phase.counted)) * BAND_LINE + 12
+                height = max(max((box.bottom for box in mine), default=y) - y, needed)
+                found.append(PhaseBand(phase, x, y, height))
+                least = y + height + BAND_GAP
+    return tuple(found)
+
+
+def _width(lane: Lane, texts: Mapping[int, tuple[Line, ...]], tracks: Tracks) -> float:
+    """Of a lane's column."""
+    if lane.unit == BANDS:
+        count = max((len(one) for one in tracks.values()), default=1)
+        return count * (BAND_WIDTH + BAND_GAP) - BAND_GAP
+    needed = max((len(line.text) * CHAR + 22 for event in lane.events for line in texts[event.uid]), default=82)
+    return max(needed, len(lane.title) * 8.6)
+
+
+def _rounds(lanes: Sequence[Lane], boxes: Mapping[int, NodeBox], rounds: Mapping[int, int]) -> tuple[RoundFrame, ...]:
+    """A frame around the events of each iteration in each lane."""
+    found = []
+    for lane in lanes:
+        for number, events in groupby(lane.events, key=lambda event: rounds.get(event.uid)):
+            if number is not None:
+                mine = [boxes[event.uid] for event in events]
+                y = mine[0].y - 6
+                box = mine[0]
+                found.append(RoundFrame(box.x - 6, y, box.width + 12, mine[-1].bottom + 6 - y, f"iteration {number}"))
+    return tuple(found)
 
 
 def _groups(places: list[Place]) -> list[tuple[int, int, int, str]]:
@@ -279,23 +377,31 @@ def _effect(event: ShownEvent) -> str:
     return access + rest
 
 
-def _gutters(count: int, cell: dict[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:
+def _gutters(lanes: Sequence[Lane], cell: Mapping[int, tuple[int, int]], edges: tuple[Edge, ...]) -> list[float]:
     """Widths of the free strips left of, between and right of the columns, by the arrows and labels they may carry."""
+    count = len(lanes)
     load: list[list[str]] = [[] for _ in range(count + 1)]
-    for edge in edges:
-        first, second = cell.get(edge.first, (-1, 0))[0], cell.get(edge.second, (-1, 0))[0]
-        low, high = min(first, second), max(first, second)
+    spans = sorted(
+        (sorted(cell.get(end, (-1, 0))[0] for end in (edge.first, edge.second)), edge.name) for edge in edges
+    )
+    for (low, high), name in sorted(spans, key=lambda one: one[0][1] - one[0][0]):
         if low < 0 or low == high:
-            load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(edge.name)
-        else:
-            for gutter in range(low + 1, high + 1):
-                load[gutter].append(edge.name)
+            load[high if high < (count + 1) / 2 and high == 0 else high + 1].append(name)
+            continue
+        # One free strip has room for the name, the others for the line: the one that has most room anyway.
+        widest = max(range(low + 1, high + 1), key=lambda gutter: max(map(label_width, load[gutter]), default=0.0))
+        for gutter in range(low + 1, high + 1):
+            load[gutter].append(name if gutter == widest else "")
     widths = []
     for index, names in enumerate(load):
-        room = (max(map(len, names)) * CHAR + 44 + 7 * len(names)) if names else 0.0
+        room = (max(map(label_width, names)) + 36 + 7 * len(names)) if names else 0.0
         outer = index in (0, count)
-        least = 3 * PAD + MARGIN if outer else 6 * PAD + 22
-        widths.append(max(least, (3 * PAD + room) if outer else room + 4 * PAD))
+        if outer:
+            widths.append(max(3 * PAD + MARGIN, 3 * PAD + room))
+        elif lanes[index - 1].place.cta_id == lanes[index].place.cta_id:
+            widths.append(max(3 * PAD, room + PAD))
+        else:
+            widths.append(max(6 * PAD + 22, room + 4 * PAD))
     return widths
 
 

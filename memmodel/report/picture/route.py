@@ -11,10 +11,11 @@ from itertools import pairwise
 
 from memmodel.base.classes import dataclass
 from memmodel.report.graph import Edge
-from memmodel.report.picture.layout import CHAR, NodeBox, Picture
+from memmodel.report.picture.layout import NodeBox, Picture, label_lines, label_width
 
 Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]
+Size = tuple[float, float]
 
 LABEL_HEIGHT = 15.0
 LANES = (0, -6, 6, -12, 12)
@@ -64,11 +65,10 @@ class _Router:
         sides = []
         for edge in self.edges:
             (first, _), (second, row) = self.layout.cell[edge.first], self.layout.cell[edge.second]
-            inward = any(self.layout.boxes[uid].dashed for uid in (edge.first, edge.second))
             if first < 0:
-                sides.append(("bottom", "top" if row == 0 else self._outer_side(second, load, inward=inward)))
+                sides.append(("bottom", "top" if row == 0 else self._outer_side(second, load)))
             elif first == second:
-                side = self._outer_side(first, load, inward=inward)
+                side = self._outer_side(first, load)
                 sides.append((side, side))
             else:
                 sides.append(("right", "left") if first < second else ("left", "right"))
@@ -78,15 +78,10 @@ class _Router:
         first, second = self.layout.cell[edge.first][0], self.layout.cell[edge.second][0]
         return range(min(first, second) + 1, max(first, second) + 1) if min(first, second) >= 0 else range(0)
 
-    def _outer_side(self, column: int, load: Counter[int], *, inward: bool = False) -> str:
-        """The side of a column with less traffic; the outside of the picture in doubt.
-
-        `inward`: an asynchronous event is at one end; it stands in on the left, where an arc would cross others.
-        """
+    def _outer_side(self, column: int, load: Counter[int]) -> str:
+        """The side of a column with less traffic; the outside of the picture in doubt."""
         left, right = load[column], load[column + 1]
-        if inward:
-            side = "right"
-        elif left == right:
+        if left == right:
             side = "left" if column == 0 and len(self.layout.columns) > 1 else "right"
         else:
             side = "left" if left < right else "right"
@@ -121,7 +116,7 @@ class _Router:
             out = reach if leave == "right" else -reach
             return ((start, (start[0] + out, start[1]), (end[0] + out, end[1]), end),)
         direct = _swing(start, end)
-        if abs(first - second) == 1 or not self._hits((direct,)):
+        if abs(first - second) == 1 or not self._hits((direct,), edge):
             return (direct,)
         return self._across(start, end, first, second)
 
@@ -177,34 +172,34 @@ class _Router:
         self.tracks[key] += 1
         return self.tracks[key] - 1
 
-    def _hits(self, curve: tuple[Cubic, ...]) -> bool:
-        inner = sample(curve)[2:-2]
-        return any(_inside(point, box, 6) for point in inner for box in self.layout.boxes.values())
+    def _hits(self, curve: tuple[Cubic, ...], edge: Edge) -> bool:
+        """Does a curve come near a box between its ends?"""
+        others = [box for uid, box in self.layout.boxes.items() if uid not in (edge.first, edge.second)]
+        return any(_inside(point, box, 6) for point in sample(curve) for box in others)
 
 
 def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) -> tuple[Route, ...]:
     """Give every curve its label, the shortest curves first since they have the least choice."""
     points = [sample(curve) for curve in curves]
-    boxes = list(layout.boxes.values())
-    taken: list[tuple[Point, float]] = []
+    solid = [((b.x + b.width / 2, b.middle), (b.width + 4, b.height + 4)) for b in layout.boxes.values()]
+    taken: list[tuple[Point, Size]] = []
     found: dict[int, Point] = {}
     for index in sorted(range(len(edges)), key=lambda i: _length(points[i])):
-        width = len(edges[index].name) * CHAR + 6
+        width, height = label_width(edges[index].name) + 6, LABEL_HEIGHT * len(label_lines(edges[index].name))
         mine = points[index]
 
-        def cost(step: int, width: float = width, mine: list[Point] = mine, index: int = index) -> float:
+        def cost(step: int, size: Size = (width, height), mine: list[Point] = mine, index: int = index) -> float:
             at = mine[step]
-            on_boxes = sum(_overlap(at, width, (b.x + b.width / 2, b.middle), b.width + 4, b.height + 4) for b in boxes)
-            on_labels = sum(_overlap(at, width, other, size, LABEL_HEIGHT) for other, size in taken)
-            near = sum(
-                _within(at, width, point) for other, path in enumerate(points) if other != index for point in path
-            )
+            on_boxes = sum(_overlap(at, size, where, its) for where, its in solid)
+            on_labels = sum(_overlap(at, size, other, its) for other, its in taken)
+            others = (path for other, path in enumerate(points) if other != index)
+            near = sum(_within(at, size, point) for path in others for point in path)
             off_centre = abs(step / len(mine) - 0.5)
             return 1e6 * on_boxes + 1e4 * on_labels + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
 
         best = min(range(len(mine)), key=cost)
         found[index] = mine[best]
-        taken.append((mine[best], width))
+        taken.append((mine[best], (width, height)))
     return tuple(Route(edge, curves[index], found[index]) for index, edge in enumerate(edges))
 
 
@@ -243,12 +238,12 @@ def _inside(point: Point, box: NodeBox, room: float) -> bool:
     return box.x - room < point[0] < box.right + room and box.y - room < point[1] < box.bottom + room
 
 
-def _overlap(at: Point, width: float, other: Point, other_width: float, other_height: float) -> float:
+def _overlap(at: Point, size: Size, other: Point, its: Size) -> float:
     """By how many pixels two centred rectangles overlap in the direction in which they overlap less."""
-    across = (width + other_width) / 2 - abs(at[0] - other[0])
-    down = (LABEL_HEIGHT + other_height) / 2 - abs(at[1] - other[1])
+    across = (size[0] + its[0]) / 2 - abs(at[0] - other[0])
+    down = (size[1] + its[1]) / 2 - abs(at[1] - other[1])
     return max(0.0, min(across, down))
 
 
-def _within(at: Point, width: float, point: Point) -> bool:
-    return abs(at[0] - point[0]) < width / 2 + 2 and abs(at[1] - point[1]) < LABEL_HEIGHT / 2 + 2
+def _within(at: Point, size: Size, point: Point) -> bool:
+    return abs(at[0] - point[0]) < size[0] / 2 + 2 and abs(at[1] - point[1]) < size[1] / 2 + 2

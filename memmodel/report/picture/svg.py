@@ -1,6 +1,8 @@
 """A picture as SVG text, with nothing but strings.
 
-In: Picture, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts.
+In: Picture, routes, words. Out: one SVG document, readable on white without zooming. Settled here: colours and fonts,
+all of them attributes, so that a page which forbids foreign style can show the picture; and that each arrow names its
+relation, so that such a page can hide it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,23 @@ from collections.abc import Collection, Sequence
 from html import escape
 
 from memmodel.base.classes import dataclass
-from memmodel.report.picture.layout import CHAR, INDENT, MARGIN, NodeBox, Picture, ThreadFrame
+from memmodel.output import escaped
+from memmodel.report.graph import JOIN
+from memmodel.report.picture.layout import (
+    BAND_LINE,
+    BAND_WIDTH,
+    MARGIN,
+    PO_INSET,
+    Column,
+    NodeBox,
+    PhaseBand,
+    Picture,
+    RoundFrame,
+    ThreadFrame,
+    label_lines,
+    label_width,
+    shorten,
+)
 from memmodel.report.picture.route import Cubic, Route, sample
 
 PO_COLOUR = "#9aa3ad"
@@ -29,6 +47,12 @@ COLOURS = {
 }
 MARKED = "#c2185b"
 """The colour of what a picture is about, and of an arrow that is missing."""
+
+STOPS = "#b26a00"
+"""The colour of an event where the order stops."""
+
+STOPPED = "stopped: "
+"""The name of an arrow that is not there begins so; what stops the order follows."""
 
 OTHERS = ("#4a5fa8", "#8a4b22", "#0f5f6c", "#90254f", "#5b4b00")
 """Colours for whatever else a model shows, in the order in which they appear."""
@@ -50,6 +74,7 @@ MEANINGS = {
 _FILL = {"read": "#fff6e9", "write": "#edf3fe", "fence": "#ecf8ef", "init": "#f1f2f4", "other": "#f6f0fa"}
 _STROKE = {"read": "#c99a4b", "write": "#6f93d6", "fence": "#74b487", "init": "#a9afb7", "other": "#a58abf"}
 _FRAMES = (("#f4f6f9", "#b9c3cf"), ("#eaf0f6", "#a8b8c8"), ("#ffffff", "#c3ccd6"))
+_INK = "#1f2733"
 _MONO = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 _SANS = "'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -64,60 +89,84 @@ class Words:
     foot: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Emphasis:
+    """What stands out: boxes, the pairs of events that the story goes through, boxes where it stops.
+
+    `off`: relations that are drawn hidden.
+    """
+
+    boxes: Collection[int] = frozenset()
+    path: Collection[tuple[int, int]] = frozenset()
+    stops: Collection[int] = frozenset()
+    off: Collection[str] = frozenset()
+    legend: bool = True
+
+
+PLAIN = Emphasis()
+
+
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for every relation name."""
-    extra = [name for name in names if name not in COLOURS]
+    """A colour for every name of an arrow; where relations coincide, that of the first."""
+    parts = list(dict.fromkeys(name.split(JOIN)[0] for name in names))
+    extra = [name for name in parts if name not in COLOURS]
     others = {name: OTHERS[index % len(OTHERS)] for index, name in enumerate(extra)}
-    return COLOURS | others | {name: MARKED for name in extra if name.startswith("stopped: ")}
+    known = COLOURS | others | {name: MARKED for name in extra if name.startswith(STOPPED)}
+    return known | {name: known[name.split(JOIN)[0]] for name in names}
 
 
 def subtitle_bottom(words: Words) -> float:
     """Where the picture may begin below the title."""
-    return 46 + 18 * len(words.subtitle) + 12
+    return (44.0 if words.title else 18.0) + 18 * len(words.subtitle) + 14
 
 
 def svg(
-    layout: Picture,
-    drawn: Sequence[Route],
-    po: Sequence[tuple[int, int]],
-    words: Words,
-    marked: Collection[int] = (),
+    layout: Picture, drawn: Sequence[Route], po: Sequence[tuple[int, int]], words: Words, emphasis: Emphasis = PLAIN
 ) -> str:
-    """The whole document. `marked`: the boxes that the picture is about."""
+    """The whole document. `po` are the pairs to connect down a column."""
     names = list(dict.fromkeys(route.edge.name for route in drawn))
     colour = colours(names)
-    widest = max((len(line) for line in (*words.subtitle, *words.foot)), default=0) * 6.9 + 2 * MARGIN
     left, right = _extent(layout, drawn)
+    widest = 2 * MARGIN + 6.7 * max(map(len, (*words.subtitle, *words.foot)), default=0)
     width = max(right - left + 2 * MARGIN, widest, len(words.title) * 10.5 + 2 * MARGIN, 420)
     dashed = any(box.dashed for box in layout.boxes.values())
-    legend, legend_bottom = _legend(names, colour, layout.bottom + 30, width, po=bool(po), dashed=dashed)
-    height = legend_bottom + 18 * len(words.foot) + 20
+    legend: list[str] = []
+    legend_bottom = layout.bottom + 22
+    if emphasis.legend:
+        shown = list(dict.fromkeys(part for name in names for part in name.split(JOIN)))
+        legend, legend_bottom = _legend(shown, colours(shown), layout.bottom + 30, width, po=bool(po), dashed=dashed)
+    height = legend_bottom + 18 * len(words.foot) + 12
     shift = (width - right - left) / 2
+    title = [] if not words.title else [_words(MARGIN, 34, words.title, "19", ' font-weight="700"')]
+    first = 58 if words.title else 26
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img">',
-        f"<title>{_text(words.title)}</title>",
-        f"<style>text{{font-family:{_MONO};font-size:12px;fill:#1f2733}} .s{{font-family:{_SANS}}} "
-        ".halo{stroke:#fff;stroke-width:4px;stroke-linejoin:round}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}" role="img" font-family="{_SANS}" font-size="12" fill="{_INK}">',
+        f"<title>{_text(words.title or 'The story of the answer')}</title>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-        f'<text class="s" x="{MARGIN}" y="34" style="font-size:19px;font-weight:700">{_text(words.title)}</text>',
+        *title,
+        *(_words(MARGIN, first + 18 * index, line, "13") for index, line in enumerate(words.subtitle)),
+        f'<g transform="translate({shift:.1f} 0)">',
+        *(_frame(frame) for frame in sorted(layout.frames, key=lambda frame: frame.depth)),
+        *(_round(one) for one in layout.rounds),
+        *(_band(band) for band in layout.bands),
+        *(_po(layout.boxes[a], layout.boxes[b], told=(a, b) in emphasis.path) for a, b in po),
+        *(_curve(route, colour, emphasis) for route in drawn),
+        *(_box(box, emphasis) for box in layout.boxes.values()),
+        *(_frame_title(frame) for frame in layout.frames),
+        *(_round_title(one) for one in layout.rounds),
+        *(_column_title(column, layout.header) for column in layout.columns),
+        *(_label(route, colour, emphasis) for route in drawn),
+        "</g>",
+        *legend,
+        *(_words(MARGIN, legend_bottom + 8 + 18 * index, line, "13") for index, line in enumerate(words.foot)),
+        "</svg>",
     ]
-    for index, line in enumerate(words.subtitle):
-        parts.append(f'<text class="s" x="{MARGIN}" y="{58 + 18 * index}" style="font-size:13px">{_text(line)}</text>')
-    parts.append(f'<g transform="translate({shift:.1f} 0)">')
-    parts += (_frame(frame) for frame in sorted(layout.frames, key=lambda frame: frame.depth))
-    parts += (_po(layout.boxes[a], layout.boxes[b]) for a, b in po)
-    parts += (_curve(route.curve, colour[route.edge.name], sync=route.edge.name not in MEANINGS) for route in drawn)
-    parts += (_box(box, marked=box.uid in marked) for box in layout.boxes.values())
-    parts += (_frame_title(frame) for frame in layout.frames)
-    for column in layout.columns:
-        parts.append(_halo(column.x, layout.header, "font-size:14px;font-weight:700", column.thread))
-    parts += (_label(route, colour[route.edge.name]) for route in drawn)
-    parts += ["</g>", *legend]
-    for index, line in enumerate(words.foot):
-        y = legend_bottom + 8 + 18 * index
-        parts.append(f'<text class="s" x="{MARGIN}" y="{y:.1f}" style="font-size:13px">{_text(line)}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*parts, ""])
+
+
+def _words(x: float, y: float, text: str, size: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}"{more}>{_text(text)}</text>'
 
 
 def _extent(layout: Picture, drawn: Sequence[Route]) -> tuple[float, float]:
@@ -125,7 +174,7 @@ def _extent(layout: Picture, drawn: Sequence[Route]) -> tuple[float, float]:
     spans = [(frame.x, frame.x + frame.width) for frame in layout.frames]
     spans += [(box.x, box.right) for box in layout.boxes.values()]
     for route in drawn:
-        half = len(route.edge.name) * CHAR / 2 + 2
+        half = label_width(route.edge.name) / 2 + 2
         spans += [(x, x) for x, _ in sample(route.curve)] + [(route.label[0] - half, route.label[0] + half)]
     return min((low for low, _ in spans), default=0.0), max((high for _, high in spans), default=0.0)
 
@@ -139,48 +188,98 @@ def _frame(frame: ThreadFrame) -> str:
 
 
 def _frame_title(frame: ThreadFrame) -> str:
-    return _halo(frame.x + 9, frame.y + 16, "font-size:11.5px;fill:#5b6774;font-weight:600", frame.title)
+    return _halo(frame.x + 9, frame.y + 16, 'font-size="11.5" font-weight="600"', frame.title, "#5b6774")
 
 
-def _halo(x: float, y: float, style: str, text: str) -> str:
-    """Text that stays readable where a curve passes below it: once as a white outline, once as itself."""
-    place = f'x="{x:.1f}" y="{y:.1f}" style="{style}"'
-    shown = _text(text)
-    return f'<text class="s halo" aria-hidden="true" {place}>{shown}</text><text class="s" {place}>{shown}</text>'
+def _round(one: RoundFrame) -> str:
+    return (
+        f'<rect x="{one.x:.1f}" y="{one.y:.1f}" width="{one.width:.1f}" height="{one.height:.1f}" rx="9" '
+        'fill="#fbf7ea" stroke="#d8c27a" stroke-dasharray="2 3"/>'
+    )
 
 
-def _box(box: NodeBox, *, marked: bool) -> str:
-    stroke, width = (MARKED, 2.6) if marked else (_STROKE[box.kind], 1.2)
-    dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
+def _round_title(one: RoundFrame) -> str:
+    return _halo(one.x + one.width, one.y - 4, 'font-size="10.5" text-anchor="end"', one.title, "#806515")
+
+
+def _band(band: PhaseBand) -> str:
+    """A phase: a bar as long as its events, with what is counted in it."""
+    phase, x, y = band.phase, band.x, band.y
+    colour, fill = ("#0f7f8c", "#e9f5f6") if phase.over else (MARKED, "#fdeef4")
+    lines = (phase.name, f"phase {phase.number}{'' if phase.over else ', not over'}", *phase.counted)
     parts = [
-        f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
-        f'fill="{_FILL[box.kind]}" stroke="{stroke}" stroke-width="{width}"{dashes}/>'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{BAND_WIDTH}" height="{band.height:.1f}" rx="4" fill="{fill}"/>'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="4" height="{band.height:.1f}" rx="2" fill="{colour}"/>'
     ]
-    first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
-    for index, line in enumerate(box.lines):
-        style = ' style="fill:#5b6774"' if line.faint else ""
-        y = first + 15 * index
-        parts.append(f'<text xml:space="preserve" x="{box.x + 10:.1f}" y="{y:.1f}"{style}>{_text(line.text)}</text>')
+    for index, line in enumerate(lines):
+        weight = ' font-weight="700"' if index == 0 else ""
+        parts.append(_words(x + 11, y + 17 + BAND_LINE * index, shorten(line, 17), "11", weight))
     return "".join(parts)
 
 
-def _po(first: NodeBox, second: NodeBox) -> str:
-    x = first.x + INDENT / 2
+def _column_title(column: Column, y: float) -> str:
+    style = 'font-size="14" font-weight="700"' if not column.unit else 'font-size="12.5" font-style="italic"'
+    return _halo(column.x, y, style, column.unit or column.thread, _INK if not column.unit else "#5b6774")
+
+
+def _halo(x: float, y: float, style: str, text: str, colour: str) -> str:
+    """Text that stays readable where a curve passes below it: once as a white outline, once as itself."""
+    place, shown = f'x="{x:.1f}" y="{y:.1f}" {style}', _text(text)
+    outline = 'aria-hidden="true" stroke="#ffffff" stroke-width="4" stroke-linejoin="round" fill="#ffffff"'
+    return f'<text {outline} {place}>{shown}</text><text fill="{colour}" {place}>{shown}</text>'
+
+
+def _box(box: NodeBox, emphasis: Emphasis) -> str:
+    stroke, width = (MARKED, 2.6) if box.uid in emphasis.boxes else (_STROKE[box.kind], 1.2)
+    if box.uid in emphasis.stops:
+        stroke, width = STOPS, 2.2
+    dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
+    parts = [
+        f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
+        f'fill="{_FILL[box.kind]}" stroke="{stroke}" stroke-width="{width}"{dashes}/><g font-family="{_MONO}">'
+    ]
+    first = box.y + (box.height - 15 * (len(box.lines) - 1)) / 2 + 4
+    for index, line in enumerate(box.lines):
+        faint = ' fill="#5b6774"' if line.faint else ""
+        y = first + 15 * index
+        parts.append(f'<text xml:space="preserve" x="{box.x + 10:.1f}" y="{y:.1f}"{faint}>{_text(line.text)}</text>')
+    return "".join([*parts, "</g>"])
+
+
+def _edge(name: str, emphasis: Emphasis, content: str) -> str:
+    """A part of an arrow, under the name of its relation; hidden if all relations in the name are."""
+    off = ' display="none"' if all(part in emphasis.off for part in name.split(JOIN)) else ""
+    return f'<g data-relation="{_text(name)}"{off}>{content}</g>'
+
+
+def _under(path: str) -> str:
+    """What marks a line as part of the story."""
+    style = 'stroke-opacity="0.17" stroke-width="9" stroke-linecap="round" fill="none"'
+    return f'<path d="{path}" stroke="{MARKED}" {style}/>'
+
+
+def _po(first: NodeBox, second: NodeBox, *, told: bool) -> str:
+    x = first.x + PO_INSET
     top, bottom = (first.bottom, second.y) if first.y <= second.y else (first.y, second.bottom)
-    line = f'<path d="M{x:.1f} {top:.1f}V{bottom - 5:.1f}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'
-    return line + f'<path d="M{x - 3.5:.1f} {bottom - 7:.1f}h7l-3.5 7z" fill="{PO_COLOUR}"/>'
+    path = f"M{x:.1f} {top:.1f}V{bottom - 5:.1f}"
+    line = f'<path d="{path}" stroke="{PO_COLOUR}" stroke-width="1.3" fill="none"/>'
+    head = f'<path d="M{x - 3.5:.1f} {bottom - 7:.1f}h7l-3.5 7z" fill="{PO_COLOUR}"/>'
+    return _edge("po", PLAIN, (_under(path) if told else "") + line + head)
 
 
-def _curve(curve: tuple[Cubic, ...], colour: str, *, sync: bool) -> str:
+def _curve(route: Route, colour: dict[str, str], emphasis: Emphasis) -> str:
+    name, curve = route.edge.name, route.curve
     (x, y), tip = curve[0][0], curve[-1]
     path = f"M{x:.1f} {y:.1f}"
     head, base = _head(tip)
     for index, (_, c1, c2, end) in enumerate(curve):
         stop = base if index == len(curve) - 1 else end
         path += f"C{c1[0]:.1f} {c1[1]:.1f} {c2[0]:.1f} {c2[1]:.1f} {stop[0]:.1f} {stop[1]:.1f}"
-    dashes = ' stroke-dasharray="6 3"' if sync else ""
-    line = f'<path d="{path}" stroke="{colour}" stroke-width="1.8" fill="none"{dashes}/>'
-    return line + f'<path d="{head}" fill="{colour}"/>'
+    told = {(route.edge.first, route.edge.second), (route.edge.second, route.edge.first)} & set(emphasis.path)
+    dashes = ' stroke-dasharray="6 4"' if name.startswith(STOPPED) else ""
+    width = 2.2 if told else 1.5
+    line = f'<path d="{path}" stroke="{colour[name]}" stroke-width="{width}" fill="none"{dashes}/>'
+    return _edge(name, emphasis, (_under(path) if told else "") + line + f'<path d="{head}" fill="{colour[name]}"/>')
 
 
 def _head(cubic: Cubic) -> tuple[str, tuple[float, float]]:
@@ -196,14 +295,17 @@ def _head(cubic: Cubic) -> tuple[str, tuple[float, float]]:
     return f"M{x:.1f} {y:.1f}L{left[0]:.1f} {left[1]:.1f}L{right[0]:.1f} {right[1]:.1f}z", (bx + 2 * dx, by + 2 * dy)
 
 
-def _label(route: Route, colour: str) -> str:
-    x, y = route.label
-    width = len(route.edge.name) * CHAR + 4
-    return (
-        f'<rect x="{x - width / 2:.1f}" y="{y - 7.5:.1f}" width="{width:.1f}" height="15" rx="3" fill="#ffffff" '
-        f'fill-opacity="0.92"/><text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" '
-        f'style="fill:{colour};font-weight:700">{_text(route.edge.name)}</text>'
-    )
+def _label(route: Route, colour: dict[str, str], emphasis: Emphasis) -> str:
+    (x, y), name = route.label, route.edge.name
+    lines, width = label_lines(name), label_width(name) + 4
+    top = y - 7.5 * len(lines)
+    parts = [
+        f'<rect x="{x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{15 * len(lines)}" rx="3" '
+        f'fill="#ffffff" fill-opacity="0.92"/><g font-family="{_MONO}" text-anchor="middle" font-weight="700" '
+        f'fill="{colour[name]}">'
+    ]
+    parts += [f'<text x="{x:.1f}" y="{top + 11.5 + 15 * n:.1f}">{_text(line)}</text>' for n, line in enumerate(lines)]
+    return _edge(name, emphasis, "".join([*parts, "</g>"]))
 
 
 def _legend(
@@ -214,7 +316,7 @@ def _legend(
     entries += [(name, colour[name], MEANINGS.get(name, "")) for name in names]
     marks = []
     for name, paint, meaning in entries:
-        dashes = "" if name in MEANINGS or name == "po" else ' stroke-dasharray="6 3"'
+        dashes = ' stroke-dasharray="6 4"' if name.startswith(STOPPED) else ""
         line = f'<path d="M{{x:.1f}} {{y:.1f}}h26" stroke="{paint}" stroke-width="2"{dashes}/>'
         marks.append((line, f"{name}: {meaning}" if meaning else name))
     if dashed:
@@ -225,11 +327,10 @@ def _legend(
         needed = 34 + 6.6 * len(text) + 20
         if x + needed > width and x > MARGIN:
             x, y = float(MARGIN), y + 19
-        shown = f'<text class="s" x="{x + 32:.1f}" y="{y:.1f}">{_text(text)}</text>'
-        parts.append(mark.format(x=x, y=y - 4) + shown)
+        parts.append(mark.format(x=x, y=y - 4) + _words(x + 32, y, text, "12"))
         x += needed
     return parts, y + 16
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(escaped(_NOT_XML.sub("\ufffd", text)))

@@ -1,0 +1,240 @@
+"""The command that writes a page about many tests: `report`.
+
+In: what was typed. Out: one HTML file, a line on the run, and an exit code. Settled here: each file is one job, with
+its verdicts, explanations, pictures and repairs; a signal ends the run, and what is done by then is in the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+from memmodel import batch
+from memmodel.cli.exits import Exit, give, guarded, say, worst
+from memmodel.cli.grammar import Option
+from memmodel.cli.options import (
+    Ask,
+    Bound,
+    BudgetText,
+    CheckedModels,
+    Engine,
+    EngineName,
+    Files,
+    Includes,
+    MemoryText,
+    Timeout,
+    parse_budget,
+)
+from memmodel.cli.terminal import ticker
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.output import STANDARD_OUTPUT, Replacement
+
+if TYPE_CHECKING:
+    from memmodel.report.page.sheet import Repairs, Sheet
+    from memmodel.report.report import Report
+    from memmodel.why.records import Dependence
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """What is shown of every test. `seconds` 0: no repairs are looked for."""
+
+    batch: batch.Settings
+    readings: bool
+    seconds: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileSheets:
+    """What became of one file: its verdicts, and a sheet for each."""
+
+    entries: tuple[batch.Entry, ...]
+    sheets: tuple[Sheet, ...]
+
+
+@guarded
+def report(
+    files: Files,
+    output: Annotated[str, Option("--output", "-o", metavar="OUT", help="An HTML file; - is standard output.")],
+    model: CheckedModels = None,
+    ask: Ask = None,
+    title: Annotated[str, Option("--title", help="What the page is called.")] = "memmodel report",
+    readings: Annotated[
+        bool, Option("--readings", help="Also which reading of the documents makes a difference.")
+    ] = False,
+    fix: Annotated[bool, Option("--fix", help="Also the repairs of what is wrong; this takes longest.")] = False,
+    most: Annotated[int, Option("--max", min=1, max=50, help="Repairs of each test.")] = 2,
+    search: Annotated[
+        float, Option("--search", metavar="SECONDS", min=1, help="Time for the repairs of each test.")
+    ] = 20.0,
+    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    engine: EngineName = Engine.AUTO,
+    bound: Bound = 3,
+    budget: BudgetText = None,
+    timeout: Timeout = None,
+    memory: MemoryText = None,
+    include: Includes = None,
+) -> Exit:
+    """Write one HTML page about many tests: verdict, explanation, source, picture and repairs of each.
+
+    The page needs no other file and no network. Exit code as `check`: 0 as expected, 1 differs, 2 bad input, 3
+    undecided. Control-C ends the run; what is done by then is in the page.
+    """
+    from memmodel.api import DEFAULT_MODEL
+    from memmodel.cli.models import hear
+    from memmodel.limits import shared
+
+    models = tuple(model or (DEFAULT_MODEL,))
+    hear(models, include)
+    cost = shared(parse_budget(budget, timeout, memory), jobs)
+    settings = PageSettings(
+        batch.Settings(engine.value, cost, bound, include=tuple(include or ())), readings, search if fix else 0.0, most
+    )
+    work = [batch.Job(path, models, ask=tuple(ask or ())) for path in batch.collect(files, missing=True)]
+    batch.preload(models)
+    if output == STANDARD_OUTPUT:
+        return _run(work, settings, jobs, title, lambda pieces: give("".join(pieces)), quiet=True)
+    with Replacement(output) as file:
+
+        def write(pieces: Iterator[str]) -> None:
+            at = 0
+            for piece in pieces:
+                at = file.put(piece, at)
+            file.keep()
+
+        return _run(work, settings, jobs, title, write)
+
+
+def _run(
+    work: list[batch.Job],
+    settings: PageSettings,
+    jobs: int,
+    title: str,
+    write: Callable[[Iterator[str]], None],
+    *,
+    quiet: bool = False,
+) -> Exit:
+    """Do all jobs and write the page; after a signal, with what there is."""
+    from memmodel import cat
+    from memmodel.library import CODES
+    from memmodel.report.page.page import page
+    from memmodel.workers import Workers
+
+    begin = partial(cat.settle, settings.batch.include, kept=False)
+    workers = Workers(work, jobs, partial(_file, settings=settings), _died, begin)
+    entries: list[batch.Entry] = []
+    sheets: list[Sheet] = []
+    stopped: KeyboardInterrupt | None = None
+    started = perf_counter()
+
+    with ticker(len(work)) as tick:
+
+        def take(done: FileSheets) -> None:
+            entries.extend(done.entries)
+            sheets.extend(done.sheets)
+            tick.done(done.entries[0].path)
+
+        try:
+            for done in workers.results():
+                take(done)
+        except KeyboardInterrupt as signal:
+            stopped = signal
+            for done in workers.done():
+                take(done)
+    summary = batch.summary(entries, 0, perf_counter() - started)
+    if stopped is not None:
+        finished = len({entry.path for entry in entries})
+        if not sheets:  # nothing was done: what was there before is better
+            raise stopped
+        write(page(sheets, title, f"Stopped after {finished} of {len(work)}."))
+        say(f"stopped after {finished} of {len(work)}: {summary}")
+        raise stopped
+    write(page(sheets, title))
+    if not quiet:
+        say(summary)
+    return worst([CODES[entry.outcome] for entry in entries])
+
+
+def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
+    """One file under its models. Never raises: what goes wrong becomes a sheet."""
+    entries = batch.run_job(job, settings.batch)
+    repairs: dict[str, Repairs] = {}
+    sheets = tuple(_sheet(entry, settings, repairs) for entry in entries)
+    return FileSheets(tuple(batch.Entry(one.path, one.model, one.outcome) for one in entries), sheets)
+
+
+def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]) -> Sheet:
+    from memmodel.report.page.sheet import Repairs, failed, sheet_of
+
+    found = entry.report
+    if found is None:
+        return failed(entry.path, entry.model, entry.outcome.value, entry.message)
+    try:
+        repairs = Repairs()
+        if settings.seconds and _is_wrong(found):
+            repairs = known.get(found.model) or _repairs(found, settings)
+            known[found.model] = repairs
+        depends = partial(_depends, found) if settings.readings else None
+        return sheet_of(found, entry.outcome.value, repairs, depends)
+    except (MemoryError, RecursionError) as error:
+        what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
+        return failed(entry.path, entry.model, entry.outcome.value, f"{found!r}\nno explanation: {what}")
+    except Exception as error:  # a bug of ours in one explanation must not hide the verdicts of the others
+        said = f"internal error: {type(error).__name__}: {error}; please report it"
+        return failed(entry.path, entry.model, entry.outcome.value, f"{found!r}\n{said}")
+
+
+def _is_wrong(found: Report) -> bool:
+    """Is there something that a repair would be for?"""
+    from memmodel.answer import Observation
+    from memmodel.litmus.syntax import Quantifier
+
+    if found.answer.findings:
+        return True
+    seen = found.answer.observation in (Observation.SOMETIMES, Observation.ALWAYS)
+    if found.quantifier is Quantifier.FORALL:
+        return found.holds is False
+    return found.finding is None and seen
+
+
+def _repairs(found: Report, settings: PageSettings) -> Repairs:
+    from memmodel import library
+    from memmodel.litmus.syntax import Layout
+    from memmodel.repair.fix import fix
+    from memmodel.report.page.sheet import Repairs, ShownRepair
+
+    subject = found.subject
+    source = subject.lowered.test.source if subject is not None else None
+    if subject is None or source is None:
+        return Repairs()
+    text = source.text
+    try:
+        if subject.lowered.test.layout is not Layout.BLOCKS:
+            text = library.format(source, Layout.BLOCKS)
+        done = fix(source.name, text, (subject.model,), subject.options, most=settings.most, seconds=settings.seconds)
+    except (BudgetSpent, InputError) as error:
+        return Repairs(note=f"No repairs: {error}.")
+    shown = (ShownRepair(one.cost, tuple(edit.what for edit in one.changes), one.diff()) for one in done.repairs)
+    reason = done.reason or ("" if done.repairs else "Nothing is wrong.")
+    return Repairs(tuple(shown), reason[:1].upper() + reason[1:])
+
+
+def _depends(found: Report) -> tuple[Dependence, ...]:
+    from memmodel import api
+    from memmodel.report.depends import dependences
+
+    subject = found.subject
+    if subject is None or found.model != api.DEFAULT_MODEL:
+        return ()
+    return dependences(api.under_readings(subject.lowered, subject.options), api.load)
+
+
+def _died(job: batch.Job, killed: bool) -> FileSheets:
+    from memmodel.report.page.sheet import failed
+
+    entries = batch.died(job, killed)
+    return FileSheets(tuple(entries), tuple(failed(job.path, None, one.outcome.value, one.message) for one in entries))

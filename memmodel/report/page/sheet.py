@@ -1,0 +1,210 @@
+"""What the page says of one question of one test under one model.
+
+In: a report with its subject, what became of it, repairs. Out: `Sheet`, plain text and one SVG: it can leave the
+process that judged the test. Settled here: an explanation or a picture that costs more than one budget is left out, and
+the sheet says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from memmodel.answer import ShownEvent, Witness
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.limits import together
+from memmodel.report.findings import word_of
+from memmodel.report.picture.draw import Drawing, draw_told
+from memmodel.report.report import Report
+from memmodel.report.text import explain
+from memmodel.report.why_text import lines_of
+from memmodel.why.explanation import explanation
+from memmodel.why.records import At, Dependence, Explanation, PathStep, Reason
+
+STYLE_MARK = "\x02"
+"""Stands around a styled part of the text: mark, role, mark, text, mark."""
+
+FIRST, SECOND, STOP, WAY = "first", "second", "stop", "way"
+"""What a marked place of the source is, the most important first."""
+
+WORDS = {FIRST: "the first access", SECOND: "the second access", STOP: "here it stops", WAY: "on the way"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMark:
+    """Characters start..end of the source are this, and what the event there does."""
+
+    start: int
+    end: int
+    role: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRepair:
+    """A repair: its cost, the changes in words, and a unified diff."""
+
+    cost: float
+    changes: tuple[str, ...]
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What a search for repairs found. `note`: why there are none, or not all; empty if nothing was looked for."""
+
+    found: tuple[ShownRepair, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """A reason in a few words, in a sentence, and what would do instead; either may be empty."""
+
+    reason: str
+    text: str = ""
+    repair: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One row of the page and all that is shown when it is chosen.
+
+    `outcome`: how the verdict compares with what was expected. `findings`: words to filter by. `because`: reasons, of
+    which the first words are to filter by, too. `told`: lines in which STYLE_MARK stands around styled parts.
+    `problem`: what went wrong; then there is little else.
+    """
+
+    path: str
+    test: str
+    model: str
+    outcome: str
+    question: str = ""
+    verdict: str = ""
+    expected: str = ""
+    findings: tuple[str, ...] = ()
+    because: tuple[Because, ...] = ()
+    source: str = ""
+    marks: tuple[SourceMark, ...] = ()
+    told: tuple[str, ...] = ()
+    picture: Drawing | None = None
+    no_picture: str = ""
+    repairs: Repairs = field(default_factory=Repairs)
+    problem: str = ""
+
+
+def sheet_of(
+    report: Report,
+    outcome: str,
+    repairs: Repairs,
+    depends: Callable[[], tuple[Dependence, ...]] | None = None,
+) -> Sheet:
+    """The sheet of a report. `depends`: which decisions make a difference, asked within the budget of the report."""
+    holds = {True: "holds", False: "does not hold", None: ""}[report.holds]
+    sheet = Sheet(
+        report.path,
+        report.test,
+        report.model,
+        outcome,
+        f"{report.question} {holds}".strip(),
+        report.answer.observation.value,
+        report.expected or "",
+        tuple(dict.fromkeys(word_of(one.flag) for one in report.answer.findings)),
+        repairs=repairs,
+    )
+    subject = report.subject
+    if subject is None:
+        return replace(sheet, told=tuple(explain(report, styled).splitlines()))
+    source = subject.lowered.test.source
+    sheet = replace(sheet, source=source.text if source else "")
+    with together(subject.options.budget):
+        try:
+            told = explanation(
+                subject.lowered, subject.model, report.answer, subject.options, report.question, dict(report.rules)
+            )
+            if depends is not None:
+                told = replace(told, depends=depends())
+        except BudgetSpent as spent:
+            said = tuple(explain(replace(report, subject=None), styled).splitlines())
+            return replace(sheet, told=(*said, f"no explanation: {spent}"), no_picture=str(spent))
+        lines = [line for one in (*report.warnings, *lines_of(told, styled)) for line in one.splitlines()]
+        findings = (*sheet.findings, *(("depends",) if told.depends else ()))
+        sheet = replace(sheet, told=tuple(lines), marks=_marks(told), because=_because(told), findings=findings)
+        try:
+            return replace(sheet, picture=draw_told(report, told))
+        except (BudgetSpent, InputError) as error:
+            return replace(sheet, no_picture=str(error))
+
+
+def styled(text: str, role: str) -> str:
+    """A style for the lines of an explanation."""
+    return f"{STYLE_MARK}{role}{STYLE_MARK}{text}{STYLE_MARK}"
+
+
+def _because(told: Explanation) -> tuple[Because, ...]:
+    found = [Because(one.reason.value, one.text, one.repair) for story in told.stories for one in story.obstacles]
+    if told.stuck is not None:
+        found += [Because(one.reason.value, one.text, one.goes_on) for one in told.stuck.waiting]
+    found += [Because(f"forbidden by {one.axiom}", one.rule) for one in told.contradictions]
+    return tuple(dict.fromkeys(one for one in found if one.reason != Reason.NOTHING_MISSING.value))
+
+
+def _marks(told: Explanation) -> tuple[SourceMark, ...]:
+    """The places in the source that the explanation is about: of its first story, else of its first axiom or hang."""
+    roles: dict[tuple[int, int], SourceMark] = {}
+
+    def mark(event: ShownEvent | None, role: str) -> None:
+        if event is not None and event.span is not None:
+            place = (event.span.start, event.span.end)
+            known = roles.get(place)
+            if known is None or known.role == WAY != role:
+                roles[place] = SourceMark(*place, role, f"{event.label}: {event.text}")
+
+    story = next((one for one in told.stories if one.first is not None), None)
+    if story is not None:
+        for role, place in ((FIRST, story.first), (SECOND, story.second)):
+            mark(_event(story.witness, place), role)
+        for obstacle in story.obstacles:
+            for place in obstacle.events:
+                mark(_event(story.witness, place), STOP)
+        for at in _places(story.steps):
+            mark(_event(story.witness, at), WAY)
+    elif told.contradictions:
+        one = told.contradictions[0]
+        for role, place in zip((FIRST, SECOND), _closing(one.steps), strict=False):
+            mark(_event(one.witness, place), role)
+        for at in _places(one.steps):
+            mark(_event(one.witness, at), WAY)
+    elif told.stuck is not None:
+        for event in _waiting(told.stuck.witness):
+            mark(event, STOP)
+    return tuple(sorted(roles.values(), key=lambda one: (one.start, -one.end)))
+
+
+def _event(witness: Witness, place: At | None) -> ShownEvent | None:
+    label = place.label if place is not None else ""
+    return next((event for event in witness.events if label and event.label == label), None)
+
+
+def _places(steps: tuple[PathStep, ...]) -> list[At]:
+    return [place for step in steps for place in (step.first, step.second, *_places(step.parts))]
+
+
+def _closing(steps: tuple[PathStep, ...]) -> tuple[At, ...]:
+    """The two accesses that a cycle closes on."""
+    one = next((step for step in steps if step.relation in ("fr", "rf", "co", "rf^-1")), None)
+    return (one.first, one.second) if one is not None else ()
+
+
+def _waiting(witness: Witness) -> list[ShownEvent]:
+    """The last event of each thread that waits for ever."""
+    last: dict[str, ShownEvent] = {}
+    for event in witness.events:
+        if event.thread is not None and "ASYNC" not in event.tags:
+            last[event.thread] = event
+    return [event for name, event in last.items() if any(text.startswith(f"{name} waits") for text in witness.waits)]
+
+
+def failed(path: str, model: str | None, outcome: str, message: str) -> Sheet:
+    """The sheet of a test that could not be judged."""
+    return Sheet(path, path.rpartition("/")[2], model or "", outcome, problem=message)
