@@ -174,7 +174,7 @@ def check(
         for path in found:
             for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
                 codes.append(code(entry))
-                results.entry(entry)
+                results.entry(entry, explained=True)
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":
