@@ -67,7 +67,7 @@ def record(report: Report, known_difference: str = "", *, explained: bool = Fals
         hanging=execution(hangs[0]) if hangs else None,
         unsearched=answer.unsearched,
         status=report.status.value,
-        hangs=tuple(_hang(one, explained=explained) for one in hangs),
+        hangs=tuple(_hang(one, explained=explained and report.subject is not None) for one in hangs),
         notices=report.notices,
         known_difference=known_difference,
         because=_because(outcome),
