@@ -55,6 +55,7 @@ COMMANDS = {
     "diff": "memmodel.cli.commands.diff:diff",
     "synth": "memmodel.cli.commands.search:synth",
     "verify": "memmodel.cli.commands.search:verify",
+    "lsp": "memmodel.cli.commands.lsp:lsp",
     "cache": "memmodel.cli.commands.cache:cache",
 }
 """The commands in the order in which help lists them, and where each stands."""
