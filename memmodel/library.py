@@ -125,12 +125,12 @@ def _several(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | 
     return [os.fspath(one) for one in ([given] if isinstance(given, (str, os.PathLike)) else given)]
 
 
-def entry_record(entry: Entry) -> dict[str, object]:
-    """The JSON object of one entry: its report, or an error."""
+def entry_record(entry: Entry, *, explained: bool = False) -> dict[str, object]:
+    """The JSON object of one entry: its report, or an error. `explained`: with the reasons."""
     from memmodel.report.record import failure, record
 
     if entry.report is not None:
-        return record(entry.report, entry.message)
+        return record(entry.report, entry.message, explained=explained)
     kinds: dict[Outcome, ErrorKind] = {Outcome.INTERNAL: "internal", Outcome.UNDECIDED: "limit"}
     return failure(entry.path, entry.model, kinds.get(entry.outcome, "input"), entry.message, entry.span)
 

@@ -24,6 +24,7 @@ from memmodel.cli.commands.schema import NAMES, json_schema
 from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
 from memmodel.records.answers import OutcomesRecord
+from memmodel.why.records import Reason
 
 ROOT = Path(__file__).parent.parent
 SCHEMAS = ROOT / "docs" / "schema"
@@ -132,6 +133,68 @@ def test_readings_write_what_their_schema_says(tmp_path: Path, monkeypatch: pyte
     assert found[0]["warnings"] == []
     assert found[0]["verdict"] == "depends" and "error" in found[1]
     assert {one["reason"] for one in found[0]["readings"] if one["verdict"] == "undecided"} == {"too long"}
+
+
+EXPLAINED = {
+    "reachable": ("shapes/MP+rlx.gpu+acq.gpu@two-ctas", "relaxed or weak where acquire or release is needed"),
+    "race": ("async/proxy/A2", "no proxy fence on the path"),
+    "hazard": ("async/tcgen05/T5-no-fence", "no tcgen05.fence"),
+    "undefined": ("async/undefined/peer-may-have-exited", "an object or CTA that may be gone"),
+    "hang": ("bytes/B9-hang", "an arrive count that does not match"),
+}
+
+
+@pytest.mark.parametrize("kind", EXPLAINED)
+def test_each_kind_of_answer_is_explained_with_reason_and_places(kind: str) -> None:
+    name, reason = EXPLAINED[kind]
+    path = ROOT / "litmus" / f"{name}.litmus"
+    ask = {"reachable": (), "hang": ()}.get(kind, ("--ask", f"exists {kind}"))
+    (found,) = written("explain", path, *ask)
+    valid("explain", [found])
+    (checked,) = written("check", path, *ask)
+    valid("check", [checked])
+    if kind == "hang":
+        (one,) = found["stuck"]["waiting"]
+        assert checked["hangs"][0]["because"] == [one]
+        places = [one]
+    else:
+        story = next(one for one in found["stories"] if kind == "reachable" or kind in one["about"])
+        (one, *_) = story["obstacles"]
+        keys = {"reachable": "because", "race": "races", "hazard": "hazards"}
+        if kind == "reachable":
+            assert checked["because"] == story["obstacles"]
+        elif kind in keys:
+            assert checked[keys[kind]][0]["because"] == story["obstacles"]
+        places = [story["first"], *([story["second"]] if story["second"] else ()), *one["events"]]
+        assert all(step["first"]["text"] and step["relation"] for step in story["steps"])
+    assert one["reason"] == reason
+    text = path.read_text(encoding="utf-8").splitlines()
+    for place in places:
+        assert place["file"] == str(path) and text[place["line"] - 1][place["column"] - 1 :].strip()
+
+
+def test_a_never_is_explained_by_the_steps_of_its_cycle() -> None:
+    path = ROOT / "litmus/async/proxy/A1.litmus"
+    (found,) = written("explain", path)
+    valid("explain", [found])
+    (one,) = found["contradictions"]
+    assert one["axiom"] == "Causality" and one["rests_on"] and one["witness"]["events"]
+    assert any(part["clause"] == "Memory synchronization" for step in one["steps"] for part in [step, *step["parts"]])
+    (checked,) = written("check", path)
+    assert checked["cycle"] == one["steps"]
+    assert written("suite", path)[0]["cycle"] == []
+
+
+def test_a_decision_is_explained_by_what_makes_it_not_matter() -> None:
+    (found,) = written("explain", "--readings", ROOT / "litmus/async/readings/R3.litmus")
+    valid("explain", [found])
+    (one, *_) = found["depends"]
+    assert one["obstacles"][0]["reason"] == "no tcgen05.fence"
+
+
+def test_the_reasons_of_the_schema_are_the_closed_list() -> None:
+    for name in ("explain", "check"):
+        assert schema(name)["$defs"]["Reason"]["enum"] == [one.value for one in Reason]
 
 
 def test_outcomes_write_what_their_schema_says() -> None:

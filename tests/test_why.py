@@ -10,6 +10,7 @@ import pytest
 
 from memmodel import api, engine
 from memmodel.answer import Observation
+from memmodel.base.kinds import Kind
 from memmodel.engine import Options
 from memmodel.repair.fix import fix
 from memmodel.report.why_record import explained
@@ -207,3 +208,14 @@ def test_a_model_with_less_order_names_its_own_axiom() -> None:
     assert {one.axiom for one in api.explain(path, "ptx-6.0").contradictions}
     broken = replace(MODEL, checks=tuple(check for check in MODEL.checks if check.name != "Causality"))
     assert api.explain(path, broken).stories
+
+
+def test_each_relation_is_asked_for_by_itself() -> None:
+    """What one name means must not depend on which names were asked for before."""
+    witness = api.check(ROOT / "async/proxy/A2.litmus").answer.witness
+    execution = None if witness is None else execution_of(witness)
+    assert witness is not None and witness.ground is not None and execution is not None
+    together = Values(MODEL, execution, witness.ground.ranks)
+    names = list(dict.fromkeys(one.name for one in MODEL.definitions if one.kind is Kind.RELATION))
+    for name in [*names, *reversed(names)]:
+        assert together.relation(name) == Values(MODEL, execution, witness.ground.ranks).relation(name), name

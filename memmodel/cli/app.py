@@ -56,6 +56,7 @@ COMMANDS = {
     "diff": "memmodel.cli.commands.diff:diff",
     "synth": "memmodel.cli.commands.search:synth",
     "verify": "memmodel.cli.commands.search:verify",
+    "lsp": "memmodel.cli.commands.lsp:lsp",
     "cache": "memmodel.cli.commands.cache:cache",
 }
 """The commands in the order in which help lists them, and where each stands."""
@@ -175,7 +176,7 @@ def check(
         for path in found:
             for entry in batch.run_job(batch.Job(path, models, ask=tuple(ask or ())), settings):
                 codes.append(code(entry))
-                results.entry(entry)
+                results.entry(entry, explained=True)
                 if entry.report is None:
                     complain(entry.message)
                 elif json_out != "-":

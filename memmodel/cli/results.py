@@ -46,11 +46,11 @@ class Results:
         if self._json is not None:
             self._json.add(json.dumps(made(), indent=1).replace("\n", "\n "))
 
-    def entry(self, entry: Entry) -> None:
-        """One more test of both files."""
+    def entry(self, entry: Entry, *, explained: bool = False) -> None:
+        """One more test of both files. `explained`: with the reasons."""
         from memmodel.library import entry_record
 
-        self.record(lambda: entry_record(entry))
+        self.record(lambda: entry_record(entry, explained=explained))
         if self._junit is not None:
             from memmodel.cli.junit import case
 

@@ -85,11 +85,12 @@ def markdown() -> str:
     parts = [HEADER]
     for title, rows in FAMILIES:
         parts.append(f"## {title}\n")
-        parts += [_entry(row) for row in rows]
+        parts += [entry(row) for row in rows]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _entry(row: Row) -> str:
+def entry(row: Row) -> str:
+    """What the page says of one row."""
     heads = ", ".join(f"`{head}`" for head in row.heads)
     lines = [f"### {heads}\n", "```", *(_syntax(row, head) for head in row.heads)]
     lines += [

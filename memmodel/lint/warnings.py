@@ -1,14 +1,15 @@
 """Legal but doubtful: what a test's author should hear about before any solving.
 
-In: LoweredTest. Out: rendered warnings. Settled here: semantics that PTX does not have but published files use, and
-atomics whose scope cannot reach the threads that share their location. `certain` adds what is undefined for sure,
-`hazards` what is doubtful about asynchronous instructions, `reach` scopes that reach nobody.
+In: LoweredTest. Out: warnings. Settled here: semantics that PTX does not have but published files use, and atomics
+whose scope cannot reach the threads that share their location. `certain` adds what is undefined for sure, `hazards`
+what is doubtful about asynchronous instructions, `reach` scopes that reach nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memmodel.base.classes import dataclass
 from memmodel.base.labels import Family
 from memmodel.errors import render
 from memmodel.isa.lower import target
@@ -19,18 +20,32 @@ from memmodel.lint.reach import pointless_scopes
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Read, Write
 from memmodel.ptx import Scope, Space
+from memmodel.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning at its place."""
+
+    message: str
+    span: Span
+    hint: str | None
 
 
 def legality_warnings(lowered: LoweredTest) -> list[str]:
+    """Every warning about the test, rendered."""
+    return [render("warning", one.message, one.span, one.hint) for one in doubts(lowered)]
+
+
+def doubts(lowered: LoweredTest) -> list[Warned]:
     """Every warning about the test."""
     advice = (*_accesses(lowered), *certainly_undefined(lowered), *hazards(lowered), *pointless_scopes(lowered))
     found = [
-        render("warning", one.message, one.step.instruction.mnemonic_span or one.step.instruction.span, one.hint)
-        for one in advice
+        Warned(one.message, one.step.instruction.mnemonic_span or one.step.instruction.span, one.hint) for one in advice
     ]
     if target(lowered.test) is None:
         where = lowered.test.threads[0].span
-        found.append(render("warning", "no target architecture has every instruction of the test", where, None))
+        found.append(Warned("no target architecture has every instruction of the test", where, None))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from memmodel.records.base import JsonRecord
 from memmodel.records.execution import ExecutionRecord, FindingRecord, HangRecord
+from memmodel.records.reasons import ObstacleRecord, StepRecord
 
 ObservationWord = Literal["never", "sometimes", "always", "undecided", "vacuous"]
 VerdictWord = Literal["forbidden", "allowed", "depends", "undecided"]
@@ -25,7 +26,8 @@ class TimesRecord(JsonRecord):
 
 
 class ReportRecord(JsonRecord):
-    """One question of a test under one model."""
+    """One question of a test under one model. `because`: what is missing for the outcome to be forbidden, `cycle`: how
+    the first of `axioms` forbids it."""
 
     test: str
     path: str
@@ -54,6 +56,8 @@ class ReportRecord(JsonRecord):
     hangs: tuple[HangRecord, ...]
     notices: tuple[str, ...]
     known_difference: str = ""
+    because: tuple[ObstacleRecord, ...] = ()
+    cycle: tuple[StepRecord, ...] = ()
 
 
 class ErrorCause(JsonRecord):

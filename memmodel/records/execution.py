@@ -6,6 +6,7 @@ In: nothing. Out: the models that docs/json.md describes. `report.record` fills 
 from __future__ import annotations
 
 from memmodel.records.base import JsonRecord
+from memmodel.records.reasons import ObstacleRecord, WaitingRecord
 
 LabelPair = tuple[str, str]
 
@@ -44,7 +45,7 @@ class ExecutionRecord(JsonRecord):
 
 
 class FindingRecord(JsonRecord):
-    """What a flag of the model relates, in the execution in which it was found."""
+    """What a flag of the model relates, in the execution in which it was found. `because`: what is missing."""
 
     flag: str
     first: EventRecord | None
@@ -52,10 +53,12 @@ class FindingRecord(JsonRecord):
     rule: str
     why: str
     witness: ExecutionRecord
+    because: tuple[ObstacleRecord, ...] = ()
 
 
 class HangRecord(JsonRecord):
-    """An execution in which some thread waits for ever, and a sentence for each such thread."""
+    """An execution in which some thread waits for ever, and for each such thread a sentence, and why it does."""
 
     waits: tuple[str, ...]
     witness: ExecutionRecord
+    because: tuple[WaitingRecord, ...] = ()

@@ -1,8 +1,8 @@
-"""The one or two lines that begin with `because` in what `check` prints.
+"""Why a report says what it does, in short: lines that begin with `because` in what `check` prints, and their JSON.
 
-In: Report, with its subject. Out: lines; none for a report whose subject or execution is not at hand. Settled here: an
-outcome whose execution has a race is explained by the race; the execution that one axiom alone forbids is looked for
-only where that is cheap.
+In: Report, with its subject. Out: lines, stories and cycles; none for a report whose subject or execution is not at
+hand. Settled here: an outcome whose execution has a race is explained by the race; the execution that one axiom alone
+forbids is looked for only where that is cheap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.report.execution import Style
 from memmodel.report.why_text import brief_contradiction, brief_story
 from memmodel.why.explanation import first_findings, shown_outcome, why_never
-from memmodel.why.records import Reason, Story
+from memmodel.why.records import Contradiction, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
 
 if TYPE_CHECKING:
@@ -29,32 +29,43 @@ CHEAP = 120
 
 def because_findings(report: Report, style: Style) -> dict[int, list[str]]:
     """For the first findings of an answer, by their identity, why."""
+    told = stories_of_findings(report)
+    return {one: brief_story(story, style) if says(story) else [] for one, story in told.items()}
+
+
+def stories_of_findings(report: Report) -> dict[int, Story]:
+    """The stories of the first findings of an answer, by their identity."""
     subject = report.subject
     if subject is None:
         return {}
-    told: dict[int, list[str]] = {}
+    told: dict[int, Story] = {}
     for one in first_findings(report.answer, 1)[:STORIES]:
         if kind_of(one.flag) is FindingKind.MIXED:
             continue
         story = finding_story(subject.model, one, report.rule(one.flag))
         if story is not None:
-            told[id(one)] = brief_story(story, style) if _says(story) else []
+            told[id(one)] = story
     return told
 
 
 def because_outcome(report: Report, style: Style) -> list[str]:
     """Why the outcome can be seen, where no finding of the same execution says it."""
+    story = None if _told(report, report.answer.findings) else story_of_outcome(report)
+    return brief_story(story, style) if story is not None and says(story) else []
+
+
+def story_of_outcome(report: Report) -> Story | None:
+    """Why the outcome that is shown can be seen."""
     subject = report.subject
     if subject is None or report.mixed:
-        return []
+        return None
     shown = shown_outcome(subject.lowered, report.answer)
-    if shown is None or shown is not report.execution or _told(report, report.answer.findings):
-        return []
-    story = outcome_story(subject.model, shown)
-    return brief_story(story, style) if story is not None and _says(story) else []
+    if shown is None or shown is not report.execution:
+        return None
+    return outcome_story(subject.model, shown)
 
 
-def _says(story: Story) -> bool:
+def says(story: Story) -> bool:
     """Is a reason known that is more than the rule?"""
     return story.obstacles[0].reason not in (Reason.NOTHING_MISSING, Reason.RULE)
 
@@ -66,8 +77,15 @@ def _told(report: Report, findings: tuple[Finding, ...]) -> bool:
 
 def because_never(report: Report) -> list[str]:
     """The cycle by which the first axiom forbids the outcome."""
+    found = first_contradiction(report)
+    return brief_contradiction(found) if found is not None else []
+
+
+def first_contradiction(report: Report) -> Contradiction | None:
+    """How the first axiom forbids the outcome; looked for once."""
     subject = report.subject
     if subject is None or report.answer.events > CHEAP:
-        return []
-    found = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
-    return brief_contradiction(found[0]) if found else []
+        return None
+    if subject.never is None:
+        subject.never = why_never(subject.lowered, subject.model, report.answer, subject.options, first=True)
+    return subject.never[0] if subject.never else None

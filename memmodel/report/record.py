@@ -20,8 +20,13 @@ from memmodel.records.answers import (
     TimesRecord,
 )
 from memmodel.records.execution import EventRecord, ExecutionRecord, FindingRecord, HangRecord, PlaceRecord
+from memmodel.records.reasons import ObstacleRecord
+from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
 from memmodel.report.findings import why_unordered
+from memmodel.report.reason_record import obstacle, step, waiting
 from memmodel.source import Span
+from memmodel.why.records import Story
+from memmodel.why.stuck import stuck
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
@@ -29,10 +34,13 @@ if TYPE_CHECKING:
 Values = dict[str, object]
 
 
-def record(report: Report, known_difference: str = "") -> Values:
-    """One object for one question of a test under one model."""
+def record(report: Report, known_difference: str = "", *, explained: bool = False) -> Values:
+    """One object for one question of a test under one model; `explained`: with the reasons, which take some time."""
     answer = report.answer
     hangs = [one.witness for one in answer.findings if one.flag == HANG]
+    stories = stories_of_findings(report) if explained else {}
+    outcome = story_of_outcome(report) if explained else None
+    cycle = first_contradiction(report) if explained else None
     times = answer.times
     return ReportRecord(
         test=report.test,
@@ -42,7 +50,7 @@ def record(report: Report, known_difference: str = "") -> Values:
         holds=report.holds,
         expected=report.expected,
         ok=report.ok,
-        races=_findings(report, FindingKind.RACE, FindingKind.MIXED, FindingKind.OTHER),
+        races=_findings(report, stories, FindingKind.RACE, FindingKind.MIXED, FindingKind.OTHER),
         engine=answer.engine,
         time_ms=TimesRecord(parse=round(times.parse, 3), encode=round(times.encode, 3), solve=round(times.solve, 3)),
         witness=execution(answer.witness) if answer.witness else None,
@@ -53,23 +61,34 @@ def record(report: Report, known_difference: str = "") -> Values:
         reason=answer.reason,
         warnings=report.warnings,
         hang=hangs[0].waits if hangs else (),
-        hazards=_findings(report, FindingKind.HAZARD),
-        undefined=_findings(report, FindingKind.UNDEFINED),
+        hazards=_findings(report, stories, FindingKind.HAZARD),
+        undefined=_findings(report, stories, FindingKind.UNDEFINED),
         flags_with_condition=answer.with_condition,
         hanging=execution(hangs[0]) if hangs else None,
         unsearched=answer.unsearched,
         status=report.status.value,
-        hangs=tuple(HangRecord(waits=one.waits, witness=execution(one)) for one in hangs),
+        hangs=tuple(_hang(one, explained=explained and report.subject is not None) for one in hangs),
         notices=report.notices,
         known_difference=known_difference,
+        because=_because(outcome),
+        cycle=tuple(map(step, cycle.steps)) if cycle is not None else (),
     ).json_values()
 
 
-def _findings(report: Report, *kinds: FindingKind) -> tuple[FindingRecord, ...]:
-    return tuple(finding(report, one) for one in report.found(*kinds))
+def _findings(report: Report, stories: dict[int, Story], *kinds: FindingKind) -> tuple[FindingRecord, ...]:
+    return tuple(finding(report, one, stories.get(id(one))) for one in report.found(*kinds))
 
 
-def finding(report: Report, found: Finding) -> FindingRecord:
+def _because(story: Story | None) -> tuple[ObstacleRecord, ...]:
+    return tuple(map(obstacle, story.obstacles)) if story is not None and says(story) else ()
+
+
+def _hang(witness: Witness, *, explained: bool) -> HangRecord:
+    told = stuck(witness).waiting if explained else ()
+    return HangRecord(waits=witness.waits, witness=execution(witness), because=tuple(map(waiting, told)))
+
+
+def finding(report: Report, found: Finding, story: Story | None = None) -> FindingRecord:
     """Two events that a flag relates; `second` is `first` again where the flag is about one event.
 
     The labels are those of `witness`, the execution in which it was found.
@@ -81,6 +100,7 @@ def finding(report: Report, found: Finding) -> FindingRecord:
         rule=found.rule or report.rule(found.flag),
         why=why_unordered(found),
         witness=execution(found.witness),
+        because=_because(story),
     )
 
 

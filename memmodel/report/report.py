@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
     from memmodel.engine import Options
+    from memmodel.why.records import Contradiction
 
 
 class Status(Enum):
@@ -35,14 +36,18 @@ class Status(Enum):
 
 
 class Subject:
-    """What a report is about, for those who explain it. It stays in the process that judged it."""
+    """What a report is about, for those who explain it. It stays in the process that judged it.
 
-    __slots__ = ("lowered", "model", "options")
+    `never`: why its outcome is never seen, once that was looked for.
+    """
+
+    __slots__ = ("lowered", "model", "never", "options")
 
     def __init__(self, lowered: LoweredTest, model: Model, options: Options) -> None:
         self.lowered = lowered
         self.model = model
         self.options = options
+        self.never: tuple[Contradiction, ...] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(None), ())
@@ -189,4 +194,4 @@ class Report:
         """The report as JSON values, keys in the order of docs/json.md."""
         from memmodel.report.record import record
 
-        return record(self)
+        return record(self, explained=True)

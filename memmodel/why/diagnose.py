@@ -71,8 +71,10 @@ class Diagnosing:
         """The changes without which it cannot be; None if no such change is known."""
         key = (id(self.model), None if self.flag is None else self.flag.name, self.pair)
         if key not in self.known:
-            self.known[key] = self._diagnosis()
-        found = self.known[key]
+            self.known[key] = self.model, self._diagnosis()  # the model stays, so that no other one gets its identity
+        kept = self.known[key]
+        assert isinstance(kept, tuple)
+        found = kept[1]
         assert found is None or isinstance(found, Diagnosis)
         return found
 

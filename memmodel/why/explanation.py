@@ -1,7 +1,7 @@
 """One question and its answer, explained.
 
 In: a lowered test, a model, the engine's answer. Out: `Explanation`. Settled here: an outcome whose execution has a
-race or hazard is explained by that.
+race or hazard is explained by that; what the question is about comes first.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ def shown_outcome(lowered: LoweredTest, answer: Answer) -> Witness | None:
     return answer.witness
 
 
+def _asked(word: str | None, finding: Finding) -> bool:
+    """Is a finding what the question is about?"""
+    return word is not None and word in kind_of(finding.flag).value
+
+
 def first_findings(answer: Answer, each: int) -> list[Finding]:
     """The findings of an answer, so many of each flag; without hangs."""
     found: dict[str, list[Finding]] = {}
@@ -49,7 +54,8 @@ def explanation(
     shown = shown_outcome(lowered, answer)
     if shown is not None and answer.observation in (Observation.SOMETIMES, Observation.ALWAYS, Observation.NEVER):
         stories.append(outcome_story(model, shown))
-    stories += [finding_story(model, one, rules.get(one.flag, "")) for one in first_findings(answer, 1)]
+    findings = sorted(first_findings(answer, 1), key=lambda one: not _asked(test.finding, one))
+    stories += [finding_story(model, one, rules.get(one.flag, "")) for one in findings]
     hang, never = answer.hang, why_never(lowered, model, answer, options)
     path = test.source.name if test.source else ""
     return Explanation(

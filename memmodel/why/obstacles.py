@@ -17,7 +17,7 @@ from memmodel.why.records import At, Obstacle, Reason
 
 def at(event: ShownEvent) -> At:
     """An event of a witness as a place."""
-    return At(event.label, event.text, event.thread, event.span.line if event.span else None)
+    return At(event.label, event.text, event.thread, event.span.line if event.span else None, event.span)
 
 
 class Sentences:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from enum import Enum
 
 from memmodel.answer import Witness
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import dataclass, field
+from memmodel.source import Span
 
 
 class Reason(Enum):
@@ -53,6 +54,7 @@ class At:
     text: str
     thread: str | None = None
     line: int | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
     def missing(self) -> bool:
@@ -126,12 +128,13 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A thread that waits for ever. `goes_on`: what would let it go on."""
+    """A thread that waits for ever. `goes_on`: what would let it go on. `span`: the instruction that waits."""
 
     thread: str
     text: str
     reason: Reason
     goes_on: str
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ def stuck(witness: Witness) -> HangTold:
     found = []
     for thread, text in zip(stopped, witness.waits, strict=True):
         reason, goes_on = _reason(execution, thread, stopped)
-        found.append(Waiting(frame.lowered.test.threads[thread].name, text, reason, goes_on))
+        step = frame.lowered.programs[thread].steps[frame.traces[thread].ending.step]
+        name = frame.lowered.test.threads[thread].name
+        found.append(Waiting(name, text, reason, goes_on, step.instruction.span))
     return HangTold(tuple(found), witness)
 
 

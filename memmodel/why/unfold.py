@@ -43,7 +43,9 @@ class Unfolding:
     def __init__(self, values: Values) -> None:
         self.values = values
         self.stops = frozenset(values.model.shown)
-        self._known: dict[tuple[int, int, int, int], Chain] = {}
+        self._known: dict[
+            tuple[int, int, int, int], tuple[Expr, Values, Chain]
+        ] = {}  # what the identities are of stays
         self._stages: dict[int, list[Values]] = {}
 
     def named(self, name: str, a: int, b: int) -> Chain:
@@ -113,8 +115,8 @@ class Unfolding:
         """The links from a to b by which (a, b) is in a relation."""
         key = (id(expr), a, b, id(values))
         if key not in self._known:
-            self._known[key] = self._chain(expr, a, b, values)
-        return self._known[key]
+            self._known[key] = expr, values, self._chain(expr, a, b, values)
+        return self._known[key][2]
 
     def _chain(self, expr: Expr, a: int, b: int, values: Values) -> Chain:
         if isinstance(expr, Name):

@@ -16,7 +16,7 @@ class Values(Evaluator):
     def __init__(self, model: Model, execution: Execution, ranks: Ranks) -> None:
         super().__init__(model, execution, ranks)
         self.model = model
-        self._known: dict[int, Value] = {}
+        self._known: dict[int, tuple[Expr, Value]] = {}  # the expression stays, so that no other one gets its identity
         self._index: dict[str, int] = {}
         self._first = list(range(len(model.definitions)))
         for number, one in enumerate(model.definitions):
@@ -28,10 +28,10 @@ class Values(Evaluator):
         """As the referee, but only once; while a `let rec` is worked out, its parts are not kept."""
         key = id(expr)
         if key in self._known:
-            return self._known[key]
+            return self._known[key][1]
         value = super().value(expr)
         if not self._working:
-            self._known[key] = value
+            self._known[key] = expr, value
         return value
 
     def _compose(self, left: Rows, right: Rows) -> Rows:

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Annotated
 
-from memmodel.cli.exits import Exit, guarded, say
+from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
     Ask,
@@ -25,6 +25,7 @@ from memmodel.cli.options import (
     parse_budget,
 )
 from memmodel.cli.terminal import style_for
+from memmodel.output import STANDARD_OUTPUT, write_text
 
 
 @guarded
@@ -60,15 +61,14 @@ def explain(
             file, model, ask=tuple(ask or ()), engine=engine.value, budget=cost, bound=bound, readings=readings
         )
     )
-    if json_out != "-":
+    if json_out != STANDARD_OUTPUT:
         for told in found:
             say("\n".join(lines_of(told, style_for(sys.stdout))))
     if json_out:
-        text = json.dumps([explained(told) for told in found], indent=1)
-        if json_out == "-":
-            say(text)
+        text = json.dumps([explained(told) for told in found], indent=1) + "\n"
+        if json_out == STANDARD_OUTPUT:
+            give(text)
         else:
-            with open(json_out, "w", encoding="utf-8", newline="\n") as handle:
-                handle.write(text + "\n")
+            write_text(json_out, text)
     undecided = any(told.observation == Observation.UNDECIDED.value for told in found)
     return Exit.UNDECIDED if undecided else Exit.AS_EXPECTED

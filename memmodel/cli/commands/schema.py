@@ -15,6 +15,7 @@ from memmodel.errors import InputError, nearest
 NAMES = {
     "check": "what `check --json` and `suite --json` write",
     "readings": "what `check --readings --json` writes",
+    "explain": "what `explain --json` writes",
     "outcomes": "what `outcomes --json` writes",
     "diff": "what `diff --format json` writes",
     "kernel": "what `kernel --json` writes",
@@ -57,11 +58,13 @@ def json_schema(name: str) -> dict[str, Any]:
     from memmodel.kernel.launch import Launch
     from memmodel.records.answers import ErrorRecord, OutcomesRecord, ReadingsRecord, ReportRecord
     from memmodel.records.compare import DiffRecord
+    from memmodel.records.explain import ExplanationRecord
     from memmodel.records.kernels import FixRecord, KernelRecord, WeakenRecord
 
     kinds: dict[str, Any] = {
         "check": list[ReportRecord | ErrorRecord],
         "readings": list[ReadingsRecord | ErrorRecord],
+        "explain": list[ExplanationRecord],
         "outcomes": OutcomesRecord,
         "diff": DiffRecord,
         "kernel": KernelRecord,

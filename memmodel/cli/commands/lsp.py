@@ -1,0 +1,29 @@
+"""The command `lsp`: a language server for editors.
+
+In: the protocol on standard input. Out: the protocol on standard output. docs/editor.md says how editors start it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+from memmodel.cli.exits import Exit, guarded
+from memmodel.cli.grammar import Option
+from memmodel.errors import InputError
+
+
+@guarded
+def lsp(
+    stdio: Annotated[bool, Option("--stdio", help="Over standard input and output, as always.")] = False,
+) -> Exit:
+    """Serve an editor: errors and findings as you type, hovers, definitions, repairs.
+
+    For `.litmus`, `.cat` and `.ptx` files. Editors start it by themselves, see docs/editor.md.
+    """
+    if find_spec("pygls") is None:
+        raise InputError("the language server needs pygls, which is not installed", hint="pip install 'memmodel[lsp]'")
+    from memmodel.lsp.server import serve
+
+    serve()
+    return Exit.AS_EXPECTED

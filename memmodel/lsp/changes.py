@@ -1,0 +1,101 @@
+"""Changes of a document: its canonical form, and what `fix` and `weaken` find.
+
+In: Document. Out: text edits as the protocol has them. Settled here: only the lines that differ are replaced, and a
+text with comments is not printed anew, since they would be lost.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.engine import Options
+from memmodel.errors import InputError
+from memmodel.isa.convert import convert
+from memmodel.library import format as canonical
+from memmodel.litmus import parse_litmus, print_litmus
+from memmodel.litmus.lexer import blank_comments
+from memmodel.litmus.syntax import Layout
+from memmodel.lsp.document import Document, Json
+from memmodel.source import Source
+
+
+def formatted(document: Document) -> Json:
+    """`edits` to the canonical form, or `reason` why there are none."""
+    try:
+        source = document.source
+        if blank_comments(source) != source.text:
+            return {"edits": [], "reason": "the canonical form has no comments; this text would lose its own"}
+        new = canonical(source)
+    except InputError as error:
+        return {"edits": [], "reason": error.message}
+    return {"edits": edits(document, new), "reason": ""}
+
+
+def edits(document: Document, new: str) -> list[Json]:
+    """The edits that make the text another one, whole lines each."""
+    old = [f"{line}\n" for line in document.lines]
+    wanted = new.removesuffix("\n").split("\n") if new.endswith("\n") else new.split("\n")
+    after = [f"{line}\n" for line in wanted]
+    if document.lines[-1] == "":
+        after.append("\n")
+    found: list[Json] = []
+    for tag, a, b, c, d in SequenceMatcher(None, old, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        text = "".join(after[c:d])
+        if b == len(old):  # the last line has no end of its own
+            text = text.removesuffix("\n")
+            start = document.position(sum(map(len, old[:a])))
+            if a == len(old):
+                text = "\n" + text
+            found.append({"range": {"start": start, "end": document.whole()["end"]}, "newText": text})
+        else:
+            zero = {"start": {"line": a, "character": 0}, "end": {"line": b, "character": 0}}
+            found.append({"range": zero, "newText": text})
+    return found
+
+
+def repaired(document: Document, what: str, model: str, effort: int, seconds: float, memory: int) -> Json:
+    """`edits` of the best repair (`fix`) or of the cheapest program (`weaken`), its `title`, or `reason` for none."""
+    try:
+        source, table = _blocks(document)
+        options = Options(budget=Budget(effort, seconds, memory))
+        models = (api.load(model),)
+        if what == "fix":
+            from memmodel.repair.fix import fix
+
+            fixed = fix(source.name, source.text, models, options, most=1, seconds=seconds)
+            if not fixed.repairs:
+                return {"edits": [], "title": "", "reason": fixed.reason or "no repair within these bounds"}
+            new, changes = fixed.repairs[0].new, fixed.repairs[0].changes
+        else:
+            from memmodel.repair.weaken import weaken
+
+            weaker = weaken(source.name, source.text, models, options)
+            if not weaker.changes:
+                return {"edits": [], "title": "", "reason": weaker.reason or "nothing can be dropped or narrowed"}
+            new, changes = weaker.new, weaker.changes
+    except InputError as error:
+        return {"edits": [], "title": "", "reason": error.message}
+    title = "; ".join(one.what for one in changes)
+    return {"edits": edits(document, _as_before(source, new, table=table)), "title": title, "reason": ""}
+
+
+def _blocks(document: Document) -> tuple[Source, bool]:
+    """The test as blocks, and whether it was a table."""
+    test = parse_litmus(document.source)
+    if test.layout is Layout.BLOCKS:
+        return document.source, False
+    return Source(document.source.name, print_litmus(convert(test, Layout.BLOCKS))), True
+
+
+def _as_before(source: Source, new: str, *, table: bool) -> str:
+    """A changed text in the layout that it had, if that can say it."""
+    if not table:
+        return new
+    try:
+        return print_litmus(convert(parse_litmus(Source(source.name, new)), Layout.COLUMNS))
+    except InputError:
+        return new

@@ -1,0 +1,278 @@
+"""What is wrong with a document: errors and warnings from its text, at once, and what a check finds, later.
+
+In: Document. Out: diagnostics as the protocol has them. Settled here: a finding that the file expects is information.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memmodel import api
+from memmodel.answer import HANG, Budget, Finding, Observation
+from memmodel.engine import Options
+from memmodel.errors import InputError, TooLarge
+from memmodel.lint.warnings import doubts
+from memmodel.lsp.cat_files import model_of
+from memmodel.lsp.document import Document, Json
+from memmodel.lsp.litmus_text import questions_of, without_instruction
+from memmodel.program.lowered import LoweredTest
+from memmodel.report.because import first_contradiction, says, stories_of_findings, story_of_outcome
+from memmodel.report.expect import is_called
+from memmodel.report.findings import sentence
+from memmodel.report.report import Report, Status
+from memmodel.report.why_text import brief_contradiction
+from memmodel.source import Source, Span
+from memmodel.why.records import At, Obstacle, Story
+from memmodel.why.stuck import stuck
+
+ERROR, WARNING, INFORMATION = 1, 2, 3
+
+MOST_ERRORS = 10
+"""So many errors of one text are shown: after an error in an instruction, the rest is read without it."""
+
+MOST_FINDINGS = 20
+MOST_SHOWN = 4000
+"""Characters of one message."""
+
+_MEANT = re.compile(r"did you mean [`'\"]?([\w.:%$-]+?)[`'\"]?\?")
+_PLACE = re.compile(r":(\d+):(\d+): warning: (.*)", re.DOTALL)
+
+
+# ---- by the text alone -------------------------------------------------------------------------------------------
+
+
+def of_text(document: Document) -> list[Json]:
+    """Errors and warnings of the text itself."""
+    try:
+        match document.kind:
+            case "litmus":
+                return _litmus(document)
+            case "cat":
+                return _cat(document)
+            case _:
+                return _ptx(document)
+    except (RecursionError, MemoryError):
+        return [made(document, None, ERROR, "this text is nested too deeply, or too large, to be read", "limit")]
+
+
+def _litmus(document: Document) -> list[Json]:
+    found: list[Json] = []
+    source = document.source if _readable(document, found) else None
+    while source is not None and len(found) < MOST_ERRORS:
+        try:
+            steps = api.lowered(source)
+        except InputError as error:
+            found.append({**of_error(document, error), **_suggestion(source, error)})
+            source = without_instruction(source, error.span)
+            continue
+        if not found:
+            found += _warnings(document, steps)
+        break
+    return found
+
+
+def _suggestion(source: Source, error: InputError) -> Json:
+    """The word that an error suggests, where the error is gone with it."""
+    meant, span = _MEANT.search(error.hint or ""), error.span
+    if meant is None or span is None or span.source.text != source.text:
+        return {}
+    word = meant[1] if span.text.startswith(".") else meant[1].removeprefix(".")
+    try:
+        api.lowered(Source(source.name, source.text[: span.start] + word + source.text[span.end :]))
+    except InputError as other:
+        if other.span is None or other.span.start < span.start + len(word):
+            return {}
+    return {"data": {"write": word}}
+
+
+def _readable(document: Document, found: list[Json]) -> bool:
+    try:
+        return bool(document.source)
+    except InputError as error:
+        found.append(of_error(document, error))
+        return False
+
+
+def _warnings(document: Document, steps: LoweredTest) -> Iterator[Json]:
+    for one in doubts(steps):
+        yield made(document, one.span, WARNING, _with_hint(one.message, one.hint), "doubtful")
+    for text in steps.test.warnings:
+        place = _PLACE.search(text.removeprefix(steps.test.source.name))
+        if place is not None:
+            start = document.offset(int(place[1]) - 1, 0) + int(place[2]) - 1
+            word = re.compile(r"[\w%$:@.]+").match(document.source.text, start)
+            span = document.source.span(start, word.end() if word else start + 1)
+            yield made(document, span, WARNING, place[3], "doubtful")
+
+
+def _cat(document: Document) -> list[Json]:
+    try:
+        model = model_of(document)
+    except InputError as error:
+        return [of_error(document, error)]
+    return [
+        made(document, one.span, WARNING, _with_hint(one.message, one.hint), "name")
+        for one in model.notices
+        if one.span is None or one.span.source.text == document.source.text
+    ]
+
+
+def _ptx(document: Document) -> list[Json]:
+    from memmodel.kernel.text.reader import parse_module
+
+    try:
+        parse_module(document.source)
+    except InputError as error:
+        return [of_error(document, error)]
+    return []
+
+
+def of_error(document: Document, error: InputError) -> Json:
+    """An error at its place; one in another file at the beginning, with that place as related information."""
+    span = error.span
+    code = "limit" if isinstance(error, TooLarge) else "error"
+    message = _with_hint(error.message, error.hint)
+    if span is None or document.source.text == span.source.text or document.source.name == span.source.name:
+        return made(document, span, ERROR, message, code)
+    there = document.other(span.source)
+    related: list[Json] = [{"location": {"uri": there.uri, "range": there.at(span)}, "message": error.message}]
+    return made(document, None, ERROR, f"{span}: {message}", code, related)
+
+
+def _with_hint(message: str, hint: str | None) -> str:
+    return f"{message}\nhint: {hint}" if hint else message
+
+
+def made(
+    document: Document,
+    span: Span | None,
+    severity: int,
+    message: str,
+    code: str,
+    related: list[Json] | None = None,
+) -> Json:
+    """One diagnostic."""
+    one: Json = {
+        "range": document.at(span),
+        "severity": severity,
+        "code": code,
+        "source": "memmodel",
+        "message": message[:MOST_SHOWN],
+    }
+    if related:
+        one["relatedInformation"] = related
+    return one
+
+
+# ---- by a check --------------------------------------------------------------------------------------------------
+
+
+def of_check(document: Document, model: str, effort: int, seconds: float, memory: int) -> list[Json]:
+    """What a check of the test finds. Nothing for a text with errors: `of_text` has them."""
+    try:
+        steps = api.lowered(document.source)
+        loaded = api.load(model)
+    except InputError:
+        return []
+    except (RecursionError, MemoryError):
+        return []
+    options = Options(budget=Budget(effort, seconds, memory))
+    places = questions_of(document.source)
+    found: dict[str, Json] = {}
+    for number, asked in enumerate(api.questions(steps)):
+        span = places[number] if number < len(places) else None
+        try:
+            report = api.report_on(asked, loaded, options)
+        except InputError as error:
+            found.setdefault(str(error), of_error(document, error))
+            continue
+        for one in (_verdict(document, report, span), *_findings(document, report)):
+            found.setdefault(str(one), one)
+    return list(found.values())
+
+
+def _verdict(document: Document, report: Report, span: Span | None) -> Json:
+    """What happens to the question, at the question."""
+    answer = report.answer
+    lines = [f"{report.question}: {answer.observation.value} under {report.model}"]
+    related: list[Json] = []
+    if report.status is Status.DIFFERS:
+        lines[0] += f", and the file expects {report.expected}"
+    if answer.observation is Observation.UNDECIDED:
+        lines.append(answer.reason)
+    story, cycle = story_of_outcome(report), first_contradiction(report)
+    if story is not None and says(story):
+        lines += _because(story)
+        related = _related(document, story, None)
+    elif cycle is not None:
+        lines += [f"forbidden by {', '.join(answer.axioms)}", *brief_contradiction(cycle)]
+        related = [_place(document, at) for at in cycle.rests_on if at.span is not None]
+    elif answer.axioms:
+        lines.append(f"forbidden by {', '.join(answer.axioms)}")
+    if answer.unsearched and answer.unsearched != answer.reason:
+        lines.append(f"there may be other findings: {answer.unsearched}")
+    severity = ERROR if report.status is Status.DIFFERS else INFORMATION
+    return made(document, span, severity, "\n".join(filter(None, lines)), answer.observation.value, related)
+
+
+def _findings(document: Document, report: Report) -> Iterator[Json]:
+    stories = stories_of_findings(report)
+    words = (report.expected or "").split("+")
+    for one in report.answer.findings[:MOST_FINDINGS]:
+        expected = report.finding is not None or any(
+            is_called(one.flag, word) for word in words if word in FINDING_WORDS
+        )
+        severity = INFORMATION if expected else WARNING
+        if one.flag == HANG:
+            yield from _hang(document, one, severity)
+            continue
+        story = stories.get(id(one))
+        lines = [sentence(one), report.rule(one.flag) or one.rule]
+        lines += _because(story) if story is not None and says(story) else ()
+        where = next((event.span for event in (one.second, one.first) if event is not None and event.span), None)
+        related = _related(document, story, one)
+        yield made(document, where, severity, "\n".join(filter(None, lines)), one.flag, related)
+
+
+FINDING_WORDS = ("race", "hang", "hazard", "undefined")
+
+
+def _hang(document: Document, finding: Finding, severity: int) -> Iterator[Json]:
+    for one in stuck(finding.witness).waiting:
+        lines = [one.text, f"because {one.reason.value}"]
+        if one.goes_on:
+            lines.append(f"would go on with {one.goes_on}")
+        yield made(document, one.span, severity, "\n".join(lines), HANG)
+
+
+def _because(story: Story) -> list[str]:
+    return [line for one in story.obstacles for line in _obstacle(one)]
+
+
+def _obstacle(one: Obstacle) -> list[str]:
+    return [f"because {one.reason.value}: {one.text}", *([f"would do: {one.repair}"] if one.repair else ())]
+
+
+def _related(document: Document, story: Story | None, finding: Finding | None) -> list[Json]:
+    """The two accesses, and where something is missing."""
+    found: list[Json] = []
+    for event in (finding.first, finding.second) if finding is not None else ():
+        if event is not None and event.span is not None:
+            found.append(_there(document, event.span, f"{event.label}: {event.text}"))
+    if story is not None:
+        places = [] if finding is not None else [story.first, story.second]
+        for at in (*places, *(at for one in story.obstacles for at in one.events)):
+            if at is not None and at.span is not None:
+                found.append(_place(document, at))
+    unique = {str(one): one for one in found}
+    return list(unique.values())
+
+
+def _place(document: Document, at: At) -> Json:
+    assert at.span is not None
+    return _there(document, at.span, f"{at.label}: {at.text}")
+
+
+def _there(document: Document, span: Span, message: str) -> Json:
+    return {"location": {"uri": document.uri, "range": document.at(span)}, "message": message}

@@ -1,0 +1,89 @@
+"""What is known of an instruction: its row in the table, and the rules of the model that speak of its events.
+
+In: a mnemonic, its steps. Out: Markdown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from textwrap import shorten
+
+from memmodel.base.labels import Label
+from memmodel.base.sets import SETS
+from memmodel.cat.analysis import names_in
+from memmodel.cat.syntax import Check, Definition, Model
+from memmodel.isa.document import entry
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Refusal, Row
+from memmodel.isa.table import HEADS
+from memmodel.lint.advice import part_label
+from memmodel.litmus.syntax import Layout
+from memmodel.program.ops import IssueAsync, Op
+
+MOST_RULES = 8
+
+COMMON = frozenset({"M", "R", "W", "_", "ASYNC", "ISSUE", "CTA", "CLUSTER", "GPU", "SYS"})
+"""Sets of so many events that a rule which names them is no rule of one instruction."""
+
+
+def row_of(mnemonic: str, layout: Layout) -> Row | None:
+    """The row of a mnemonic, even of one that is not complete."""
+    found = read_mnemonic(mnemonic, layout, HEADS)
+    if not isinstance(found, Refusal):
+        return found.row
+    parts = mnemonic.split(".")[:24]
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((HEADS[head] for head in heads if head in HEADS), None)
+
+
+def described(mnemonic: str, layout: Layout, ops: Iterable[Op], model: Model) -> str | None:
+    """What the table says of a mnemonic; None for what is no instruction."""
+    row = row_of(mnemonic, layout)
+    if row is None:
+        reading = read_mnemonic(mnemonic, layout, HEADS)
+        return None if not isinstance(reading, Refusal) else f"{reading.message}\n\n{reading.hint or ''}".strip()
+    text = entry(row)
+    refused = read_mnemonic(mnemonic, layout, HEADS)
+    if isinstance(refused, Refusal):
+        text = (
+            f"**{refused.message}** ({refused.hint})\n\n{text}" if refused.hint else f"**{refused.message}**\n\n{text}"
+        )
+    rules = rules_of(ops, model)
+    if rules:
+        told = f"\n\nRules of {model.name} that speak of it:\n\n" + "\n".join(rules) + "\n"
+        about, mark, illegal = text.partition("\n- Illegal")
+        text = about.rstrip() + told + (f"\nWhat is illegal:\n{mark}{illegal}" if mark else "")
+    return text
+
+
+def labels_of(ops: Iterable[Op]) -> Iterator[Label]:
+    """The labels of the events that steps make."""
+    for op in ops:
+        label = getattr(op, "label", None)
+        if label is not None:
+            yield label
+        if isinstance(op, IssueAsync):
+            for part in op.parts:
+                yield part_label(part)
+
+
+def rules_of(ops: Iterable[Op], model: Model) -> list[str]:
+    """Definitions and checks that name sets in which the events are, those of the rarest sets first."""
+    labels = list(labels_of(ops))
+    mine = {
+        row.name for row in SETS if row.holds is not None and not row.placed and any(map(row.holds, labels))
+    } - COMMON
+    rules: tuple[Definition | Check, ...] = (*model.definitions, *model.checks)
+    bodies = [(one.name, one.doc, frozenset(name.name for name in names_in(one.body) if name.ref is None))
+              for one in rules]  # fmt: skip
+    often = Counter(name for _, _, names in bodies for name in names)
+    scored = []
+    for place, (name, doc, names) in enumerate(bodies):
+        common = names & mine
+        if common:
+            scored.append((-sum(1 / often[one] for one in common), place, name, doc, sorted(common)))
+    return [
+        f"- `{name}` ({', '.join(sets)}){': ' + shorten(' '.join(doc.split()), 200, placeholder=' …') if doc else ''}"
+        for _, _, name, doc, sets in sorted(scored)[:MOST_RULES]
+    ]

@@ -1,0 +1,270 @@
+"""Names in a litmus test: what they are, where they are declared, and the outline of the test.
+
+In: Document and an offset. Out: hovers, locations and symbols as the protocol has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel import api
+from memmodel.cat.names import BASE_NAMES
+from memmodel.errors import InputError
+from memmodel.litmus.lexer import Reader, tokenize
+from memmodel.litmus.parse import parse_litmus
+from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable
+from memmodel.lsp.document import Document, Json, uri_of
+from memmodel.lsp.instruction import described
+from memmodel.lsp.litmus_text import blanked, questions_of, without_instruction, word_at
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Op
+from memmodel.program.special import SPECIAL
+from memmodel.source import Source, Span
+
+TRIES = 20
+"""So many instructions that cannot be read are left out to read the rest."""
+
+CLASS, VARIABLE, FUNCTION, FIELD, EVENT = 5, 13, 12, 8, 24
+"""Kinds of symbols, as the protocol numbers them."""
+
+
+def parsed(source: Source) -> LitmusTest | None:
+    """The test, without the instructions that cannot be read; None if that is not enough."""
+    left: Source | None = source
+    for _ in range(TRIES):
+        if left is None:
+            return None
+        try:
+            return parse_litmus(left)
+        except InputError as error:
+            left = without_instruction(left, error.span)
+    return None
+
+
+def lowered(source: Source) -> LoweredTest | None:
+    """The test as steps, without the instructions that cannot be read; None if that is not enough."""
+    left: Source | None = source
+    for _ in range(TRIES):
+        if left is None:
+            return None
+        try:
+            return api.lowered(left)
+        except InputError as error:
+            left = without_instruction(left, error.span)
+    return None
+
+
+# ---- hover -------------------------------------------------------------------------------------------------------
+
+
+def hover(document: Document, offset: int) -> Json | None:
+    """What stands at an offset."""
+    source = document.source
+    span = word_at(source, offset)
+    if span is None:
+        return None
+    text = _meaning(source, span)
+    return None if not text else {"contents": {"kind": "markdown", "value": text}, "range": document.at(span)}
+
+
+def _meaning(source: Source, span: Span) -> str | None:
+    steps = lowered(source)
+    test = steps.test if steps is not None else parsed(source)
+    layout = test.layout if test is not None else Layout.BLOCKS
+    if test is not None:
+        for item, ops in _items(test, steps):
+            if item.mnemonic_span.start <= span.start < item.mnemonic_span.end:
+                return described(item.mnemonic, layout, ops, api.load(api.DEFAULT_MODEL))
+        variable = next((one for one in test.variables if one.name == span.text), None)
+        if variable is not None:
+            return _variable(variable)
+    if "." in span.text and span.text[0] not in "%@!":
+        return described(span.text, layout, (), api.load(api.DEFAULT_MODEL))
+    return _other(span.text)
+
+
+def _items(test: LitmusTest, steps: LoweredTest | None) -> Iterator[tuple[Instruction, list[Op]]]:
+    """The instructions with their steps."""
+    for number, thread in enumerate(test.threads):
+        for item in thread.body:
+            if isinstance(item, Instruction):
+                mine = steps.programs[number].steps if steps is not None else ()
+                yield item, [one.op for one in mine if one.instruction is item]
+
+
+def _variable(one: Variable) -> str:
+    kind = f".{one.type}" if one.type is not None else ""
+    more = f"[{one.length}]" if one.array else ""
+    lines = [f"`.{one.space.value} {kind} {one.name}{more}`".replace("  ", " ")]
+    if one.mbarrier is not None:
+        lines.append(f"An mbarrier object, initialised for {one.mbarrier} arrivals.")
+    if one.maps:
+        lines.append(f"A tensor map of {', '.join(view.data for view in one.maps)}.")
+    if one.alias_of is not None:
+        lines.append(f"Another address of {one.alias_of}, accessed through the {one.proxy.value} proxy.")
+    if one.multimem:
+        lines.append(f"A multimem address of {', '.join(one.multimem)}.")
+    if one.space.value == "shared":
+        lines.append("Every CTA has an instance of its own.")
+    return "\n\n".join(lines)
+
+
+def _other(word: str) -> str | None:
+    if word.startswith("%") and word[1:].split(".")[0] in {name.split(".")[0] for name in SPECIAL}:
+        return f"`{word}`: a special register, which follows from where the test places its threads."
+    if word in WORDS:
+        return WORDS[word]
+    known = next((one for one in BASE_NAMES if one.name == word), None)
+    return None if known is None else f"`{known.name}`: {known.meaning} [{known.source}]"
+
+
+WORDS = {
+    "exists": "Does some consistent execution end so? `exists race`, `hang`, `hazard`, `undefined` ask for a finding.",
+    "forall": "Does every consistent execution end so?",
+    "Expect": "What the file expects under a model: `Expect=ptx-9.3:never`, several words joined by `+`.",
+    "never": "No consistent execution satisfies the condition.",
+    "sometimes": "Some consistent executions satisfy the condition, some do not.",
+    "always": "Every consistent execution satisfies the condition.",
+    "race": "Two conflicting accesses that nothing orders, in some consistent execution.",
+    "hang": "An execution in which some thread waits for ever.",
+    "hazard": "Two conflicting accesses to tensor memory that nothing orders.",
+    "undefined": "Behaviour that the PTX ISA leaves undefined, in some consistent execution.",
+    "thread": "A thread with its place: `thread P0 @ cta 0, cluster 0, gpu 0 { … }`.",
+}
+"""Words of the language."""
+
+
+# ---- definition --------------------------------------------------------------------------------------------------
+
+
+def definition(document: Document, offset: int) -> list[Json]:
+    """Where the name at an offset is declared: label, variable, register, thread or model."""
+    source = document.source
+    span = word_at(source, offset)
+    if span is None:
+        return []
+    model = _model(document, offset)
+    if model is not None:
+        return [model]
+    test = parsed(source)
+    if test is None:
+        return []
+    found = _declared(test, source, span, offset)
+    return [] if found is None else [{"uri": document.uri, "range": document.at(found)}]
+
+
+def _model(document: Document, offset: int) -> Json | None:
+    """The file of a model that an Expect line names."""
+    text = document.source.text
+    begin = text.rfind("\n", 0, offset) + 1
+    if not text[begin:offset].lstrip().startswith("Expect"):
+        return None
+    first = max(text.rfind(mark, 0, offset) for mark in "= \n") + 1
+    name = text[first:].split(":")[0].split("\n")[0]
+    from memmodel.base.resources import axioms_dir, is_file, is_shipped
+
+    beside = document.path.parent / name if document.path is not None and name.endswith(".cat") else None
+    path = axioms_dir() / f"{name}.cat" if is_shipped(name) else beside
+    if path is None or "/" in name.removeprefix("readings/") or not is_file(path):
+        return None
+    zero = {"line": 0, "character": 0}
+    return {"uri": uri_of(path), "range": {"start": zero, "end": zero}}
+
+
+def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span | None:
+    word = span.text.lstrip("@!")
+    thread = _thread(test, source, offset)
+    if thread is None:
+        for one in test.threads:
+            if one.name == word:
+                return one.span
+        before = source.text[: span.start].rstrip()
+        named = next((one for one in test.threads if before.endswith(f"{one.name}:")), None)
+        if named is not None:
+            return _register(test, source, named, word)
+    if thread is not None and not span.text.startswith("%"):
+        for item in thread.body:
+            if isinstance(item, Label) and item.name == word:
+                return item.span
+    for variable in test.variables:
+        if variable.name == word:
+            return variable.span
+    return _register(test, source, thread, word) if thread is not None else None
+
+
+def _thread(test: LitmusTest, source: Source, offset: int) -> Thread | None:
+    """The thread whose instruction or label stands at an offset."""
+    best: tuple[int, Thread] | None = None
+    for thread in test.threads:
+        for item in thread.body:
+            if item.span.start <= offset <= item.span.end:
+                best = (0, thread)
+    if best is None:
+        for thread in test.threads:
+            spans = [item.span for item in thread.body]
+            if test.layout is Layout.BLOCKS and spans and thread.span.start < offset <= spans[-1].end:
+                best = (0, thread)
+    return None if best is None else best[1]
+
+
+def _register(test: LitmusTest, source: Source, thread: Thread, word: str) -> Span | None:
+    """Where a register is declared or initialised, else where it stands first in its thread."""
+    name = word.removeprefix("%")
+    for one in test.registers:
+        if one.thread == thread.name and one.register == name:
+            return one.span
+    try:
+        clean = blanked(source)
+        reader = Reader(source, tokenize(source, clean, clean.find("\n") + 1))
+    except InputError:
+        return None
+    spans = [item.span for item in thread.body]
+    if not spans:
+        return None
+    begin, end = thread.span.start, max(one.end for one in spans)
+    for token in reader.tokens:
+        inside = begin <= token.start < end if test.layout is Layout.BLOCKS else any(
+            one.start <= token.start < one.end for one in spans
+        )  # fmt: skip
+        if inside and token.kind == "name" and token.text.removeprefix("%") == name:
+            return reader.span(token)
+    return None
+
+
+# ---- outline -----------------------------------------------------------------------------------------------------
+
+
+def symbols(document: Document) -> list[Json]:
+    """Variables, threads with their labels, questions."""
+    source = document.source
+    test = parsed(source)
+    if test is None:
+        return []
+    found = [_symbol(document, one.name, VARIABLE, one.span, one.span, f".{one.space.value}") for one in test.variables]
+    for thread in test.threads:
+        spans = [item.span for item in thread.body]
+        whole = source.span(thread.span.start, max([thread.span.end, *(one.end for one in spans)]))
+        if test.layout is Layout.COLUMNS:
+            whole = thread.span
+        place = thread.place
+        labels = [
+            _symbol(document, item.name, FIELD, item.span, item.span, "label")
+            for item in thread.body
+            if isinstance(item, Label)
+        ]
+        one = _symbol(document, thread.name, FUNCTION, whole, thread.span, f"cta {place.cta}, gpu {place.gpu}")
+        found.append({**one, "children": labels} if test.layout is Layout.BLOCKS else one)
+        if test.layout is Layout.COLUMNS:
+            found += labels
+    found += [_symbol(document, one.text[:60], EVENT, one, one, "question") for one in questions_of(source)]
+    return [one for one in found if one]
+
+
+def _symbol(document: Document, name: str, kind: int, whole: Span, name_span: Span, detail: str) -> Json:
+    return {
+        "name": name or "?",
+        "detail": detail,
+        "kind": kind,
+        "range": document.at(whole),
+        "selectionRange": document.at(name_span),
+    }
