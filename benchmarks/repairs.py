@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator
@@ -26,11 +27,14 @@ from memmodel.cli.commands.repair import _text as blocks
 from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.limits import Budget
+from memmodel.repair import fix as fix_module
+from memmodel.repair import search
 from memmodel.repair.fix import Repair, fix
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
+search.monotonic = fix_module.monotonic = process_time
 MODELS = (api.load(api.DEFAULT_MODEL),)
 LISTED = 6
 SEED = 1
@@ -63,8 +67,10 @@ def main() -> None:
 
 
 def _files(paths: list[Path], sample: int | None) -> list[Path]:
+    """The tests in an order that chance decides, so that a run that was cut short is a sample."""
     files = sorted(file for path in paths for file in (path.rglob("*.litmus") if path.is_dir() else [path]))
-    return files if sample is None else sorted(random.Random(SEED).sample(files, min(sample, len(files))))
+    random.Random(SEED).shuffle(files)
+    return files[:sample]
 
 
 # ---- fix -------------------------------------------------------------------------------------------------------------
@@ -128,14 +134,16 @@ def _sibling(file: Path) -> str | None:
 
 
 def _like(repair: Repair, sibling: str) -> bool:
-    """Does every line that the repair adds stand in the sibling, up to state space?"""
+    """Does every line that the repair adds stand in the sibling, up to state space, labels and predicates?"""
     lines = {_bare(line) for line in sibling.splitlines()}
     added = [line[1:] for line in repair.diff().splitlines() if line.startswith("+") and not line.startswith("+++")]
     return all(_bare(line) in lines for line in added)
 
 
 def _bare(line: str) -> str:
-    return line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
+    line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
+    line = re.sub(r"^\w+:$|(?<=bra )\w+", "LABEL", line)
+    return re.sub(r"%(?:ready_*|p\d*)\b", "%p", line).replace(".acquire.cta", "")
 
 
 # ---- weaken ----------------------------------------------------------------------------------------------------------

@@ -69,7 +69,8 @@ class Carry:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
                 self._illegal.add(edit)
-            self._deltas[edit] = None if self.base is None or changed is None else _delta(self.base, changed)
+            told = not edit.more
+            self._deltas[edit] = _delta(self.base, changed) if told and self.base and changed else None
         return self._deltas[edit]
 
     def legal(self, edit: Edit) -> bool:
@@ -131,7 +132,7 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
         ops = [step.op for step in new.programs[thread].steps if step.index == at]
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
-            if not all(isinstance(op, Emit) for op in ops):
+            if not all(isinstance(op, Emit) and op.address is None for op in ops):
                 return None
             return Delta((thread, at), inserted=tuple(op.label for op in ops if isinstance(op, Emit)))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:

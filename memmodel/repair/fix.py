@@ -23,7 +23,9 @@ from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
+from memmodel.repair.hints import alone
 from memmodel.repair.judge import Standing, judging, looking_for, parse
+from memmodel.repair.meetings import meetings
 from memmodel.repair.search import Changes, Search, Target
 from memmodel.repair.vocabulary import replacements, strengthenings
 
@@ -114,7 +116,8 @@ def _fixed(
         last = number == len(targets) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
-            found = search.repairs(strengthenings(asked[0]), replacements(asked[0]), most)
+            others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
+            found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
             found = search.best
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
@@ -122,18 +125,23 @@ def _fixed(
         if found:
             break
     if not found:
-        reason = reason or _none(before)
+        reason = reason or _none(before, search)
     elif not search.outcomes and any(map(_bad, before.observations)):
         reason = reason or "the findings are gone; no such change takes the outcome away"
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
 
 
-def _none(before: Standing) -> str:
+def _none(before: Standing, search: Search) -> str:
     """Why there is no repair."""
+    rules = alone(before.against)
+    if rules:
+        return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(one[2] is Observation.ALWAYS for one in before.observations if _bad(one)):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
-    return "no such change within these bounds: it needs more than fences, semantics, scopes and numbers"
+    if search.left_out:
+        return f"no such change among the {search.tried} programs judged, the cheapest changes first"
+    return "no such change within these bounds: it needs more than fences, semantics, scopes, waits and numbers"
 
 
 def _wrong(standing: Standing) -> tuple[str, ...]:

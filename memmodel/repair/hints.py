@@ -36,21 +36,26 @@ ABOUT_PROXIES = frozenset(
         Reason.PROXY_FENCE_CTA,
         Reason.PROXY_FENCE_SIDE,
         Reason.NO_ALIAS_FENCE,
-        Reason.NO_SYNCHRONIZATION,
-        Reason.NOT_WAITED,
-        Reason.SCOPES,
     )
 )
-ABOUT_TENSOR_MEMORY = frozenset(
+ABOUT_TENSOR_MEMORY = frozenset((Reason.TCGEN05_FENCE, Reason.TCGEN05_COMMIT, Reason.TCGEN05_WAIT))
+"""Reasons after which order of the memory fences is not what is missing."""
+
+BY_ITSELF = frozenset(
     (
-        Reason.TCGEN05_FENCE,
-        Reason.TCGEN05_COMMIT,
-        Reason.TCGEN05_WAIT,
-        Reason.NO_SYNCHRONIZATION,
-        Reason.NOT_WAITED,
-        Reason.GONE,
+        "undefined-address",
+        "undefined-instruction",
+        "undefined-cta-groups",
+        "undefined-barrier",
+        "undefined-cancel",
+        "undefined-cluster-barrier",
+        "undefined-mbarrier-access",
+        "undefined-tensor-memory-permit",
+        "undefined-tensor-memory-freed",
+        "undefined-tensor-memory-kept",
     )
 )
+"""Findings about what instructions say, not about the order of what they do."""
 
 
 def reasons(known: Sequence[Against]) -> frozenset[Reason]:
@@ -68,6 +73,12 @@ def reasons(known: Sequence[Against]) -> frozenset[Reason]:
     return frozenset(found)
 
 
+def alone(known: Sequence[Against]) -> tuple[str, ...]:
+    """The rules that single instructions break, whatever the others do."""
+    told = [one.finding for one in known if one.finding is not None and one.flag in BY_ITSELF]
+    return tuple(dict.fromkeys(one.rule or one.flag for one in told))
+
+
 def about_numbers(edit: Edit) -> bool:
     """Does a change put another number, or move a fence?"""
     return edit.adds is None or edit.group[2] in ("number", "expected")
@@ -80,7 +91,7 @@ def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     if "fence.sc" in edit.text:
         return Reason.NO_FENCE_SC in why
     if "fence.proxy" in edit.text:
-        return bool(why & ABOUT_PROXIES)
-    if "tcgen05.fence" in edit.text:
-        return bool(why & ABOUT_TENSOR_MEMORY)
-    return True
+        return bool(why & (ABOUT_PROXIES | ABOUT_WAITS))
+    if "tcgen05.fence" in edit.text or "wgmma.fence" in edit.text:
+        return bool(why & (ABOUT_TENSOR_MEMORY | ABOUT_WAITS)) or Reason.WGMMA_FENCE in why
+    return bool(why - ABOUT_PROXIES - ABOUT_TENSOR_MEMORY - {Reason.WGMMA_FENCE})

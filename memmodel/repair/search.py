@@ -18,7 +18,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
-from memmodel.repair.hints import about_numbers, reasons, relevant
+from memmodel.repair.hints import about_numbers, alone, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
 from memmodel.repair.purpose import keeps_phases
 from memmodel.why.records import Reason
@@ -29,6 +29,12 @@ MOST_CHANGES = 8
 
 EACH = 2
 """So many executions of a set of changes that does not suffice are learnt from."""
+
+PATIENCE = 20
+"""So many sets are judged after a repair was found before no other one is looked for."""
+
+MOST_SETS = 60
+"""So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -68,6 +74,7 @@ class Search:
         self.target: Target = lambda _: False
         self.outcomes = True
         self.failed: Standing | None = None
+        self.left_out = False
         self.carry = Carry(text, parse_first)
 
     def good(self, edits: Iterable[Edit]) -> bool:
@@ -96,10 +103,14 @@ class Search:
         self._singles(stronger, others, why, most)
         if not self.best:
             legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            likely = [edit for edit in legal if relevant(edit, why)]
-            for offered in (likely, legal) if len(likely) < len(legal) else (legal,):
-                if not self.best:
-                    self._hitting(offered, most)
+            while not self.best:
+                likely = [edit for edit in legal if relevant(edit, why)]
+                more = self._hitting(likely, most, why)
+                if more <= why:
+                    break
+                why |= more
+            if not self.best and len(likely) < len(legal) and not alone(known):
+                self._hitting(legal, most, frozenset(Reason))
         self.best.sort(key=cost)
         return self.best
 
@@ -145,21 +156,33 @@ class Search:
 
     # ---- sets of changes -----------------------------------------------------------------------------------------
 
-    def _hitting(self, offered: list[Edit], most: int) -> None:
-        """Sets of changes that suffice, the cheapest first; of other numbers and moves at most one in a set."""
+    def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason]) -> frozenset[Reason]:
+        """Sets of changes that suffice, the cheapest first; of other numbers and moves at most one in a set.
+
+        Stops where an execution that is left has another reason than `why`, and returns its reasons.
+        """
         ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
         needs = [Need(frozenset(), self._among(one, (), ordered)) for one in self._speaking(self.before)[:1]]
         done = [frozenset(one) for one in self.best]
+        last = self.tried
         while len(self.best) < most:
+            if self.tried - last >= (PATIENCE if self.best else MOST_SETS):
+                self.left_out = self.left_out or not self.best
+                break
             hit = self._cheapest(needs, done)
             if hit is None:
-                return
+                break
             if self.good(hit):
                 found = self._needed(in_order(hit))
                 done.append(frozenset(found))
                 self.best.append(found)
+                last = self.tried
                 continue
+            more = frozenset() if self.best else reasons(self._speaking(self.failed)[:EACH])
+            if not more <= why:
+                return more
             needs += self._learnt(hit, ordered)
+        return frozenset()
 
     def _learnt(self, hit: frozenset[Edit], ordered: list[Edit]) -> list[Need]:
         """What a set that does not suffice says of those that do."""
