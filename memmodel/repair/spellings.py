@@ -91,6 +91,25 @@ def other_spaces(item: Instruction, test: LitmusTest) -> Iterator[str]:
             yield from (mnemonic for mnemonic, _ in _legal(item, test, found, {**words, "space": space}))
 
 
+RESTRICTED = {
+    "release": "fence.release.sync_restrict::shared::cta.cluster",
+    "acquire": "fence.acquire.sync_restrict::shared::cluster.cluster",
+}
+"""The fences of the cluster that are about shared memory alone."""
+
+
+def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | None:
+    """The semantics of a release or an acquire of the cluster, its relaxed mnemonic and spelling; None for others."""
+    found = read_instruction(item, test)
+    words = dict(found.words)
+    sem = words.get("sem") or _unwritten(found.head)
+    scope = words.get("scope") or ("cluster" if found.head.startswith("barrier.cluster") else "cta")
+    if sem not in RESTRICTED or scope != "cluster" or found.head.startswith("fence"):
+        return None
+    relaxed = next(_legal(item, test, found, {**words, "sem": "relaxed"}), None)
+    return None if relaxed is None else (sem, *relaxed)
+
+
 def _legal(
     item: Instruction, test: LitmusTest, found: Spelling, words: dict[str, str]
 ) -> Iterator[tuple[str, Spelling]]:
