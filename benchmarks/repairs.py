@@ -1,79 +1,121 @@
 """fix and weaken over the shipped tests: what is repaired, by what, and whether it is what the right sibling has.
 
-    python -m benchmarks.repairs litmus/async/proxy          # a table on standard output
-    python -m benchmarks.repairs litmus --weaken --engines   # also weaken, each result judged by both engines
+    python -m benchmarks.repairs fix litmus --out fix.jsonl           # goes on where an earlier run stopped
+    python -m benchmarks.repairs weaken litmus --out weaken.jsonl --sample 100
+    python -m benchmarks.repairs count fix.jsonl weaken.jsonl         # the figures of docs/repair.md
 
-For each test that is allowed, racy, hazardous, undefined or hangs: the repairs, or why there are none. A *sibling* of a
-test `NAME-suffix` is `NAME` in the same directory, if nothing is wrong with that one. It counts as found if every line
-that a repair adds stands in the sibling.
+One line of JSON for each test, written as it comes. For a test that is allowed, racy, hazardous, undefined or hangs:
+the repairs, or why there are none. A *sibling* of a test `NAME-suffix` is `NAME` in the same directory, if nothing is
+wrong with that one. It counts as found if every line that a repair adds stands in the sibling.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import json
+import random
+import re
+import statistics
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 
-from memmodel.cli.repair import _text as blocks
-
 from memmodel import api
 from memmodel.answer import Observation
+from memmodel.cli.commands.repair import _text as blocks
 from memmodel.engine import Options
 from memmodel.errors import InputError
-from memmodel.repair.fix import Fixed, Repair, fix
-from memmodel.repair.judge import judging
+from memmodel.limits import Budget
+from memmodel.repair import fix as fix_module
+from memmodel.repair import search
+from memmodel.repair.fix import Repair, fix
+from memmodel.repair.judge import judging, parse
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
+search.monotonic = fix_module.monotonic = process_time
 MODELS = (api.load(api.DEFAULT_MODEL),)
+LISTED = 6
+SEED = 1
+SMALL = Budget(20_000_000, 20.0)
+"""What the other engine may spend on one program."""
 
 
 def main() -> None:
-    """Print a line for each test, then the counts."""
+    """Run a part, or count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("fix", "weaken", "count"))
     parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--seconds", type=float, default=20.0, help="for the search of each test")
-    parser.add_argument("--weaken", action="store_true")
-    parser.add_argument("--engines", action="store_true", help="judge each result by both engines")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for the search of each test")
+    parser.add_argument("--sample", type=int, help=f"so many tests at random (seed {SEED})")
     chosen = parser.parse_args()
-    files = sorted(file for path in chosen.paths for file in (path.rglob("*.litmus") if path.is_dir() else [path]))
-    count: Counter[str] = Counter()
-    for file in files:
-        try:
-            name, text = blocks(str(file))
-        except InputError:
-            count["not as blocks"] += 1
+    if chosen.what == "count":
+        for path in chosen.paths:
+            counted([json.loads(line) for line in path.read_text().splitlines()])
+        return
+    done = {json.loads(line)["file"] for line in chosen.out.read_text().splitlines()} if chosen.out.exists() else set()
+    for file in _files(chosen.paths, chosen.sample):
+        if str(file) in done:
             continue
         started = process_time()
-        found = fix(name, text, MODELS, Options(), seconds=chosen.seconds)
-        told = _repaired(file, found, count, engines=chosen.engines)
-        if told:
-            print(f"{file}: {told} ({process_time() - started:.1f} s)", flush=True)
-        if chosen.weaken and not found.wrong:
-            _weakened(file, name, text, count, engines=chosen.engines)
-    print(*(f"{number:5} {what}" for what, number in count.most_common()), sep="\n")
+        found = _fixed(file, chosen.seconds) if chosen.what == "fix" else _weakened(file)
+        line = {"file": str(file), **found, "cpu": round(process_time() - started, 2)}
+        with chosen.out.open("a") as out:
+            out.write(json.dumps(line) + "\n")
 
 
-def _repaired(file: Path, found: Fixed, count: Counter[str], *, engines: bool) -> str:
-    """What fix says of one test, in a line; nothing for a test with which nothing is wrong."""
-    if not found.wrong:
-        count[found.reason] += 1
-        return ""
-    if not found.repairs:
-        count["none: " + found.reason.split(";")[0].split(":")[0]] += 1
-        return f"{', '.join(found.wrong)}: {found.reason}"
-    count["repaired"] += 1
-    for one in found.repairs:
-        if engines:
-            count["repairs that both engines accept" if _right(one.new) else "REPAIRS REFUSED"] += 1
-    sibling = _sibling(file)
+def _files(paths: list[Path], sample: int | None) -> list[Path]:
+    """The tests in an order that chance decides, so that a run that was cut short is a sample."""
+    files = sorted(file for path in paths for file in (path.rglob("*.litmus") if path.is_dir() else [path]))
+    random.Random(SEED).shuffle(files)
+    return files[:sample]
+
+
+# ---- fix -------------------------------------------------------------------------------------------------------------
+
+
+def _fixed(file: Path, seconds: float) -> dict[str, object]:
+    """What fix says of one test."""
+    try:
+        name, text = blocks(str(file))
+    except InputError as error:
+        return {"reason": f"not as blocks: {error}"}
+    asked = parse(name, text)
+    started = process_time()
+    found = fix(name, text, MODELS, Options(), most=LISTED, seconds=seconds)
+    told: dict[str, object] = {
+        "threads": 0 if asked is None else len(asked[0].test.threads),
+        "wrong": found.wrong,
+        "tried": found.tried,
+        "reason": found.reason,
+        "search": round(process_time() - started, 2),
+        "repairs": [[one.cost, [edit.what for edit in one.changes]] for one in found.repairs],
+    }
+    if found.repairs:
+        told["engines"] = Counter(_by_the_other(one.new) for one in found.repairs)
+    sibling = _sibling(file) if found.wrong else None
     if sibling is not None:
-        count["with a right sibling"] += 1
-        count["whose change is among the repairs"] += any(_like(one, sibling) for one in found.repairs)
-    best = found.repairs[0]
-    return f"{', '.join(found.wrong)}: {best.cost:g}: {'; '.join(edit.what for edit in best.changes)}"
+        told["sibling"] = any(_like(one, sibling) for one in found.repairs)
+    return told
+
+
+def _by_the_other(text: str) -> str:
+    """Is nothing wrong by the engine that did not judge it first?"""
+    asked = parse("repaired", text)
+    assert asked is not None
+    first = {api.judge(one, MODELS[0], Options()).engine for one in asked}
+    other = "enumerate" if any(one.startswith("z3") for one in first) else "z3"
+    standing = judging("repaired", MODELS, Options(other, SMALL))(text)
+    if standing is None or not standing.complete:
+        return "too large for the other engine"
+    bad = any(
+        one[2] in (Observation.SOMETIMES, Observation.ALWAYS)
+        for one in standing.observations
+        if one[0].value == "exists"
+    )
+    return "REFUSED" if standing.findings or bad else "accepted by the other engine"
 
 
 def _sibling(file: Path) -> str | None:
@@ -92,41 +134,90 @@ def _sibling(file: Path) -> str | None:
 
 
 def _like(repair: Repair, sibling: str) -> bool:
-    """Does every line that the repair adds stand in the sibling, up to state space?"""
+    """Does every line that the repair adds stand in the sibling, up to state space, labels and predicates?"""
     lines = {_bare(line) for line in sibling.splitlines()}
     added = [line[1:] for line in repair.diff().splitlines() if line.startswith("+") and not line.startswith("+++")]
     return all(_bare(line) in lines for line in added)
 
 
 def _bare(line: str) -> str:
-    return line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
+    line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
+    line = re.sub(r"^\w+:$|(?<=bra )\w+", "LABEL", line)
+    return re.sub(r"%(?:ready_*|p\d*)\b", "%p", line).replace(".acquire.cta", "")
 
 
-def _right(text: str) -> bool:
-    """Is nothing wrong by either engine? Only small tests are given to both."""
-    for engine in ("z3", "enumerate"):
-        standing = judging("repaired", MODELS, Options(engine))(text)
-        if standing is not None and standing.complete and standing.findings:
-            return False
-    return True
+# ---- weaken ----------------------------------------------------------------------------------------------------------
 
 
-def _weakened(file: Path, name: str, text: str, count: Counter[str], *, engines: bool) -> None:
+def _weakened(file: Path) -> dict[str, object]:
+    """What weaken says of one test, and what both engines say of its result."""
+    try:
+        name, text = blocks(str(file))
+    except InputError as error:
+        return {"reason": f"not as blocks: {error}"}
     found = weaken(name, text, MODELS, Options())
-    if not found.changes:
-        count["nothing to drop or narrow"] += 1
-        return
-    count["weakened"] += 1
-    print(f"{file}: saves {found.saves:g}: {'; '.join(edit.what for edit in found.changes)}", flush=True)
-    for engine in ("z3", "enumerate") if engines else ():
-        before, after = (api.check_all(Source(name, one), engine=engine) for one in (text, found.new))
-        same = [one.answer.observation for one in before] == [one.answer.observation for one in after]
-        known = all(one.answer.observation is not Observation.UNDECIDED for one in (*before, *after))
-        if known and (
-            not same or any(set(b.answer.flags) - set(a.answer.flags) for a, b in zip(before, after, strict=True))
-        ):
-            count["WEAKENED TOO FAR"] += 1
-            print(f"  too far by {engine}", file=sys.stderr)
+    told: dict[str, object] = {
+        "saves": found.saves,
+        "changes": [edit.what for edit in found.changes],
+        "reason": found.reason,
+        "best": found.best,
+        "tried": found.tried,
+    }
+    if found.changes:
+        told["engines"] = Counter(_no_worse(text, found.new, engine) for engine in ("z3", "enumerate"))
+    return told
+
+
+def _no_worse(old: str, new: str, engine: str) -> str:
+    """Does an engine find no outcome and no finding in the new text that the old one has not?"""
+    before, after = ([one.answer for one in api.check_all(Source("t", text), engine=engine)] for text in (old, new))
+    if any(one.observation is Observation.UNDECIDED for one in (*before, *after)):
+        return f"undecided by {engine}"
+    same = [one.observation for one in before] == [one.observation for one in after]
+    more = any(set(b.flags) - set(a.flags) for a, b in zip(before, after, strict=True))
+    if not same or more:
+        return "TOO FAR"
+    old_states, new_states = (api.outcomes(Source("t", text), engine=engine) for text in (old, new))
+    if not (old_states.complete and new_states.complete):
+        return f"outcomes undecided by {engine}"
+    extra = {one.values for one in new_states.states} - {one.values for one in old_states.states}
+    return "TOO FAR" if extra else f"accepted by {engine}"
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+
+
+def counted(lines: list[dict[str, object]]) -> None:
+    """Print what the lines of a run come to."""
+    totals: Counter[str] = Counter()
+    for line in lines:
+        totals[_class(line)] += 1
+        for engine, number in (line.get("engines") or {}).items():  # type: ignore[attr-defined]
+            totals[f"  results {engine}"] += number
+        if "sibling" in line:
+            totals["  with a right sibling"] += 1
+            totals["  whose change is among the repairs"] += bool(line["sibling"])
+    for what, number in totals.most_common():
+        print(f"{number:5} {what}")
+    for what, times in _times(lines):
+        if times:
+            print(f"{len(times):5} {what}: median {statistics.median(times):.1f} s, most {max(times):.1f} s of CPU")
+
+
+def _class(line: dict[str, object]) -> str:
+    if "changes" in line:
+        return str(line["reason"]) or ("weakened" if line["changes"] else "nothing to drop or narrow")
+    reason = str(line["reason"]).split(";")[0].split(":")[0]
+    if not line.get("wrong"):
+        return reason
+    return ("repaired" if line["repairs"] else "none") + (f": {reason}" if reason else "")
+
+
+def _times(lines: list[dict[str, object]]) -> Iterator[tuple[str, list[float]]]:
+    wrong = [line for line in lines if line.get("wrong")]
+    two = [line for line in wrong if line["threads"] == 2]
+    yield "searches of two-thread tests", [float(line["search"]) for line in two]  # type: ignore[arg-type]
+    yield "other searches", [float(line["search"]) for line in wrong if line not in two]  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

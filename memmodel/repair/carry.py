@@ -7,7 +7,7 @@ the changes do not suffice, and neither does any part of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 
@@ -69,7 +69,8 @@ class Carry:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
                 self._illegal.add(edit)
-            self._deltas[edit] = None if self.base is None or changed is None else _delta(self.base, changed)
+            told = not edit.more
+            self._deltas[edit] = _delta(self.base, changed) if told and self.base and changed else None
         return self._deltas[edit]
 
     def legal(self, edit: Edit) -> bool:
@@ -79,6 +80,8 @@ class Carry:
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
+        if any(edit.adds is None or edit.more for edit in made):
+            return None
         groups = {edit.group for edit in made}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
@@ -88,10 +91,10 @@ class Carry:
             if edit.group not in strongest or strongest[edit.group].level < edit.level:
                 strongest[edit.group] = edit
         changes = []
-        for edit in strongest.values():
+        for edit in sorted(strongest.values(), key=_turn):
             delta = None if edit.group in groups else self.delta(edit)
             if delta is not None:
-                delta = replace(delta, at=_shifted(delta.at, made))
+                delta = replace(delta, at=_shifted(delta.at, edit, made))
             change = None if delta is None else _on(execution, delta)
             if change is None:
                 return None
@@ -99,11 +102,25 @@ class Carry:
         return alter(execution, combined(changes, len(execution.events)))
 
 
-def _shifted(at: tuple[int, int], made: Sequence[Edit]) -> tuple[int, int]:
+def _turn(edit: Edit) -> int:
+    return edit.rank
+
+
+def shifted(at: tuple[int, int], made: Iterable[Edit]) -> tuple[int, int]:
     """The place of an instruction after lines were put in front of it or of others before it."""
     thread, index = at
-    lines = [edit.group for edit in made if edit.group[2] != "spelling" and edit.group[0] == thread]
-    return thread, index + sum(isinstance(group[1], int) and group[1] <= index for group in lines)
+    return thread, index + sum(_added(edit, thread, index) for edit in made)
+
+
+def _added(edit: Edit, thread: int, index: int) -> int:
+    at = edit.group[1]
+    return (edit.adds or 0) if edit.group[0] == thread and isinstance(at, int) and at <= index else 0
+
+
+def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int, int]:
+    """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
+    ahead = [one for one in made if not (edit.adds and one.group[:2] == at and one.rank > edit.rank)]
+    return shifted(at, ahead)
 
 
 def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
@@ -115,7 +132,7 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
         ops = [step.op for step in new.programs[thread].steps if step.index == at]
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
-            if not all(isinstance(op, Emit) for op in ops):
+            if not all(isinstance(op, Emit) and op.address is None for op in ops):
                 return None
             return Delta((thread, at), inserted=tuple(op.label for op in ops if isinstance(op, Emit)))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:

@@ -23,6 +23,8 @@ def cost(spelling: Spelling) -> float:
     words, head = spelling.words, spelling.head
     if head in ("fence.proxy", "membar.proxy"):
         return PROXY_FENCE if words.get("proxy", "") in ("async", "alias") else PROXY_FENCE_OF_ONE_SPACE
+    if head == "fence.proxy.async":
+        return PROXY_FENCE_OF_ONE_SPACE if "space" in words else PROXY_FENCE
     if head.startswith("fence.proxy"):
         return PROXY_FENCE * SEM_FACTOR.get(words.get("sem", "acq_rel"), 1.0)
     if head.startswith("tcgen05.fence"):

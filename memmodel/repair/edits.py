@@ -19,7 +19,8 @@ class Edit:
     """Characters start..end become `text`. `what`: the change in words. `cost`: what it adds, or saves if negative.
 
     `group`: edits of one group change the same thing, and one with a higher `level` does more of it. `implies`: groups
-    whose edits add nothing where this one is made.
+    whose edits add nothing where this one is made. `adds`: how many instructions are put before that of `group`; None:
+    instructions change places. `rank`: its turn among what is put at one place. `more`: what is changed with it.
     """
 
     start: int
@@ -30,18 +31,22 @@ class Edit:
     group: tuple[object, ...]
     level: int = 0
     implies: frozenset[tuple[object, ...]] = frozenset()
+    adds: int | None = 0
+    rank: int = 0
+    more: tuple[Edit, ...] = ()
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with the edits made; of one group the one with the highest level counts."""
     chosen: dict[tuple[object, ...], Edit] = {}
     for edit in edits:
-        known = chosen.get(edit.group)
-        if known is None or known.level < edit.level:
-            chosen[edit.group] = edit
+        for one in (edit, *edit.more):
+            known = chosen.get(one.group)
+            if known is None or known.level < one.level:
+                chosen[one.group] = one
     pieces: list[str] = []
     done = 0
-    for edit in sorted(chosen.values(), key=lambda one: (one.start, one.end)):
+    for edit in sorted(chosen.values(), key=lambda one: (one.start, one.end, one.rank)):
         if edit.start < done:
             continue  # inside a piece that is gone
         pieces += (text[done : edit.start], edit.text)
@@ -59,22 +64,6 @@ def whole(source: Source, item: Instruction) -> tuple[int, int]:
     if not text[line:start].strip() and (not text[end:after].strip() or text[end:after].lstrip().startswith("//")):
         return line, min(after + 1, len(text))
     return start, end
-
-
-def before(source: Source, item: Instruction, line: str) -> tuple[int, int, str]:
-    """How to put a line in front of an instruction."""
-    start = item.span.start
-    indent = source.text[source.text.rfind("\n", 0, start) + 1 : start]
-    return start, start, f"{line};\n{indent}" if not indent.strip() else f"{line}; "
-
-
-def after(source: Source, item: Instruction, line: str) -> tuple[int, int, str]:
-    """How to put a line behind an instruction."""
-    text = source.text
-    end = text.index(";", item.span.end) + 1
-    begin = text.rfind("\n", 0, item.span.start) + 1
-    indent = text[begin : item.span.start]
-    return end, end, f"\n{indent}{line};" if not indent.strip() else f" {line};"
 
 
 def diff(name: str, old: str, new: str) -> str:

@@ -5,15 +5,12 @@ It keeps every access to memory. After it no flag is raised and no thread hangs,
 an `exists` cannot be met and that of a `forall` always is, or, where no change gets there, what is asked answers as
 before. Each repair that is returned has been judged in full.
 
-Other numbers and moved fences come first, one at a time. Changes that only add order are searched as sets, by implicit
-hitting sets: changes that do not suffice, as many as possible, say that a repair has one of the others. Of a large test
-that is learnt from single executions that are bad and stay consistent with the changes made (`carry`), without asking
-an engine. The cheapest set that answers all of this is judged in full; if it does not suffice, there is more to answer.
+`search` has the search itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 from memmodel.answer import Observation
@@ -25,27 +22,22 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
-from memmodel.repair.carry import Carry, survives
-from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import Against, Judge, Standing, judging, looking_for, parse
+from memmodel.repair.edits import apply, diff
+from memmodel.repair.hints import alone
+from memmodel.repair.judge import Standing, judging, looking_for, parse
+from memmodel.repair.meetings import meetings
+from memmodel.repair.search import Changes, Search, Target
 from memmodel.repair.vocabulary import replacements, strengthenings
-from memmodel.why.story import execution_of
 
-MOST_CHANGES = 8
-"""Repairs of more changes than this are not looked for."""
-
-QUICK = 25
-"""A test with no more events is judged faster than its executions are carried."""
-
-EACH = 4
-"""So many executions of a set of changes that does not suffice are learnt from."""
+FIRST_PART = 0.7
+"""The part of the time that goes to what is wanted most, where something less is good enough."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair:
     """Changes after which the test is right, and the changed text."""
 
-    changes: tuple[Edit, ...]
+    changes: Changes
     name: str
     old: str
     new: str
@@ -115,24 +107,41 @@ def _fixed(
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     glance = looking_for(before.findings, name, models, options)
-    search = _Search(text, judge, glance, before, monotonic() + seconds, progress, lambda one: _first(name, one))
-    found: list[tuple[Edit, ...]] = []
+    search = Search(text, judge, glance, before, progress, lambda one: _first(name, one))
+    started = monotonic()
+    found: list[Changes] = []
     reason = ""
-    for search.target, search.outcomes in _targets(before):
+    targets = list(_targets(before))
+    for number, (search.target, search.outcomes) in enumerate(targets):
+        last = number == len(targets) - 1
+        search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
-            found = search.repairs(strengthenings(asked[0]), replacements(asked[0]), most)
+            others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
+            found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
             found = search.best
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
             reason += "; there may be cheaper repairs"
-        if found or reason:
+        if found:
             break
     if not found:
-        reason = (
-            reason or "no such change within these bounds: it needs more than fences, semantics, scopes and numbers"
-        )
+        reason = reason or _none(before, search)
+    elif not search.outcomes and any(map(_bad, before.observations)):
+        reason = reason or "the findings are gone; no such change takes the outcome away"
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
+
+
+def _none(before: Standing, search: Search) -> str:
+    """Why there is no repair."""
+    rules = alone(before.against)
+    if rules:
+        return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
+    if not before.findings and all(one[2] is Observation.ALWAYS for one in before.observations if _bad(one)):
+        return "no such change: every execution has the outcome, and order takes none of them away but all"
+    if search.left_out:
+        return f"no such change among the {search.tried} programs judged, the cheapest changes first"
+    return "no such change within these bounds: it needs more than fences, semantics, scopes, waits and numbers"
 
 
 def _wrong(standing: Standing) -> tuple[str, ...]:
@@ -154,9 +163,6 @@ def _bad(observed: Observed) -> bool:
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 
-Target = Callable[[Standing], bool]
-
-
 def _targets(before: Standing) -> Iterator[tuple[Target, bool]]:
     """What a repair has to reach, the better first, and whether that is about outcomes."""
 
@@ -164,8 +170,10 @@ def _targets(before: Standing) -> Iterator[tuple[Target, bool]]:
         pairs = zip(before.observations, now.observations, strict=True)
         return all(_as_good(old, new, strict=strict) for old, new in pairs)
 
+    bad = [one for one in before.observations if _bad(one)]
     hangs = any(one[1] is None and one[2] is Observation.VACUOUS for one in before.observations)
-    if not hangs:  # of a test that only hangs no outcome is known to be bad
+    always = any(one[0] is not Quantifier.FORALL and one[2] is Observation.ALWAYS for one in bad)
+    if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
         yield (lambda now: kept(now, strict=True)), True
     if before.findings:
         yield (lambda now: kept(now, strict=False)), False
@@ -178,241 +186,12 @@ def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
         return False
     if strict:
         return not _bad(new)
-    return old[2] is Observation.VACUOUS or old[2] is new[2]
+    if old[2] is Observation.VACUOUS:  # what the file hopes for, if it says so
+        return old[0] is Quantifier.EXISTS or not _bad(new)
+    return old[2] is new[2]
 
 
 def _first(name: str, text: str) -> LoweredTest | None:
     """The test with the first of its questions; None if the text is none."""
     asked = parse(name, text)
     return None if asked is None else asked[0]
-
-
-class _Search:
-    """Tries changes of one text."""
-
-    def __init__(
-        self,
-        text: str,
-        judge: Judge,
-        glance: Judge,
-        before: Standing,
-        until: float,
-        progress: Callable[[int], None] | None,
-        parse_first: Callable[[str], LoweredTest | None],
-    ) -> None:
-        self.text = text
-        self.judge = judge
-        self.glance = glance
-        self.before = before
-        self.until = until
-        self.progress = progress
-        self.tried = 0
-        self.best: list[tuple[Edit, ...]] = []
-        self.target: Target = lambda _: False
-        self.outcomes = True
-        self.failed: Standing | None = None
-        self.carry = Carry(text, parse_first)
-
-    def good(self, edits: Sequence[Edit]) -> bool:
-        """Is the test right with these changes? Raises BudgetSpent when time is up."""
-        if monotonic() > self.until:
-            raise BudgetSpent
-        self.tried += 1
-        if self.progress is not None:
-            self.progress(self.tried)
-        text = apply(self.text, edits)
-        for judge in (self.glance, self.judge):
-            self.failed = judge(text)
-            if not self._passes(self.failed):
-                return False
-        return True
-
-    def _passes(self, now: Standing | None) -> bool:
-        return now is not None and now.complete and not now.findings and self.target(now)
-
-    def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[tuple[Edit, ...]]:
-        """Minimal repairs, about the cheapest first."""
-        self.best.clear()
-        known = self._speaking(self.before)
-        adding = set(stronger)
-        for edit in sorted((*others, *stronger), key=lambda one: one.cost):
-            if len(self.best) >= most or self._covered((edit,)) or (edit in adding and self._in_vain((edit,), known)):
-                continue
-            if self.good((edit,)):
-                self.best.append((edit,))
-        if not self.best and all(len(one.witness.events) <= QUICK for one in known):
-            if self.good(stronger):
-                self._by_judging(stronger, most)
-            else:
-                self._pairs(stronger, most)
-        elif not self.best:
-            legal = filter(self.carry.legal, stronger)
-            self._hitting(sorted(legal, key=lambda one: ("fence.sc" in one.text, -one.cost)), most)
-        self.best.sort(key=_cost)
-        return self.best
-
-    def _covered(self, edits: Sequence[Edit]) -> bool:
-        """Do these changes do all that a repair does which is known already?"""
-        return any(_covers(edits, known) for known in self.best)
-
-    def _in_vain(self, edits: Sequence[Edit], known: list[Against]) -> bool:
-        """Does an execution that speaks against the test survive the changes?"""
-        if not all(map(self.carry.legal, edits)):
-            return True
-        for against in known:
-            execution = execution_of(against.witness)
-            changed = None if execution is None else self.carry.carried(execution, (), edits)
-            if changed is not None and survives(against, changed):
-                return True
-        return False
-
-    def _hitting(self, stronger: list[Edit], most: int) -> None:
-        """Sets of changes that suffice, the cheapest first.
-
-        Each execution that survives some changes says that a repair has one of the others. The cheapest set that has
-        one for each execution known so far is judged; if it does not suffice, it is an execution more.
-        """
-        corrections = [self._correction(one, (), stronger) for one in self._speaking(self.before)]
-        while len(self.best) < most and all(corrections):
-            hit = _cheapest_hitting(corrections, [frozenset(one) for one in self.best])
-            if hit is None or len(hit) > MOST_CHANGES:
-                return
-            edits = tuple(sorted(hit, key=lambda one: one.start))
-            if self.good(edits):
-                self.best.append(self._needed(edits))
-                continue
-            more = [self._correction(one, edits, stronger) for one in self._speaking(self.failed)[:EACH]]
-            corrections += [one - hit for one in more] or [frozenset(stronger) - hit]
-
-    def _pairs(self, stronger: list[Edit], most: int) -> None:
-        """All together do harm: two at a time."""
-        ordered = sorted(stronger, key=lambda one: one.cost)
-        known = self._speaking(self.before)
-        pairs: list[tuple[Edit, ...]] = [(one, other) for n, one in enumerate(ordered) for other in ordered[n + 1 :]]
-        pairs.sort(key=_cost)
-        for pair in pairs:
-            if len(self.best) >= most:
-                return
-            if not self._covered(pair) and not self._in_vain(pair, known) and self.good(pair):
-                self.best.append(pair)
-
-    def _by_judging(self, stronger: list[Edit], most: int) -> None:
-        """Minimal sets of changes that suffice, by implicit hitting sets."""
-        ordered = sorted(stronger, key=lambda one: -one.cost)
-        first = self._shrunk(ordered)
-        self.best.append(first)
-        corrections: list[frozenset[Edit]] = []
-        done: list[frozenset[Edit]] = []
-        while len(self.best) < most + 1:
-            hit = _cheapest_hitting(corrections, done)
-            if hit is None:
-                break
-            if self.good(tuple(hit)):
-                done.append(hit)
-                if frozenset(first) == hit:
-                    self.best.remove(first)
-                self.best.append(tuple(sorted(hit, key=lambda one: one.start)))
-            else:
-                grown = self._grown(hit, ordered)
-                corrections.append(frozenset(stronger) - grown)
-        self.best = [one for one in self.best if not any(other < set(one) for other in done)]
-
-    def _shrunk(self, edits: list[Edit]) -> tuple[Edit, ...]:
-        """A part that suffices and of which nothing can be left out; halves go first."""
-        kept = list(edits)
-        size = max(1, len(kept) // 2)
-        while True:
-            at = 0
-            while at < len(kept):
-                rest = kept[:at] + kept[at + size :]
-                if len(rest) < len(kept) and self.good(rest):
-                    kept = rest
-                else:
-                    at += size
-            if size == 1:
-                return tuple(sorted(kept, key=lambda one: one.start))
-            size //= 2
-
-    def _grown(self, edits: frozenset[Edit], everything: list[Edit]) -> frozenset[Edit]:
-        """As many changes as do not suffice, these among them."""
-        kept = set(edits)
-        todo = [list(everything)]
-        while todo:
-            chunk = [one for one in todo.pop() if one not in kept]
-            if not chunk:
-                continue
-            if not self.good(tuple(kept | set(chunk))):
-                kept |= set(chunk)
-            elif len(chunk) > 1:
-                middle = len(chunk) // 2
-                todo += [chunk[middle:], chunk[:middle]]
-        return frozenset(kept)
-
-    def _needed(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-        """A repair less what it does not need."""
-        for edit in sorted(edits, key=lambda one: -one.cost):
-            rest = tuple(one for one in edits if one is not edit)
-            if rest and len(edits) > 1 and self.good(rest):
-                return self._needed(rest)
-        return edits
-
-    def _speaking(self, now: Standing | None) -> list[Against]:
-        """The executions of a standing that no repair may have."""
-        if now is None:
-            return []
-        wanted = [one for one in now.against if one.flag is not None or self.outcomes]
-        known = [one for one in wanted if one.flag is None or one.flag in self.before.findings]
-        return [one for one in known if execution_of(one.witness) is not None]
-
-    def _correction(self, against: Against, made: Sequence[Edit], everything: list[Edit]) -> frozenset[Edit]:
-        """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
-        execution = execution_of(against.witness)
-        assert execution is not None
-        kept: list[Edit] = []
-        todo = [[one for one in everything if one not in made]]
-        while todo:
-            chunk = todo.pop()
-            if monotonic() > self.until:
-                raise BudgetSpent
-            changed = self.carry.carried(execution, made, (*kept, *chunk))
-            if changed is not None and survives(against, changed):
-                kept += chunk
-            elif len(chunk) > 1:
-                middle = len(chunk) // 2
-                todo += [chunk[middle:], chunk[:middle]]
-        return frozenset(everything) - frozenset(kept) - frozenset(made)
-
-
-def _covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
-    """Is each change of a known repair among these, or implied by one of them?"""
-    made = tuple(edits)
-    return all(
-        any(
-            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
-            for one in made
-        )
-        for other in known
-    )
-
-
-def _cost(edits: Sequence[Edit]) -> float:
-    return sum(edit.cost for edit in edits)
-
-
-def _cheapest_hitting(sets: list[frozenset[Edit]], done: list[frozenset[Edit]]) -> frozenset[Edit] | None:
-    """The cheapest set that has a member of each of `sets` and contains none of `done`; None if there is none."""
-    best: tuple[float, frozenset[Edit]] | None = None
-    pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
-    seen: set[frozenset[Edit]] = set()
-    while pending:
-        price, chosen = pending.pop()
-        if chosen in seen or (best is not None and price >= best[0]) or any(_covers(chosen, one) for one in done):
-            continue
-        seen.add(chosen)
-        missed = min((one for one in sets if not one & chosen), key=len, default=None)
-        if missed is None:
-            best = (price, chosen)
-            continue
-        for edit in sorted(missed, key=lambda one: -one.cost):
-            pending.append((price + edit.cost, chosen | {edit}))
-    return None if best is None else best[1]

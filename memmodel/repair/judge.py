@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel import api
-from memmodel.answer import HANG, Observation, Witness
+from memmodel.answer import HANG, Finding, Observation, Witness
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
@@ -27,16 +27,21 @@ class Against:
     model: Model
     flag: str | None
     witness: Witness
+    finding: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong."""
+    """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong.
+
+    `shown`: executions in which every thread ends.
+    """
 
     observations: tuple[tuple[Quantifier, str | None, Observation], ...]
     findings: frozenset[str]
     complete: bool
     against: tuple[Against, ...] = field(default=(), compare=False)
+    shown: tuple[Witness, ...] = field(default=(), compare=False)
 
     @property
     def hangs(self) -> bool:
@@ -59,6 +64,7 @@ def standing(
     found: set[str] = set()
     complete = True
     against: list[Against] = []
+    ends: list[Witness] = []
     for steps in asked:
         for model in models:
             answer = api.judge(steps, model, options, findings=findings)
@@ -67,9 +73,10 @@ def standing(
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
                 against.append(Against(model, None, shown))
-            against += [Against(model, one.flag, one.witness) for one in answer.findings if one.flag in found]
+            against += [Against(model, one.flag, one.witness, one) for one in answer.findings if one.flag in found]
+            ends += [one for one in (answer.witness, answer.counter) if one is not None]
             complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
-    return Standing(tuple(observations), frozenset(found), complete, tuple(against))
+    return Standing(tuple(observations), frozenset(found), complete, tuple(against), tuple(ends))
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)

@@ -30,8 +30,9 @@ STRONGER = {
     "acquire": ("acq_rel", "sc"),
     "release": ("acq_rel", "sc"),
     "acq_rel": ("sc",),
+    "volatile": ("acquire", "release"),
 }
-SPACES_OF_PROXY_FENCES = ("async", "async.global", "async.shared::cta", "async.shared::cluster")
+PROXY_SPACES = ("global", "shared::cta", "shared::cluster")
 LEVELS = ("cta", "gl", "sys")
 
 
@@ -61,14 +62,52 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
         yield from _legal(item, test, found, changed)
 
 
-def wider(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
-    """Mnemonics that order more, with their spellings."""
+def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterator[tuple[str, Spelling]]:
+    """Mnemonics that order more, with their spellings; a scope that is not in the instruction is one of `scopes`."""
     found = read_instruction(item, test)
     words = dict(found.words)
-    for changed in (*_scopes(found, words, down=False), *_sems(found, words, STRONGER)):
-        yield from _legal(item, test, found, changed)
-    if found.head == "fence.proxy" and words.get("proxy") in SPACES_OF_PROXY_FENCES[1:]:
-        yield from _legal(item, test, found, {**words, "proxy": "async"})
+    changed = [*_scopes(found, words, down=False, among=scopes), *_sems(found, words, STRONGER, scopes)]
+    if "restrict" in words and found.head == "fence":
+        plain = {name: word for name, word in words.items() if name != "restrict"}
+        changed += [plain, *({**plain, "sem": sem} for sem in STRONGER.get(words.get("sem", ""), ()))]
+    if found.head == "fence.proxy.async" and "space" in words:
+        changed.append({name: word for name, word in words.items() if name != "space"})
+    if words.get("read") and "wait_group" in found.head:
+        changed.append({name: word for name, word in words.items() if name != "read"})
+    seen: set[str] = set()
+    for one in changed:
+        for mnemonic, spelling in _legal(item, test, found, one):
+            if mnemonic not in seen:
+                seen.add(mnemonic)
+                yield mnemonic, spelling
+
+
+def other_spaces(item: Instruction, test: LitmusTest) -> Iterator[str]:
+    """The same proxy fence for another state space."""
+    found = read_instruction(item, test)
+    words = dict(found.words)
+    if found.head == "fence.proxy.async" and "space" in words:
+        for space in PROXY_SPACES:
+            yield from (mnemonic for mnemonic, _ in _legal(item, test, found, {**words, "space": space}))
+
+
+RESTRICTED = {
+    "release": "fence.release.sync_restrict::shared::cta.cluster",
+    "acquire": "fence.acquire.sync_restrict::shared::cluster.cluster",
+}
+"""The fences of the cluster that are about shared memory alone."""
+
+
+def apart(item: Instruction, test: LitmusTest) -> tuple[str, str, Spelling] | None:
+    """The semantics of a release or an acquire of the cluster, its relaxed mnemonic and spelling; None for others."""
+    found = read_instruction(item, test)
+    words = dict(found.words)
+    sem = words.get("sem") or _unwritten(found.head)
+    scope = words.get("scope") or ("cluster" if found.head.startswith("barrier.cluster") else "cta")
+    if sem not in RESTRICTED or scope != "cluster" or found.head.startswith("fence"):
+        return None
+    relaxed = next(_legal(item, test, found, {**words, "sem": "relaxed"}), None)
+    return None if relaxed is None else (sem, *relaxed)
 
 
 def _legal(
@@ -88,21 +127,27 @@ def _legal(
     yield mnemonic, spelling
 
 
-def _scopes(found: Spelling, words: dict[str, str], *, down: bool) -> Iterator[dict[str, str]]:
+def _scopes(
+    found: Spelling, words: dict[str, str], *, down: bool, among: frozenset[str] = frozenset(SCOPES)
+) -> Iterator[dict[str, str]]:
     if "level" in words:
         at = LEVELS.index(words["level"]) if words["level"] in LEVELS else 0
         yield from ({**words, "level": level} for level in (LEVELS[:at] if down else LEVELS[at + 1 :]))
     if words.get("scope") in SCOPES:
         at = SCOPES.index(words["scope"])
-        yield from ({**words, "scope": scope} for scope in (SCOPES[:at] if down else SCOPES[at + 1 :]))
+        yield from ({**words, "scope": one} for one in (SCOPES[:at] if down else SCOPES[at + 1 :]) if one in among)
 
 
-def _sems(found: Spelling, words: dict[str, str], order: dict[str, tuple[str, ...]]) -> Iterator[dict[str, str]]:
+def _sems(
+    found: Spelling, words: dict[str, str], order: dict[str, tuple[str, ...]], among: frozenset[str] = frozenset(SCOPES)
+) -> Iterator[dict[str, str]]:
     slot = next((slot for slot in found.row.slots if slot.name == "sem"), None)
     if slot is None:
         return
     sem = words.get("sem") or _unwritten(found.head)
-    scopes = [words["scope"]] if "scope" in words else list(SCOPES)
+    now = words.get("scope") or ("sys" if sem == "volatile" else "")
+    up = order is STRONGER
+    scopes = [one for one in SCOPES if one == now or (one in among and (not now or (up and _reaches(one, now))))]
     for other in order.get(sem, ()):
         if other not in slot.words:
             continue
@@ -110,6 +155,10 @@ def _sems(found: Spelling, words: dict[str, str], order: dict[str, tuple[str, ..
             yield {name: word for name, word in words.items() if name not in ("sem", "scope")} | {"sem": "weak"}
         else:
             yield from ({**words, "sem": other, "scope": scope} for scope in scopes)
+
+
+def _reaches(scope: str, other: str) -> bool:
+    return SCOPES.index(scope) > SCOPES.index(other)
 
 
 def _unwritten(head: str) -> str:
@@ -125,8 +174,8 @@ def _unwritten(head: str) -> str:
 
 def _fence_forms(found: Spelling, words: dict[str, str]) -> Iterator[dict[str, str]]:
     """fence.proxy.async for one state space; fences of the cluster for shared memory only."""
-    if found.head == "fence.proxy" and words.get("proxy") == "async":
-        yield from ({**words, "proxy": space} for space in SPACES_OF_PROXY_FENCES[1:])
+    if found.head == "fence.proxy.async" and "space" not in words:
+        yield from ({**words, "space": space} for space in PROXY_SPACES)
     if found.head == "fence" and "restrict" not in words and words.get("scope") != "cta":
         yield {"sem": "acquire", "restrict": "sync_restrict::shared::cluster", "scope": "cluster"}
         yield {"sem": "release", "restrict": "sync_restrict::shared::cta", "scope": "cluster"}

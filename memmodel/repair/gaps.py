@@ -1,0 +1,143 @@
+"""Where a line may be put into a thread.
+
+In: a lowered test, the number of a thread. Out: gaps, in order. Settled here: nothing is put into a loop that only
+waits. What order it needs stands before the loop or after it, and in the loop it would be done again in every round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.base.classes import dataclass
+from memmodel.concrete.loops import find_loops
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction, Label, Thread
+from memmodel.program.lowered import LoweredTest, Program
+from memmodel.program.ops import Assign, Jump, Op
+from memmodel.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A place before instruction `index` of a thread; `last`: after it, at the end of the thread.
+
+    `start`: where in the text; `label`: before that label, which begins a loop. `past`, `ahead`: the operations of the
+    thread before and after the gap.
+    """
+
+    thread: int
+    index: int
+    item: Instruction
+    start: int
+    past: tuple[Op, ...]
+    ahead: tuple[Op, ...]
+    label: bool = False
+    last: bool = False
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        if self.last:
+            return f"after {self.item.mnemonic}"
+        return f"before {self.item.mnemonic}" if not self.label else f"before the loop of {self.item.mnemonic}"
+
+    def text(self, source: Source, line: str) -> str:
+        """What to put there so that the line stands there."""
+        begin = source.text.rfind("\n", 0, self.item.span.start) + 1
+        indent = source.text[begin : self.item.span.start]
+        if indent.strip():
+            return f" {line}" if self.last else f"{line} "
+        line = line.replace("\n", f"\n{indent}")
+        if self.last:
+            return f"\n{indent}{line}"
+        return f"{indent}{line}\n" if self.label else f"{line}\n{indent}"
+
+
+def gaps(lowered: LoweredTest, number: int) -> list[Gap]:
+    """Before every instruction that does more than compute, and after the last of them."""
+    thread, program = lowered.test.threads[number], lowered.programs[number]
+    source = lowered.test.source
+    inside, heads, rounds = _loops(program)
+    items = list(instructions(thread))
+    labels = _labels(thread)
+    found: list[Gap] = []
+    for index, item in enumerate(items):
+        if not visible(lowered, number, index):
+            continue
+        start, label = item.span.start, False
+        if index in inside:
+            head = heads[index]
+            if any(gap.label and gap.index == head for gap in found):
+                continue
+            label = head in labels and _alone(source, labels[head])
+            if label:
+                start, index = source.text.rfind("\n", 0, labels[head].span.start) + 1, head
+            elif head != index:
+                continue
+        past, ahead = _around(program, rounds, index)
+        found.append(Gap(number, index, item, start, past, ahead, label))
+    if found:
+        everything = tuple(step.op for step in program.steps)
+        end = source.text.index(";", items[-1].span.end) + 1
+        found.append(Gap(number, len(items), items[-1], end, everything, (), last=True))
+    return found
+
+
+def visible(lowered: LoweredTest, number: int, index: int) -> bool:
+    """Does an instruction do more than compute?"""
+    ops = [step.op for step in lowered.programs[number].steps if step.index == index]
+    return any(not isinstance(op, Assign | Jump) for op in ops)
+
+
+def _loops(program: Program) -> tuple[set[int], dict[int, int], list[tuple[int, int]]]:
+    """The instructions of loops that only wait, the first of its loop for each, and the ends of all other loops."""
+    inside: set[int] = set()
+    heads: dict[int, int] = {}
+    rounds: list[tuple[int, int]] = []
+    for loop in find_loops(program).values():
+        first, last = program.steps[loop.first].index, program.steps[loop.last].index
+        if not loop.spins:
+            rounds.append((first, last))
+            continue
+        for index in range(first, last + 1):
+            inside.add(index)
+            heads[index] = first
+    return inside, heads, rounds
+
+
+def _around(program: Program, rounds: list[tuple[int, int]], index: int) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
+    """The operations that come before and after a gap; those of a loop around it do both."""
+    within = [(first, last) for first, last in rounds if first < index <= last]
+    start = min((first for first, _ in within), default=index)
+    end = max((last + 1 for _, last in within), default=index)
+    past = [step.op for step in program.steps if index <= step.index < end]
+    past += [step.op for step in program.steps if step.index < index]
+    ahead = [step.op for step in program.steps if step.index >= index]
+    ahead += [step.op for step in program.steps if start <= step.index < index]
+    return tuple(past), tuple(ahead)
+
+
+def _labels(thread: Thread) -> dict[int, Label]:
+    """The label before each instruction that has one; of several the first."""
+    return dict(_labelled(thread))
+
+
+def _labelled(thread: Thread) -> Iterator[tuple[int, Label]]:
+    first: Label | None = None
+    index = 0
+    for item in thread.body:
+        if isinstance(item, Label):
+            first = first or item
+            continue
+        if first is not None:
+            yield index, first
+        first = None
+        index += 1
+
+
+def _alone(source: Source, label: Label) -> bool:
+    """Is a label the only thing on its line?"""
+    text, start = source.text, label.span.start
+    begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
+    rest = text[start : len(text) if end < 0 else end].split("//")[0]
+    return not text[begin:start].strip() and rest.replace(" ", "") == f"{label.name}:"

@@ -1,0 +1,269 @@
+"""What a repair may put into a gap of a thread: fences, waits, commits, each with its price.
+
+In: a lowered test, a gap. Out: lines. Settled here: what is worth trying where. A fence stands between two operations,
+a wait after what it waits for, a tcgen05 fence beside tcgen05 instructions, and no fence is wider than the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from memmodel.base.classes import dataclass
+from memmodel.base.labels import TCGEN, Access, Action, Family, Fence, Mark, Marker, ProxyFence
+from memmodel.lint.advice import part_label
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Variable
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import Assign, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Track, WaitForGroups
+from memmodel.ptx import Place, Proxy, Scope, Sem, Space
+from memmodel.repair.costs import (
+    OTHER,
+    PROXY_FENCE,
+    PROXY_FENCE_OF_ONE_SPACE,
+    SCOPE_COST,
+    SEM_FACTOR,
+    TCGEN05_FENCE,
+    WAIT,
+)
+from memmodel.repair.gaps import Gap
+
+TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
+"""What tcgen05.commit follows."""
+
+MOST_OBJECTS = 4
+"""Elements of an array of mbarrier objects that a new wait or commit may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`text`: instructions, with `;`; `name`: what it is called; `rank`: its turn among the lines of one gap.
+
+    `implied`: the names of lines that add nothing where this one stands.
+    """
+
+    text: str
+    name: str
+    price: float
+    rank: int
+    implied: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many instructions it is."""
+        return self.text.count(";")
+
+
+class Lines:
+    """The lines that a test may lack."""
+
+    def __init__(self, lowered: LoweredTest) -> None:
+        test = lowered.test
+        self.test = test
+        self.widths = widths([thread.place for thread in test.threads])
+        self.clusters = "cluster" in self.widths
+        self.proxies = _proxies(lowered)
+        self.spaces = {variable.space for variable in test.variables}
+        self.alias = any(variable.alias_of is not None for variable in test.variables)
+        self.maps = [one for one in test.variables if one.maps and one.space is Space.GLOBAL]
+        self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
+        self.text = test.source.text
+
+    def at(self, gap: Gap) -> Iterator[Line]:
+        """What may stand in a gap."""
+        past, ahead = _visible(gap.past), _visible(gap.ahead)
+        if past and ahead:
+            yield from self._memory(past[-1], ahead[0])
+            yield from self._proxy(past[-1], ahead[0])
+            if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
+                yield Line("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 3)
+        if past or ahead:
+            yield from self._maps(past, ahead)
+            yield from self._tcgen05(past, ahead)
+        if past:
+            yield from _groups(past, ahead)
+            yield from self._commits(past)
+        if ahead:
+            yield from self._object_waits(gap)
+
+    def _memory(self, before: Op, after: Op) -> Iterator[Line]:
+        for sem in (Sem.ACQ_REL, Sem.SC):
+            for scope in self.widths:
+                if any(_as_strong(op, sem, scope) for op in (before, after)):
+                    continue
+                price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
+                yield Line(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, _weaker(sem, scope))
+
+    def _proxy(self, before: Op, after: Op) -> Iterator[Line]:
+        if Proxy.ASYNC in self.proxies:
+            spaces = [name for name, there in (("global", self._has(Space.GLOBAL)), ("shared::cta", True)) if there]
+            if self.clusters:
+                spaces.append("shared::cluster")
+            names = tuple(f"fence.proxy.async.{space}" for space in spaces)
+            if not any(_is_proxy_fence(op, Proxy.ASYNC) for op in (before, after)):
+                yield Line("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 3, names)
+            for name in names:
+                yield Line(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
+        if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
+            yield Line("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
+
+    def _has(self, space: Space) -> bool:
+        return space in self.spaces or Space.GENERIC in self.spaces
+
+    def _maps(self, past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+        """The two halves of the fence between the generic and the tensormap proxy."""
+        half = "fence.proxy.tensormap::generic"
+        beside = [op.label for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit)]
+        there = [one.half for one in beside if isinstance(one, ProxyFence) and one.proxy is Proxy.TENSORMAP]
+        for scope in self.widths if self.maps else ():
+            if past and Sem.RELEASE not in there:
+                name = f"{half}.release.{scope}"
+                yield Line(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 3)
+            if any(isinstance(op, IssueAsync) for op in ahead):
+                for one in self.maps:
+                    name = f"{half}.acquire.{scope} [{one.name}], 128"
+                    yield Line(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 5)
+
+    def _tcgen05(self, past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+        marks = [
+            op.label.what for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit) and isinstance(op.label, Mark)
+        ]
+        if ahead and _families(past) & TCGEN and Marker.BEFORE not in marks:
+            yield Line("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 2)
+        if past and _families(ahead) & TCGEN and Marker.AFTER not in marks:
+            yield Line("tcgen05.fence::after_thread_sync;", "tcgen05.fence::after_thread_sync", TCGEN05_FENCE, 6)
+
+    def _commits(self, past: list[Op]) -> Iterator[Line]:
+        """tcgen05.commit beside what it follows."""
+        if not (isinstance(past[-1], IssueAsync) and past[-1].label.family in TRACKED):
+            return
+        group = past[-1].label.group or 1
+        for name in self.objects:
+            head = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
+            yield Line(f"{head};", head, WAIT, 1)
+
+    def _object_waits(self, gap: Gap) -> Iterator[Line]:
+        """A wait for a phase of an mbarrier object, in a loop."""
+        predicate = _fresh(self.text, "%ready")
+        label = _fresh(self.text, f"READY{gap.index}")
+        forms = (("", 0.0),) if not self.clusters else (("", 0.0), (".acquire.cluster", SCOPE_COST["cluster"] * 0.4))
+        for name in self.objects:
+            for form, more in forms:
+                for parity in (0, 1):
+                    wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
+                    what = f"a wait{form} for parity {parity} of {name}"
+                    yield Line(f"{label}:\n{wait}\n@!{predicate} bra {label};", what, WAIT + more, 0)
+
+
+def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+    """Commits of groups and waits for them, after what they are about."""
+    for family, line in _SINGLE:
+        if family in _families(past):
+            yield Line(f"{line};", line, WAIT, 0)
+    if Family.WGMMA in _families(ahead):
+        yield Line("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
+    for track, commit, wait in _GROUPED:
+        issued = [n for n, op in enumerate(past) if isinstance(op, IssueAsync) and _tracked(op, track)]
+        if not issued:
+            continue
+        commits = [n for n, op in enumerate(past) if isinstance(op, CommitGroup) and op.track is track]
+        if commits and commits[-1] > issued[-1]:
+            yield Line(f"{wait};", wait, WAIT, 0)
+            continue
+        yield Line(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
+        if any(isinstance(op, WaitForGroups) and op.track is track for op in ahead):
+            yield Line(f"{commit};", commit, OTHER, 0)
+
+
+_SINGLE = (
+    (Family.CP_ASYNC, "cp.async.wait_all"),
+    (Family.TCGEN_LD, "tcgen05.wait::ld.sync.aligned"),
+    (Family.TCGEN_ST, "tcgen05.wait::st.sync.aligned"),
+)
+"""What begins an asynchronous operation, and what waits for all of them."""
+
+_GROUPED = (
+    (Track.BULK, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group 0"),
+    (Track.WGMMA, "wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned 0"),
+)
+"""What is waited for in groups."""
+
+
+def widths(places: list[Place]) -> list[str]:
+    """The scopes that just include two threads of the test; .cta for a test of one thread."""
+    found = {
+        next(scope for scope in Scope if one.shares(scope, other) and other.shares(scope, one))
+        for one, other in combinations(places, 2)
+    }
+    return [scope.name.lower() for scope in sorted(found or {Scope.CTA})]
+
+
+def _proxies(lowered: LoweredTest) -> set[Proxy]:
+    """The proxies of the test's asynchronous accesses."""
+    return {
+        label.proxy
+        for program in lowered.programs
+        for step in program.steps
+        if isinstance(step.op, IssueAsync)
+        for part in step.op.parts
+        if isinstance(label := part_label(part), Access)
+    }
+
+
+def _objects(lowered: LoweredTest, variable: Variable) -> Iterator[str]:
+    """The addresses of the mbarrier objects of a variable."""
+    initialised = any(
+        item.mnemonic.startswith("mbarrier.init") and f"[{variable.name}" in item.span.text
+        for thread in lowered.test.threads
+        for item in instructions(thread)
+    )
+    if variable.mbarrier is None and not initialised:
+        return
+    for number in range(min(variable.length, MOST_OBJECTS)):
+        yield variable.name if number == 0 else f"{variable.name}+{8 * number}"
+
+
+def _visible(ops: tuple[Op, ...]) -> list[Op]:
+    return [op for op in ops if not isinstance(op, Assign | Jump)]
+
+
+def _families(ops: list[Op]) -> set[Family]:
+    return {op.label.family for op in ops if isinstance(op, IssueAsync)}
+
+
+def _tracked(op: IssueAsync, track: Track) -> bool:
+    """May a group of this kind hold a part of the instruction?"""
+    return any(
+        track is tracks or (isinstance(tracks, frozenset) and track in tracks) for tracks in map(_tracks, op.parts)
+    )
+
+
+def _tracks(part: object) -> object:
+    return getattr(part, "tracks", None)
+
+
+def _as_strong(op: Op, sem: Sem, scope: str) -> bool:
+    """Is the operation a fence that makes another one beside it pointless?"""
+    if not (isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.covers is None):
+        return False
+    return op.label.sem in (sem, Sem.SC) and op.label.scope >= Scope[scope.upper()]
+
+
+def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
+    if not (isinstance(op, Emit) and isinstance(op.label, ProxyFence)):
+        return False
+    return op.label.proxy is proxy and op.label.covers is None and op.label.half is None
+
+
+def _weaker(sem: Sem, scope: str) -> tuple[str, ...]:
+    """The names of the fences that add nothing beside one."""
+    scopes = list(SCOPE_COST)
+    names = [f"fence.{one}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for one in ("acq_rel", sem.value)]
+    return tuple(dict.fromkeys(name for name in names if name != f"fence.{sem.value}.{scope}"))
+
+
+def _fresh(text: str, name: str) -> str:
+    """A name that does not occur in the text."""
+    while name in text:
+        name += "_"
+    return name

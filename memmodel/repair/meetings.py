@@ -1,0 +1,85 @@
+"""Barriers at which two threads meet between two accesses that nothing orders.
+
+In: a lowered test, the executions that speak against it. Out: edits, each of which puts a barrier into two threads.
+Settled here: the threads of one CTA meet at bar.sync, the two threads of a cluster of two at barrier.cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memmodel.answer import ShownEvent
+from memmodel.base.classes import replace
+from memmodel.litmus.constants import instructions
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import SCOPE_COST, WAIT
+from memmodel.repair.edits import Edit
+from memmodel.repair.gaps import Gap, gaps
+from memmodel.repair.judge import Against
+
+WARP = 32
+MOST_PAIRS = 8
+LAST = 7
+"""The turn of a barrier among what is put into one gap."""
+
+
+def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
+    """For each pair of accesses of two threads that a finding names: a barrier after the one and before the other."""
+    found: dict[tuple[object, ...], Edit] = {}
+    for against in known:
+        finding = against.finding
+        if finding is None or finding.first is None or finding.second is None:
+            continue
+        for first, second in ((finding.first, finding.second), (finding.second, finding.first)):
+            for edit in _between(lowered, first, second):
+                found.setdefault(edit.group, edit)
+    return list(found.values())[:MOST_PAIRS]
+
+
+def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Iterator[Edit]:
+    here, there = _place(lowered, first), _place(lowered, second)
+    if here is None or there is None or here[0] == there[0]:
+        return
+    barrier = _barrier(lowered, here[0], there[0])
+    if barrier is None:
+        return
+    line, price = barrier
+    begin = next((gap for gap in gaps(lowered, here[0]) if gap.index > here[1]), None)
+    end = next((gap for gap in reversed(gaps(lowered, there[0])) if gap.index <= there[1] and not gap.last), None)
+    if begin is None or end is None:
+        return
+    one, other = (_edit(lowered, gap, line, price) for gap in (begin, end))
+    group = (*one.group, *other.group)
+    yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+
+
+def _edit(lowered: LoweredTest, gap: Gap, line: str, price: float) -> Edit:
+    thread = lowered.test.threads[gap.thread]
+    what = f"{thread.name}, line {gap.item.span.line}: {line} {gap.where}"
+    text = gap.text(lowered.test.source, line)
+    group = (gap.thread, gap.index, line)
+    return Edit(gap.start, gap.start, text, what, price, group, adds=line.count(";"), rank=LAST)
+
+
+def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:
+    """The thread and the instruction of an event."""
+    for number, thread in enumerate(lowered.test.threads):
+        for index, item in enumerate(instructions(thread)):
+            if thread.name == event.thread and event.span is not None and item.span.start == event.span.start:
+                return number, index
+    return None
+
+
+def _barrier(lowered: LoweredTest, first: int, second: int) -> tuple[str, float] | None:
+    """What the two threads may meet at, and its price for each."""
+    places = [thread.place for thread in lowered.test.threads]
+    here, there = places[first], places[second]
+    if here.cta_id == there.cta_id:
+        others = sum(place.cta_id == here.cta_id for place in places)
+        used = {int(one) for one in re.findall(r"\bbar(?:rier)?[\w.:]*\s+(\d+)", lowered.test.source.text)}
+        free = next(number for number in range(len(used) + 1) if number not in used)
+        return (f"bar.sync {free};" if others == 2 else f"bar.sync {free}, {2 * WARP};"), WAIT + 1
+    if here.cluster_id == there.cluster_id and sum(place.cluster_id == here.cluster_id for place in places) == 2:
+        return "barrier.cluster.arrive;\nbarrier.cluster.wait;", WAIT + SCOPE_COST["cluster"]
+    return None

@@ -1,0 +1,86 @@
+"""What a repair must not do to reach its end: skip a phase that a thread waits for.
+
+In: executions of a test before and after a change. Out: whether the change keeps its phases. Settled here: a wait whose
+parity was changed observes an arrival that its thread has not waited for before, and a phase of an mbarrier object that
+came to its end in a hang has no fewer arrivals afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.answer import HANG
+from memmodel.base.labels import Action
+from memmodel.concrete.assembly import Assembly
+from memmodel.concrete.execution import Execution, bits
+from memmodel.program.spelling import spell_cell
+from memmodel.repair.carry import shifted
+from memmodel.repair.edits import Edit
+from memmodel.repair.judge import Standing
+from memmodel.why.story import execution_of
+
+
+def keeps_phases(before: Standing, after: Standing, edits: Sequence[Edit]) -> bool:
+    """Does the changed test wait for all that the test waited for?"""
+    now = [execution for one in after.shown if (execution := execution_of(one)) is not None]
+    places: set[tuple[int, int] | None] = {
+        _place(edit, edits) for edit in edits if edit.group[2] == "number" and "wait.parity" in edit.what
+    }
+    if places and any(_idle(execution, places) for execution in now):
+        return False
+    hangs = [execution_of(one.witness) for one in before.against if one.flag == HANG]
+    return not any(_fewer(old, new) for old in hangs if old is not None for new in now)
+
+
+def _place(edit: Edit, edits: Sequence[Edit]) -> tuple[int, int]:
+    thread, index = edit.group[:2]
+    assert isinstance(thread, int) and isinstance(index, int)
+    return shifted((thread, index), edits)
+
+
+def _idle(execution: Execution, places: set[tuple[int, int] | None]) -> bool:
+    """Does a wait at one of the places succeed with nothing that its thread has not observed before?"""
+    seen = execution.relation("mbarobs")
+    order = execution.relation("po")
+    done = bits(execution.set("MBDONE"))
+    observed = {wait: {n for n, row in enumerate(seen) if row >> wait & 1} for wait in done}
+    for wait in done:
+        if _instruction(execution, wait) in places:
+            earlier = [observed[other] for other in done if order[other] >> wait & 1]
+            if not observed[wait] - set().union(*earlier):
+                return True
+    return False
+
+
+def _instruction(execution: Execution, event: int) -> tuple[int, int] | None:
+    """The thread of an event, and the number of its instruction there."""
+    thread = execution.events[event].point.thread
+    record = execution.frame.record_of(execution.events[event])
+    if thread is None or record is None:
+        return None
+    return thread, execution.frame.lowered.programs[thread].steps[record.name.step].index
+
+
+def _fewer(old: Execution, new: Execution) -> bool:
+    """Has a phase that came to its end fewer arrivals than before?"""
+    before, after = _arrivals(old), _arrivals(new)
+    return any(
+        count < now[phase]
+        for name, now in before.items()
+        for phase, count in enumerate(after.get(name, ()))
+        if phase < len(now)
+    )
+
+
+def _arrivals(execution: Execution) -> dict[str, list[int]]:
+    """For each mbarrier object, how many arrivals each phase had that is over."""
+    frame = execution.frame
+    found: dict[str, list[int]] = {}
+    for uses in Assembly(frame).objects:
+        walk = uses.chosen(execution.relation("mbar"))
+        counts = [0] * (walk.counts[-1].over + 1)
+        for number, use in enumerate(walk.order):
+            if walk.counted(number) and use.record.action is Action.ARRIVE:
+                counts[walk.counts[number].over] += use.record.count
+        found[spell_cell(frame.lowered.space, uses.cell)] = counts[:-1]
+    return found

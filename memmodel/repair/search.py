@@ -1,0 +1,285 @@
+"""The search for sets of changes after which a test is right.
+
+In: a text, what judges a changed one, the changes that may be made. Out: sets of changes, the cheapest first.
+
+Single changes come first. Then sets, by implicit hitting sets: changes that do not suffice, as many as possible, say
+that a repair has one of the others. That is learnt from single executions that are bad and stay consistent with the
+changes made (`carry`), without asking an engine. The cheapest set that answers all of this is judged in full; if it
+does not suffice, there is more to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
+
+from memmodel.base.classes import dataclass
+from memmodel.errors import BudgetSpent
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.carry import Carry, survives
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.hints import about_numbers, alone, reasons, relevant
+from memmodel.repair.judge import Against, Judge, Standing
+from memmodel.repair.purpose import keeps_phases
+from memmodel.why.records import Reason
+from memmodel.why.story import execution_of
+
+MOST_CHANGES = 8
+"""Repairs of more changes than this are not looked for."""
+
+EACH = 2
+"""So many executions of a set of changes that does not suffice are learnt from."""
+
+PATIENCE = 20
+"""So many sets are judged after a repair was found before no other one is looked for."""
+
+MOST_SETS = 60
+"""So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
+
+POOL = 16
+"""So many executions that speak against a single change are kept, to try other changes on."""
+
+Target = Callable[[Standing], bool]
+Changes = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A repair that makes all the changes `given` makes one of `among` as well."""
+
+    given: frozenset[Edit]
+    among: frozenset[Edit]
+
+
+class Search:
+    """Tries changes of one text."""
+
+    def __init__(
+        self,
+        text: str,
+        judge: Judge,
+        glance: Judge,
+        before: Standing,
+        progress: Callable[[int], None] | None,
+        parse_first: Callable[[str], LoweredTest | None],
+    ) -> None:
+        self.text = text
+        self.judge = judge
+        self.glance = glance
+        self.before = before
+        self.progress = progress
+        self.until = monotonic()
+        self.tried = 0
+        self.best: list[Changes] = []
+        self.target: Target = lambda _: False
+        self.outcomes = True
+        self.failed: Standing | None = None
+        self.left_out = False
+        self.carry = Carry(text, parse_first)
+
+    def good(self, edits: Iterable[Edit]) -> bool:
+        """Is the test right with these changes? Raises BudgetSpent when time is up."""
+        if monotonic() > self.until:
+            raise BudgetSpent
+        self.tried += 1
+        if self.progress is not None:
+            self.progress(self.tried)
+        made = in_order(edits)
+        text = apply(self.text, made)
+        for judge in (self.glance, self.judge):
+            self.failed = judge(text)
+            if not self._passes(self.failed):
+                return False
+        return self.failed is not None and keeps_phases(self.before, self.failed, made)
+
+    def _passes(self, now: Standing | None) -> bool:
+        return now is not None and now.complete and not now.findings and self.target(now)
+
+    def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
+        """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
+        self.best.clear()
+        known = self._speaking(self.before)
+        why = reasons(known)
+        self._singles(stronger, others, why, most)
+        if not self.best:
+            legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
+            while not self.best:
+                likely = [edit for edit in legal if relevant(edit, why)]
+                more = self._hitting(likely, most, why)
+                if more <= why:
+                    break
+                why |= more
+            if not self.best and len(likely) < len(legal) and not alone(known):
+                self._hitting(legal, most, frozenset(Reason))
+        self.best.sort(key=cost)
+        return self.best
+
+    # ---- one change ----------------------------------------------------------------------------------------------
+
+    def _singles(self, stronger: list[Edit], others: list[Edit], why: frozenset[Reason], most: int) -> None:
+        """All single changes that suffice and are cheap enough to be listed."""
+        adding = set(stronger)
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in self._speaking(self.before)]
+        ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
+        for edit in ordered:
+            enough = len(self.best) >= most and cost(sorted(self.best, key=cost)[most - 1]) <= edit.cost
+            if enough or self._covered((edit,)):
+                continue
+            if edit in adding and self._in_vain(edit, pool):
+                continue
+            if self.good((edit,)):
+                self.best.append((edit,))
+            elif edit in adding and not self._risky(edit) and len(pool) < POOL:
+                pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
+
+    def _covered(self, edits: Iterable[Edit]) -> bool:
+        """Do these changes do all that a repair does which is known already?"""
+        return any(covers(edits, known) for known in self.best)
+
+    def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
+        """Does an execution that speaks against the test survive the change?"""
+        if not self.carry.legal(edit):
+            return True
+        if self._risky(edit):
+            return False
+        for number, (against, made) in enumerate(pool):
+            execution = execution_of(against.witness)
+            changed = None if execution is None else self.carry.carried(execution, made, (edit,))
+            if changed is not None and survives(against, changed):
+                pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
+                return True
+        return False
+
+    def _risky(self, edit: Edit) -> bool:
+        """Can the effect of a change not be told without judging the changed test?"""
+        return self.carry.delta(edit) is None
+
+    # ---- sets of changes -----------------------------------------------------------------------------------------
+
+    def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason]) -> frozenset[Reason]:
+        """Sets of changes that suffice, the cheapest first; of other numbers and moves at most one in a set.
+
+        Stops where an execution that is left has another reason than `why`, and returns its reasons.
+        """
+        ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
+        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in self._speaking(self.before)[:1]]
+        done = [frozenset(one) for one in self.best]
+        last = self.tried
+        while len(self.best) < most:
+            if self.tried - last >= (PATIENCE if self.best else MOST_SETS):
+                self.left_out = self.left_out or not self.best
+                break
+            hit = self._cheapest(needs, done)
+            if hit is None:
+                break
+            if self.good(hit):
+                found = self._needed(in_order(hit))
+                done.append(frozenset(found))
+                self.best.append(found)
+                last = self.tried
+                continue
+            more = frozenset() if self.best else reasons(self._speaking(self.failed)[:EACH])
+            if not more <= why:
+                return more
+            needs += self._learnt(hit, ordered)
+        return frozenset()
+
+    def _learnt(self, hit: frozenset[Edit], ordered: list[Edit]) -> list[Need]:
+        """What a set that does not suffice says of those that do."""
+        edits = in_order(hit)
+        risky = frozenset(edit for edit in hit if self._risky(edit))
+        speaking = [] if self.failed is None or risky & self._numbers(hit) else self._speaking(self.failed)[:EACH]
+        found = [Need(risky, self._among(one, edits, ordered) - hit) for one in speaking]
+        return found or [Need(hit, frozenset(ordered) - hit)]
+
+    def _numbers(self, edits: Iterable[Edit]) -> frozenset[Edit]:
+        return frozenset(edit for edit in edits if about_numbers(edit))
+
+    def _among(self, against: Against, made: Changes, everything: list[Edit]) -> frozenset[Edit]:
+        """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
+        execution = execution_of(against.witness)
+        assert execution is not None
+        kept: list[Edit] = []
+        todo = [[one for one in everything if one not in made and not self._risky(one)]]
+        while todo:
+            chunk = todo.pop()
+            if not chunk:
+                continue
+            if monotonic() > self.until:
+                raise BudgetSpent
+            changed = self.carry.carried(execution, made, (*kept, *chunk))
+            if changed is not None and survives(against, changed):
+                kept += chunk
+            elif len(chunk) > 1:
+                middle = len(chunk) // 2
+                todo += [chunk[middle:], chunk[:middle]]
+        return frozenset(everything) - frozenset(kept) - frozenset(made)
+
+    def _needed(self, edits: Changes) -> Changes:
+        """A repair less what it does not need."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            if rest and self.good(rest):
+                return self._needed(rest)
+        return edits
+
+    def _cheapest(self, needs: list[Need], done: list[frozenset[Edit]]) -> frozenset[Edit] | None:
+        """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
+        best: tuple[float, frozenset[Edit]] | None = None
+        pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
+        seen: set[frozenset[Edit]] = set()
+        while pending:
+            price, chosen = pending.pop()
+            if chosen in seen or (best is not None and price >= best[0]):
+                continue
+            seen.add(chosen)
+            if any(covers(chosen, one) for one in done):
+                continue
+            open_ = [one for one in needs if one.given <= chosen and not one.among & chosen]
+            if not open_:
+                best = (price, chosen)
+                continue
+            if len(chosen) == MOST_CHANGES:
+                continue
+            if monotonic() > self.until:
+                raise BudgetSpent
+            numbers = bool(self._numbers(chosen))
+            groups = {edit.group for edit in chosen}
+            for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
+                if edit.group not in groups and not (numbers and about_numbers(edit)):
+                    pending.append((price + edit.cost, chosen | {edit}))
+        return None if best is None else best[1]
+
+    def _speaking(self, now: Standing | None) -> list[Against]:
+        """The executions of a standing that no repair may have."""
+        if now is None:
+            return []
+        wanted = [one for one in now.against if one.flag is not None or self.outcomes]
+        known = [one for one in wanted if one.flag is None or one.flag in self.before.findings]
+        return [one for one in known if execution_of(one.witness) is not None]
+
+
+def _choices(need: Need) -> int:
+    return len(need.among)
+
+
+def in_order(edits: Iterable[Edit]) -> Changes:
+    """Changes in the order of the text."""
+    return tuple(sorted(edits, key=lambda one: (one.start, one.end, one.rank, one.what)))
+
+
+def cost(edits: Sequence[Edit]) -> float:
+    """What changes cost together."""
+    return sum(edit.cost for edit in edits)
+
+
+def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
+    """Is each change of a known repair among these, or implied by one of them?"""
+    made = tuple(edits)
+    return all(
+        any(
+            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
+            for one in made
+        )
+        for other in known
+    )
