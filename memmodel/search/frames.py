@@ -29,9 +29,9 @@ from memmodel.enumeration.question import AskedKey
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Place, Sem
+from memmodel.ptx import Sem
 from memmodel.search.slices import Members, SlicedRows, WorldGrid
-from memmodel.search.text import Draft, Seats, Spot, asked, before, clustered, lines_of, write
+from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
 from memmodel.search.vocabulary import Form, Vocabulary
 
 Key = tuple[int, ...]
@@ -39,8 +39,8 @@ Key = tuple[int, ...]
 
 _BY_SCOPE = ("sr", "sri")
 _BY_PLACE = ("scta", "scluster", "sgpu", "swarpgroup", "spcta")
-_LABELS: dict[tuple[str, str], tuple[Label, ...]] = {}
-"""The labels that a form of an instruction gives its records, by its text and the name of the instruction."""
+_LABELS: dict[tuple[object, ...], tuple[Label, ...]] = {}
+"""The labels that a form gives its records, by the instruction, which of its places are in other CTAs, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +283,7 @@ class Readied:
         self.read = read(it, vocabulary, base, seatings[0])
         last = len(grid.sizes) - 1
         self.placements = [
-            (grid.where(last, number), [_place(seat, clustered(seats)) for seat in seats])
-            for number, seats in enumerate(seatings)
+            (grid.where(last, number), places_of(seats, vocabulary)) for number, seats in enumerate(seatings)
         ]
         terms = [one for one in terms_of(self.read.lowered.test.condition) if not isinstance(one, Number)]
         self.question = AskedKey(self.read.lowered, terms)
@@ -292,8 +291,7 @@ class Readied:
 
     def labels(self, spot: Spot, form: Form) -> tuple[Label, ...]:
         """The labels that a form gives the records of its instruction."""
-        name = "" if spot.use is None else self.vocabulary.accesses[spot.use[0]].name
-        key = (name, form.text)
+        key = (*self._ways(spot), form.text)
         if key not in _LABELS:
             choice = list(self._base)
             choice[spot.dimension] = spot.forms.index(form)
@@ -309,6 +307,13 @@ class Readied:
                     )
         return _LABELS[key]
 
+    def _ways(self, spot: Spot) -> tuple[object, ...]:
+        if spot.use is None:
+            return ()
+        one = self.vocabulary.accesses[spot.use[0]]
+        thread = next(number for number, body in enumerate(self.draft.threads) if spot in body)
+        return one.name, *(self.draft.is_far(thread, where) for where in zip(one.places, spot.use[1], strict=True))
+
     def frames(self) -> Iterator[Frame]:
         """The ways in which the threads can run to their ends."""
         problem = prepare(self.read.lowered, 1, self.meter, waits=False, asked=self.question.extents, grounded=True)
@@ -318,8 +323,3 @@ class Readied:
             groups.setdefault(key, []).append(traces)
         for group in groups.values():
             yield Frame(self, group)
-
-
-def _place(seat: tuple[int, int, int], clustered: bool) -> Place:
-    gpu, cluster, cta = seat
-    return Place(gpu, cluster if clustered else None, cta)

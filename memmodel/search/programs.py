@@ -17,7 +17,7 @@ from memmodel.engine import Options
 from memmodel.errors import InternalError
 from memmodel.search.sketches import Sketch, seatings
 from memmodel.search.slices import WorldGrid
-from memmodel.search.text import Draft, Seats, Spot, asked, draft, write
+from memmodel.search.text import Draft, Seats, Spot, asked, draft, used_places, write
 from memmodel.search.vocabulary import Vocabulary
 
 ENGINES = ("enumerate", "z3")
@@ -120,8 +120,10 @@ class Specimen:
                     kept = [n for n, mine in enumerate(less.threads) if any(one.use is not None for one in mine)]
                     threads = tuple(less.threads[n] for n in kept)
                     seats = tuple(self.seats[n] for n in kept)
-                    if threads:
-                        found.append(replace(self, draft=Draft(threads, less.seats and seats), seats=seats))
+                    named = used_places(less, self.vocabulary)
+                    homes = tuple((place, cta) for place, cta in less.homes if place in named)
+                    if threads and {cta for _, cta in homes} <= {cta for _, _, cta in seats}:
+                        found.append(replace(self, draft=Draft(threads, less.seats and seats, homes), seats=seats))
         return found
 
     def outcomes(self, model: Model, options: Options = Options()) -> frozenset[tuple[tuple[str, int], ...]]:

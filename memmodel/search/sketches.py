@@ -10,23 +10,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
-from memmodel.search.vocabulary import OBJECT, Ingredient, Vocabulary
+from memmodel.search.vocabulary import OBJECT, PLACED, Ingredient, Vocabulary
 
 Use = tuple[int, tuple[int, ...]]
 """The number of an ingredient among the accesses of the vocabulary, and its places: numbers, by class."""
 
 Body = tuple[Use, ...]
 
+Homes = tuple[tuple[tuple[str, int], int], ...]
+"""The CTA in whose memory a place is, by class and number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
     """A program whose instructions have no spelling yet, and whose gaps may hold fences.
 
-    `seats`: for each thread (gpu, cluster, cta); None: every placement is tried at once.
+    `seats`: for each thread (gpu, cluster, cta); None: every placement is tried at once. `homes`: the CTAs of places
+    that threads of several CTAs use; any other place of a CTA is in that of its users.
     """
 
     threads: tuple[Body, ...]
     seats: tuple[tuple[int, int, int], ...] | None = None
+    homes: Homes = ()
 
     @property
     def size(self) -> int:
@@ -146,11 +151,12 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
             one = accesses[name]
             for kind, does, place in zip(one.places, one.does, places, strict=True):
                 known = "a" if one.arrives and kind == OBJECT else "c" if len(one.places) > 1 else does
+                known = "c" if known == "a" and len(one.places) > 1 else known
                 uses[kind, place] = uses.get((kind, place), "") + known
                 count[kind, place] = count.get((kind, place), 0) + 1
     for where, does in uses.items():
         if where[0] == OBJECT:
-            if not ("a" in does and "-" in does):
+            if does != "c" and not ({"a", "c"} & set(does) and "-" in does):
                 return False
         elif does == "c":
             continue
@@ -167,7 +173,7 @@ def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
         for name, places in body:
             one = accesses[name]
             mine.update(zip(one.places, places, strict=True))
-            if not one.places and one.local and not one.name.startswith(("wait_group", "tcgen05")):
+            if not one.places and one.local and not one.name.startswith(("wait_group", "tcgen05", "wgmma")):
                 mine.add(one.name.split(".")[0])
         marks.append(mine)
     left, reached = list(range(1, len(marks))), set(marks[0])
@@ -210,14 +216,67 @@ def _seated(sketch: Sketch, vocabulary: Vocabulary) -> Iterator[Sketch]:
     if not any(vocabulary.accesses[name].local for body in sketch.threads for name, _ in body):
         yield sketch
         return
-    shared: dict[tuple[str, int], set[int]] = {}
+    alike = _symmetries(sketch.threads, vocabulary.accesses)
+    for seats in seatings(len(sketch.threads), vocabulary.spread):
+        for homes in _homes(sketch, vocabulary, seats):
+            if all((seats, homes) <= _turned(seats, homes, order, names) for order, names in alike):
+                yield Sketch(sketch.threads, seats, homes)
+
+
+def _symmetries(
+    threads: Sequence[Body], accesses: Sequence[Ingredient]
+) -> list[tuple[tuple[int, ...], dict[tuple[str, int], tuple[str, int]]]]:
+    """The orders of the threads in which they read the same, with what becomes of the places."""
+    found = []
+    for order in permutations(range(len(threads))):
+        moved = [threads[one] for one in order]
+        if renamed(moved, accesses) == tuple(threads):
+            names: dict[tuple[str, int], tuple[str, int]] = {}
+            for old, new in zip(moved, threads, strict=True):
+                for (name, before), (_, after) in zip(old, new, strict=True):
+                    kinds = accesses[name].places
+                    names.update(zip(zip(kinds, before, strict=True), zip(kinds, after, strict=True), strict=True))
+            found.append((order, names))
+    return found
+
+
+def _turned(
+    seats: Sequence[tuple[int, int, int]],
+    homes: Homes,
+    order: Sequence[int],
+    names: dict[tuple[str, int], tuple[str, int]],
+) -> tuple[tuple[tuple[int, int, int], ...], Homes]:
+    """A placement as it is after a symmetry, with CTAs, clusters and GPUs numbered as they come."""
+    numbers: list[dict[int, int]] = [{}, {}, {}]
+    moved = []
+    for one in order:
+        gpu, cluster, cta = (known.setdefault(at, len(known)) for known, at in zip(numbers, seats[one], strict=True))
+        moved.append((gpu, cluster, cta))
+    return tuple(moved), tuple(sorted((names[place], numbers[2][cta]) for place, cta in homes))
+
+
+def _homes(sketch: Sketch, vocabulary: Vocabulary, seats: Sequence[tuple[int, int, int]]) -> Iterator[Homes]:
+    """Where places of shared and tensor memory may be: with their users, or where those can reach them."""
+    near: dict[tuple[str, int], set[int]] = {}
+    far: dict[tuple[str, int], set[int]] = {}
+    together: list[tuple[tuple[str, int], tuple[str, int]]] = []
+    clusters = {cta: cluster for _, cluster, cta in seats}
     for number, body in enumerate(sketch.threads):
         for name, places in body:
             one = vocabulary.accesses[name]
-            for kind, place in zip(one.places, places, strict=True):
-                if kind in "sbt":
-                    shared.setdefault((kind, place), set()).add(number)
-    for seats in seatings(len(sketch.threads), vocabulary.spread):
-        # A name of shared memory means the own CTA's: all its users are in one.
-        if all(len({seats[one] for one in users}) == 1 for users in shared.values()):
-            yield Sketch(sketch.threads, seats)
+            mine = list(zip(one.places, places, strict=True))
+            for hole, place in zip("xyz", mine, strict=False):
+                if place[0] in PLACED:
+                    (far if hole in one.far else near).setdefault(place, set()).add(seats[number][2])
+            if one.far == "yz":
+                together.append((mine[1], mine[2]))
+    choices = []
+    for place in sorted({*near, *far}):
+        users = near.get(place, set()) | far.get(place, set())
+        home = [cta for cta in clusters if near.get(place, {cta}) == {cta}]
+        reached = [cta for cta in home if all(clusters[one] == clusters[cta] for one in users)]
+        choices.append([(place, cta) for cta in sorted(reached)])
+    for chosen in product(*choices):
+        where = dict(chosen)
+        if all(where[one] == where[two] for one, two in together):
+            yield chosen

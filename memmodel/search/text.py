@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memmodel.search.sketches import Sketch, Use
-from memmodel.search.vocabulary import GLOBAL, OBJECT, SHARED, TENSOR, TILE, Form, Ingredient, Vocabulary
+from memmodel.ptx import Place
+from memmodel.search.sketches import Homes, Sketch, Use
+from memmodel.search.vocabulary import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Ingredient, Vocabulary
 
 NAMES = {
     GLOBAL: ("x", "y", "z", "w"),
@@ -26,6 +27,10 @@ _DECLARED = {
     SHARED: ".shared .align 16 .u32 {name}[4] = {{{initial}}};",
     TENSOR: ".tensor .b32 {name} = 0;",
     OBJECT: ".shared .align 8 .b64 {name} = mbarrier({count});",
+}
+_WIDE = {
+    TILE: ".global .align 16 .b128 {name} = {initial};",
+    SHARED: ".shared .align 16 .b128 {name} = {initial};",
 }
 _INITIAL = 20
 """The second tile begins with 21, the third with 22; stores write 1, 2, …"""
@@ -50,15 +55,21 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A sketch with its choices laid out, or part of one. `seats` as in `Sketch`."""
+    """A sketch with its choices laid out, or part of one. `seats` and `homes` as in `Sketch`."""
 
     threads: tuple[tuple[Spot, ...], ...]
     seats: Seats | None
+    homes: Homes = ()
 
     def without(self, dimension: int) -> Draft:
         """Less the instruction that a choice decides. The other choices keep their numbers."""
         kept = tuple(tuple(spot for spot in body if spot.dimension != dimension) for body in self.threads)
-        return Draft(kept, self.seats)
+        return Draft(kept, self.seats, self.homes)
+
+    def is_far(self, thread: int, place: tuple[str, int]) -> bool:
+        """Is a place in another CTA than a thread?"""
+        home = dict(self.homes).get(place)
+        return home is not None and self.seats is not None and home != self.seats[thread][2]
 
     @property
     def uses(self) -> list[Spot]:
@@ -82,7 +93,7 @@ def draft(sketch: Sketch, vocabulary: Vocabulary, *, gaps: bool = True) -> Draft
                     mine.append(Spot(number, index, None, fences))
                     number += 1
         threads.append(tuple(mine))
-    return Draft(tuple(threads), sketch.seats)
+    return Draft(tuple(threads), sketch.seats, sketch.homes)
 
 
 def _loads(one: Ingredient) -> bool:
@@ -102,7 +113,7 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
     """The lines of each thread, each with its spot."""
     found: list[list[tuple[str, Spot]]] = []
     value = 0
-    for body in it.threads:
+    for thread, body in enumerate(it.threads):
         lines: list[tuple[str, Spot]] = []
         for at, spot in enumerate(body):
             form = spot.forms[choice[spot.dimension]]
@@ -111,6 +122,7 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
             text = form.text
             if spot.use is not None:
                 one, places = used(spot.use, vocabulary)
+                text, places = _reaching(it, thread, text, list(zip(one.places, spot.use[1], strict=True)), places)
                 value += "w" in one.does or "u" in one.does
                 last = before(body, at, vocabulary)
                 if form.data and last is None:
@@ -121,6 +133,21 @@ def lines_of(it: Draft, vocabulary: Vocabulary, choice: Sequence[int]) -> list[l
             lines += [(line, spot) for line in text.split("\n")]
         found.append(lines)
     return found
+
+
+def _reaching(
+    it: Draft, thread: int, text: str, where: Sequence[tuple[str, int]], names: list[str]
+) -> tuple[str, list[str]]:
+    """The text and the names of places, with those of other CTAs named so."""
+    far = [it.is_far(thread, place) for place in where]
+    if any(far):
+        text = text.replace(".shared::cta", ".shared::cluster").replace(
+            "expect_tx.relaxed.cta", "expect_tx.relaxed.cluster"
+        )
+    homes = dict(it.homes)
+    return text, [
+        f"{name}@cta{homes[place]}" if away else name for name, place, away in zip(names, where, far, strict=True)
+    ]
 
 
 def value_of(one: Ingredient, number: int) -> int:
@@ -156,14 +183,25 @@ def asked(it: Draft, vocabulary: Vocabulary) -> list[str]:
     places = []
     one_cta = it.seats is None or len(set(it.seats)) == 1
     for kind, place in used_places(it, vocabulary):
-        if kind in (GLOBAL, TILE) or (kind in (SHARED, TENSOR) and one_cta):
-            places.append(NAMES[kind][place] + ("[0]" if kind in (TILE, SHARED) else ""))
+        if kind != OBJECT:
+            home = "" if one_cta or kind not in PLACED else f"@cta{dict(it.homes)[kind, place]}"
+            word = "[0]" if kind in (TILE, SHARED) and not vocabulary.wide else ""
+            places.append(NAMES[kind][place] + home + word)
     return registers + places
 
 
 def clustered(seats: Seats) -> bool:
     """Do CTAs share a cluster?"""
     return len({seat[:2] for seat in seats}) < len(set(seats))
+
+
+def places_of(seats: Seats, vocabulary: Vocabulary) -> list[Place]:
+    """Where each thread runs."""
+    together, found = clustered(seats), list[Place]()
+    for number, (gpu, cluster, cta) in enumerate(seats):
+        warp = sum(seat == seats[number] for seat in seats[:number]) if "warpgroup" in vocabulary.spread else None
+        found.append(Place(gpu, cluster if together else None, cta, warp))
+    return found
 
 
 def write(
@@ -182,13 +220,17 @@ def write(
     for (kind, place), count in used_places(it, vocabulary).items():
         initial = _INITIAL + tiles if tiles else 0
         tiles += kind in (TILE, SHARED)
-        lines.append(_DECLARED[kind].format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
+        declared = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
+        lines.append(declared.format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
     seen = [used(spot.use, vocabulary) for spot in it.uses if spot.use is not None]
     lines += dict.fromkeys(f"{names[0]}_alias aliases {names[0]};" for one, names in seen if one.name == "ld.alias")
-    if any(vocabulary.accesses[spot.use[0]].name == "tcgen05.mma" for spot in it.uses if spot.use is not None):
+    if any(one.name in ("tcgen05.mma", "wgmma") for one, _ in seen):
         lines.append(".shared .align 16 .u32 one[4] = {1};")
-    together = clustered(seats)
-    for number, (body, (gpu, cluster, cta)) in enumerate(zip(lines_of(it, vocabulary, choice), seats, strict=True)):
-        where = f"cta {cta}, cluster {cluster}, gpu {gpu}" if together else f"cta {cta}, gpu {gpu}"
+    for number, (body, at) in enumerate(
+        zip(lines_of(it, vocabulary, choice), places_of(seats, vocabulary), strict=True)
+    ):
+        cluster = "" if at.cluster is None else f", cluster {at.cluster}"
+        warp = "" if at.warp is None else f", warp {at.warp}"
+        where = f"cta {at.cta}{cluster}, gpu {at.gpu}{warp}"
         lines += ["", f"thread P{number} @ {where} {{", *(f"    {line}" for line, _ in body), "}"]
     return "\n".join([*lines, "", condition]) + "\n"

@@ -16,6 +16,8 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 
 GLOBAL, TILE, SHARED, TENSOR, OBJECT = "g", "G", "s", "t", "b"
 """Classes of places: a word or a 16-byte tile in global memory, a tile in shared memory, tensor memory, an mbarrier."""
+PLACED = SHARED + TENSOR + OBJECT
+"""Classes whose places are in some CTA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Ingredient:
     `places`: the class of each place it names; `does`: whether it reads (r), writes (w), both (u) or neither (-) there.
     `fence`: it stands in a gap between two instructions. `answers`: it puts something into a register. `local`: what it
     does depends on the CTA of its thread, so that placements are tried one by one. `arrives`: arrivals on an object.
+    `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster.
     """
 
     name: str
@@ -45,14 +48,14 @@ class Ingredient:
     answers: bool = False
     local: bool = False
     arrives: int = 0
-    setup: str = ""
+    far: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What programs consist of. `gap`: how many fences may stand between two instructions. `spread`: the placements:
-    of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu).
-    `most`: how many instructions besides fences a program has at most."""
+    of threads in CTAs (cta), also of CTAs in clusters (cluster) and on GPUs (gpu); threads of a CTA in one warpgroup.
+    `most`: how many instructions besides fences a program has at most. `wide`: tiles are accessed as a whole."""
 
     ingredients: tuple[Ingredient, ...]
     threads: int = 4
@@ -61,6 +64,7 @@ class Vocabulary:
     spread: tuple[str, ...] = ("cta",)
     words: tuple[str, ...] = ()
     most: int | None = None
+    wide: bool = False
 
     @property
     def accesses(self) -> tuple[Ingredient, ...]:
@@ -88,7 +92,7 @@ def _scoped(head: str, sems: Sequence[str], scopes: Sequence[str], tail: str) ->
     return tuple(Form((sem, scope), f"{head}.{sem}.{scope}{tail}") for sem in sems for scope in scopes)
 
 
-def _ingredients(scopes: Sequence[str]) -> dict[str, Ingredient]:
+def _ingredients(scopes: Sequence[str], wide: bool = False) -> dict[str, Ingredient]:
     """Every ingredient, with the forms that these scopes give it; plain forms come first."""
     near = [one for one in scopes if one in ("cta", "cluster")] or ["cta"]
     load, store = ".global.u32 %{r}, [{x}];", ".global.u32 [{x}], {v};"
@@ -120,10 +124,11 @@ def _ingredients(scopes: Sequence[str]) -> dict[str, Ingredient]:
         Ingredient("bar", (Form((), "bar.sync 0;"),), local=True),
         Ingredient("cluster.arrive", _cluster("arrive", ("release", "relaxed")), local=True),
         Ingredient("cluster.wait", (Form((), "barrier.cluster.wait.acquire;"),), local=True),
-        *_tiles(near),
+        *_tiles(near, scopes, wide),
         *_objects(near),
         *_copies(near),
         *_tensor(),
+        *_wgmma(),
     ]
     return {one.name: one for one in found}
 
@@ -156,40 +161,41 @@ def _fences(scopes: Sequence[str]) -> Iterable[Ingredient]:
         yield Ingredient(f"tcgen05.fence::{what}", (Form((what,), mnemonic),), fence=True)
 
 
-def _tiles(scopes: Sequence[str]) -> Iterable[Ingredient]:
-    """Loads and stores of the first word of a tile."""
-    for name, space, place in (("shared", "shared::cta", SHARED), ("tile", "global", TILE)):
-        load, store = f".{space}.u32 %{{r}}, [{{x}}];", f".{space}.u32 [{{x}}], {{v}};"
+_WORD_LOAD, _WORD_STORE = ".u32 %{r}, [{x}];", ".u32 [{x}], {v};"
+_WIDE_LOAD, _WIDE_STORE = ".b128 %q{n}, [{x}];\nmov.b128 {{%{r}, _}}, %q{n};", ".b128 [{x}], %q{n};"
+_WIDE_VALUE = "mov.b128 %q{n}, {{{v}, 0}};\n"
+
+
+def _tiles(near: Sequence[str], every: Sequence[str], wide: bool) -> Iterable[Ingredient]:
+    """Loads and stores of tiles: of their first word, or of all (`wide`)."""
+    for name, space, place, scopes in (("shared", "shared::cta", SHARED, near), ("tile", "global", TILE, every)):
+        load = f".{space}" + (_WIDE_LOAD if wide else _WORD_LOAD)
+        store, value = f".{space}" + (_WIDE_STORE if wide else _WORD_STORE), _WIDE_VALUE if wide else ""
         strong = _scoped("ld", ("relaxed", "acquire"), scopes, load)
         local = place == SHARED
-        yield Ingredient(f"ld.{name}", (Form(("weak",), "ld.weak" + load), *strong), place, "r", False, True, local)
-        strong = _scoped("st", ("relaxed", "release"), scopes, store)
-        yield Ingredient(f"st.{name}", (Form(("weak",), "st.weak" + store), *strong), place, "w", local=local)
+        far = "x" if local else ""
+        forms = (Form(("weak",), "ld.weak" + load), *strong)
+        yield Ingredient(f"ld.{name}", forms, place, "r", answers=True, local=local, far=far)
+        strong = _scoped(value + "st", ("relaxed", "release"), scopes, store)
+        forms = (Form(("weak",), value + "st.weak" + store), *strong)
+        yield Ingredient(f"st.{name}", forms, place, "w", local=local, far=far)
 
 
 def _objects(scopes: Sequence[str]) -> Iterable[Ingredient]:
-    """Arrivals on mbarrier objects, and tests of their first phase."""
-    yield Ingredient(
-        "arrive",
-        _scoped("mbarrier.arrive", ("release", "relaxed"), scopes, ".shared::cta.b64 _, [{x}];"),
-        OBJECT,
-        "-",
-        local=True,
-        arrives=1,
-    )
-    yield Ingredient(
-        "wait",
-        _scoped(
-            "mbarrier.test_wait.parity",
-            ("acquire", "relaxed"),
-            scopes,
-            ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;",
-        ),
-        OBJECT,
-        "-",
-        answers=True,
-        local=True,
-    )
+    """Arrivals on mbarrier objects, and tests of their first phase; `.plain` ones name neither semantics nor scope."""
+    arrive, test = ".shared::cta.b64 _, [{x}];", ".shared::cta.b64 %p, [{x}], 0;\nselp.u32 %{r}, 1, 0, %p;"
+    arrivals = {
+        "arrive": _scoped("mbarrier.arrive", ("release", "relaxed"), scopes, arrive),
+        "arrive.plain": (Form(("plain",), "mbarrier.arrive" + arrive),),
+    }
+    for name, forms in arrivals.items():
+        yield Ingredient(name, forms, OBJECT, "-", local=True, arrives=1, far="x")
+    tests = {
+        "wait": _scoped("mbarrier.test_wait.parity", ("acquire", "relaxed"), scopes, test),
+        "wait.plain": (Form(("plain",), "mbarrier.test_wait.parity" + test),),
+    }
+    for name, forms in tests.items():
+        yield Ingredient(name, forms, OBJECT, "-", answers=True, local=True)
 
 
 def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
@@ -207,6 +213,7 @@ def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
         "rw-",
         local=True,
         arrives=1,
+        far="yz",
     )
     out = "cp.async.bulk.global.shared::cta.bulk_group [{y}], [{x}], 16;\ncp.async.bulk.commit_group;"
     yield Ingredient("copy.out", (Form((), out),), SHARED + TILE, "rw", local=True)
@@ -232,8 +239,22 @@ def _tensor() -> Iterable[Ingredient]:
     copy = "mov.u64 %dc{n}, {y};\ntcgen05.cp.cta_group::1.128x256b [{x}], %dc{n};"
     yield Ingredient("tcgen05.cp", (Form((), copy),), TENSOR + SHARED, "wr", local=True)
     commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
-    yield Ingredient("tcgen05.commit", (Form((), commit),), OBJECT, "-", local=True, arrives=1)
+    yield Ingredient("tcgen05.commit", (Form((), commit),), OBJECT, "-", local=True, arrives=1, far="x")
 
+
+def _wgmma() -> Iterable[Ingredient]:
+    """A matrix instruction of a warp that reads a tile, in a group of its own; what waits for groups."""
+    mma = (
+        "mov.u64 %da{n}, {x};\nmov.u64 %db{n}, one;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{{%{r}, %s{n}, %t{n}, %u{n}}}, %da{n}, %db{n}, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;"
+    )
+    yield Ingredient("wgmma", (Form((), mma),), SHARED, "r", answers=True, local=True)
+    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True)
+    yield Ingredient("wgmma.fence", (Form(("wgmma",), "wgmma.fence.sync.aligned;"),), fence=True)
+
+
+_WHOLE = ("copy.", "tcgen05.mma", "tcgen05.cp", "wgmma")
+"""What accesses whole tiles, and would split them if loads and stores accessed their first word."""
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "core": ("ld", "st", "fence.acq_rel", "fence.sc"),
@@ -267,8 +288,9 @@ def vocabulary(
     for scope in scopes:
         if scope not in SCOPES:
             raise InputError(f"unknown scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
-    every = _ingredients(tuple(scopes))
     spelt = [one for word in words for one in PRESETS.get(word, (word,))]
+    wide = any(word.startswith(_WHOLE) for word in spelt) and "reduce" not in spelt
+    every = _ingredients(tuple(scopes), wide)
     chosen: dict[str, set[Form]] = {}
     for word in spelt:
         name, forms = _select(word, every)
@@ -282,8 +304,8 @@ def vocabulary(
         raise InputError("a vocabulary needs an instruction that is not a fence", hint="such as ld, st")
     proxies = any(form.words == ("proxy",) for one in found if one.fence for form in one.forms)
     memory = any(form.words != ("proxy",) for one in found if one.fence for form in one.forms)
-    wide = gap if gap is not None else 2 if proxies and memory else 1
-    return Vocabulary(tuple(found), threads, locations, wide, tuple(spread), tuple(dict.fromkeys(spelt)))
+    room = gap if gap is not None else 2 if proxies and memory else 1
+    return Vocabulary(tuple(found), threads, locations, room, tuple(spread), tuple(dict.fromkeys(spelt)), wide=wide)
 
 
 def _select(word: str, every: dict[str, Ingredient]) -> tuple[str, tuple[Form, ...]]:
