@@ -111,9 +111,8 @@ class RunJudge:
 
     def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        return last_writes(
-            self.graph, self.run, self.body, lambda: self._forced(model, self._least(frozenset())).relation(CAUSALITY)
-        )
+        causality = self._forced(model, self._least(frozenset())).relation(CAUSALITY)
+        return last_writes(self.graph, self.run, self.body, causality)
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""

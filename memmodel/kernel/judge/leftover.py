@@ -1,12 +1,12 @@
 """Strong writes of which the run leaves open which one is the last: what is in memory then depends on the schedule.
 
-In: LaunchTrace, instructions, the causality of a model. Out: the instructions, as choices. Writes that leave the same
-value in every order are none: atomic operations of one kind that commute, and stores of one number.
+In: LaunchTrace, instructions, a graph with the causality of a model. Out: the instructions, as choices. Writes that
+leave the same value in every order are none: atomic operations of one kind that commute, and stores of one number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from memmodel.base.labels import Access, Side
 from memmodel.concrete.execution import Rows
@@ -22,23 +22,26 @@ Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
 
 
-def last_writes(
-    graph: Graph, run: LaunchTrace, body: Body, causality: Callable[[], Rows | None]
-) -> dict[tuple[str, int], PtxInstruction]:
-    """The writes whose order matters and is open. `causality` is asked for only if there may be any."""
-    found: dict[tuple[str, int], PtxInstruction] = {}
-    before: Rows | None = None
-    asked = False
+def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
+    """Places to which several threads write what is not the same in every order: the writes of each by their kind."""
+    found = []
     for events in strong_writes(run).values():
         by_kind: dict[Hashable, list[TraceEvent]] = {}
         for one in events:
             by_kind.setdefault(_kind(one, body[one.at]), []).append(one)
-        if len({one.thread for one in events}) < 2 or (len(by_kind) == 1 and None not in by_kind):
-            continue
-        if not asked:
-            before, asked = causality(), True
-        for number in _open(graph, by_kind, before):
-            if not (body[number].words[0] == "atom" and ("atomic", number) in run.choices):
+        if len({one.thread for one in events}) > 1 and (len(by_kind) > 1 or None in by_kind):
+            found.append(by_kind)
+    return found
+
+
+def last_writes(
+    graph: Graph, run: LaunchTrace, body: Body, causality: Rows | None
+) -> dict[tuple[str, int], PtxInstruction]:
+    """The writes whose order matters and is open."""
+    found: dict[tuple[str, int], PtxInstruction] = {}
+    for by_kind in contested(run, body):
+        for number in _open(graph, by_kind, causality):
+            if ("atomic", number) not in run.choices:
                 found["order", number] = body[number]
     return found
 
