@@ -191,8 +191,31 @@ def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
     read = module(twice)
     table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
     assert [one.noticed for one in table.results] == [Noticed.UNNOTICED] * 2
+    first, second = (one.mutation.instruction.line for one in table.results)
+    assert f"are also ordered by bar.sync at line {second}" in table.results[0].how
+    assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
     late = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"), seconds=-1)
     assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
+
+
+IDLE = """
+@%p0 mbarrier.init.shared.b64 [%r4], 64;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];
+"""
+
+
+def test_why_mutants_are_not_noticed() -> None:
+    read = module(IDLE)
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
+    said = {(one.mutation.instruction.words[0], one.mutation.what): one.how for one in table.results}
+    assert said["mbarrier", "1 more arrival"] == "nothing waits for a phase of its mbarrier object"
+    assert said["fence", "removed"].startswith("no accesses through different proxies")
+    assert all(one.how for one in table.results if one.noticed is Noticed.UNNOTICED)
+    relaxed = module(NEIGHBOUR.format(sync="fence.acq_rel.gpu;\nbar.sync 0;"))
+    table = mutation_table(relaxed, entry(relaxed), launch(), load_model("ptx-9.3"))
+    assert {one.noticed for one in table.results if one.mutation.instruction.words[0] == "fence"} == {Noticed.UNNOTICED}
 
 
 def test_commands(tmp_path: Path) -> None:

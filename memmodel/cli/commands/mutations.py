@@ -45,7 +45,7 @@ def told(record: dict[str, Any]) -> None:
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     for row in rows:
-        say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4][:100]]).rstrip())
+        say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip())
     counts = ", ".join(f"{number} {word}" for word, number in record["counts"].items() if number)
     share = f"{record['share']:.0%} of {record['judged']} changes noticed"
     say(f"{record['entry']} ({record['verdict']}): {share}; {counts}")

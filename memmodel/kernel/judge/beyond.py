@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from memmodel.base.labels import Access, Side
 from memmodel.kernel.judge.events import LaunchTrace
-from memmodel.kernel.judge.origin import read_slots
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.text.origin import read_slots
 from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import (
     AddressOperand,

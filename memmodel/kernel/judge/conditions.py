@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from memmodel.base.labels import Access, Action, Barrier, Half, Mbarrier, Signal
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
@@ -35,40 +35,88 @@ def counted(graph: Graph, run: LaunchTrace, body: tuple[PtxInstruction, ...], be
     peeked: dict[object, list[tuple[int, int]]] = {}
     for event, phase in run.peeks:
         if id(event) in graph.number:
-            peeked.setdefault((event.block, event.first), []).append((phase, graph.number[id(event)]))
-    for place, log in run.objects.items():
-        phases: dict[int, list[int]] = {}
-        expected: list[tuple[int, int]] = []
-        arrivals: dict[int, list[int]] = {}
-        tests: dict[int, list[int]] = {}
+            place = event.block, event.first, event.note[2]
+            peeked.setdefault(place, []).append((phase, graph.number[id(event)]))
+    for (block, first), log in run.objects.items():
+        for life in dict.fromkeys(step.life for step in log):
+            one = _Life([step for step in log if step.life == life], graph, body, before)
+            found += one.complaints(peeked.get((block, first, life), []))
+    return list(dict.fromkeys(found))
+
+
+class _Life:
+    """An mbarrier object from an init to the next: its updates and tests by their phases, as events of the graph."""
+
+    def __init__(self, log: list[ObjectStep], graph: Graph, body: tuple[PtxInstruction, ...], before: Rows) -> None:
+        self.graph, self.body, self.before = graph, body, before
+        self.over = max(step.after for step in log)
+        self.phases: dict[int, list[int]] = {}
+        self.tests: dict[int, list[int]] = {}
+        self.arrivals: dict[int, list[int]] = {}
+        self.steps: list[tuple[int, ObjectStep]] = []
         for step in log:
-            number = graph.number.get(id(step.event))
-            label = step.event.label
+            number, label = graph.number.get(id(step.event)), step.event.label
             if number is None or not isinstance(label, Mbarrier | Signal):
                 continue
             if not step.update:
-                tests.setdefault(step.seen - 1, []).append(number)
+                self.tests.setdefault(step.seen - 1, []).append(number)
             elif label.action not in (Action.INIT, Action.INVAL):
-                phases.setdefault(step.before, []).append(number)
-                if label.action is Action.EXPECT_TX:
-                    expected.append((step.before, number))
-                elif label.action is Action.ARRIVE:
-                    arrivals.setdefault(step.before, []).append(number)
-        lives = {step.life for step in log}
-        if len(lives) > 1:
-            found.append(f"line {body[log[0].event.at].line}: an mbarrier object is initialised again")
-            continue
-        instruction: Callable[[int], PtxInstruction] = lambda n: body[graph.behind[n].at]  # noqa: E731
-        found += _ordered(phases, before, instruction, "arrivals of two phases")
-        for phase, one in expected:
-            if not any(before[one] >> other & 1 for other in arrivals.get(phase, ())):
-                found.append(said(instruction(one), "it is not ordered before an arrival of its phase"))
-        found += _passes(tests, phases, before, instruction)
-        for phase, one in peeked.get(place, ()):
-            earlier = [*tests.get(phase - 1, ()), *phases.get(phase, ())]
-            if phase > 0 and not any(before[other] >> one & 1 for other in earlier):
-                found.append(said(instruction(one), f"it looks ahead, and may pass on another phase than {phase}"))
-    return list(dict.fromkeys(found))
+                self.phases.setdefault(step.before, []).append(number)
+                self.steps.append((number, step))
+                if label.action is Action.ARRIVE and "noComplete" not in self.instruction(number).words:
+                    self.arrivals.setdefault(step.before, []).append(number)
+
+    def instruction(self, number: int) -> PtxInstruction:
+        return self.body[self.graph.behind[number].at]
+
+    def complaints(self, peeks: list[tuple[int, int]]) -> list[str]:
+        """`peeks`: the tests that look ahead, with the phases that they ask for."""
+        found = _ordered(self.phases, self.before, self.instruction, "arrivals of two phases")
+        for number, step in self.steps:
+            why = self._needs_arrival(number, step)
+            if why and not any(self.before[number] >> other & 1 for other in self._others(number, step)):
+                found.append(said(self.instruction(number), why))
+        for phase, members in self.tests.items():
+            found += [
+                said(self.instruction(one), f"it may pass on another phase than {phase}")
+                for one in members
+                if not (self._after_last(one, phase) and self._before_next(one, phase))
+            ]
+        for phase, one in peeks:
+            if not self._after_last(one, phase):
+                found.append(said(self.instruction(one), f"it looks ahead, and may pass on another phase than {phase}"))
+        return found
+
+    def _needs_arrival(self, number: int, step: ObjectStep) -> str:
+        """What is wrong with an update after which no arrival of its phase is sure to come."""
+        label = step.event.label
+        assert isinstance(label, Mbarrier | Signal)
+        if label.action in (Action.EXPECT_TX, Action.PENDING):
+            return "it is not ordered before an arrival of its phase"
+        if label.action is Action.ARRIVE and "noComplete" in self.instruction(number).words:
+            return "it may be the one that completes the phase, which is undefined"
+        return ""
+
+    def _others(self, number: int, step: ObjectStep) -> list[int]:
+        """The arrivals of its phase; of a pending count that is raised, but the one that it is raised for."""
+        mine = step.event
+        found = []
+        for other in self.arrivals.get(step.before, ()):
+            event = self.graph.events[other]
+            own = event.issue is not None and (event.thread, event.at) == (mine.thread, mine.at)
+            if not own or event.issue is None or event.issue.order != (mine.order or 0) + 1:
+                found.append(other)
+        return found
+
+    def _after_last(self, test: int, phase: int) -> bool:
+        """Does a test come after the end of the phase before its own?"""
+        earlier = [*self.tests.get(phase - 1, ()), *self.phases.get(phase, ())]
+        return phase <= 0 or any(self.before[one] >> test & 1 for one in earlier)
+
+    def _before_next(self, test: int, phase: int) -> bool:
+        """Does a test come before the end of the phase after its own, if that ends?"""
+        ends = self.phases.get(phase + 1, ()) if self.over > phase + 1 else ()
+        return not ends or any(self.before[test] >> one & 1 for one in ends)
 
 
 def _ordered(
@@ -81,25 +129,6 @@ def _ordered(
                 if not before[one] >> later & 1:
                     lines = f"lines {instruction(one).line} and {instruction(later).line}"
                     found.append(f"{lines}: {what} that follow one another are not ordered")
-    return found
-
-
-def _passes(
-    tests: dict[int, list[int]],
-    phases: dict[int, list[int]],
-    before: Rows,
-    instruction: Callable[[int], PtxInstruction],
-) -> list[str]:
-    """A test of phase k comes after the end of k - 1 and before the end of k + 1."""
-    found = []
-    for phase, members in tests.items():
-        earlier = [*tests.get(phase - 1, ()), *phases.get(phase, ())]
-        for test in members:
-            after = phase <= 0 or any(before[one] >> test & 1 for one in earlier)
-            ends = phases.get(phase + 1)
-            stays = not ends or any(before[test] >> one & 1 for one in ends)
-            if not after or not stays:
-                found.append(said(instruction(test), f"it may pass on another phase than {phase}"))
     return found
 
 

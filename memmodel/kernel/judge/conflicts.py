@@ -18,7 +18,7 @@ from itertools import chain
 from memmodel.base.labels import Access, Label, Side
 from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, WeakAccess
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use
+from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Space
@@ -305,10 +305,10 @@ class Conflicts:
         return self._first[owner]
 
     def _alone(self, block: Block, uses: list[Use]) -> None:
-        """What is judged although nothing else touches its bytes: tensor memory, and memory of other CTAs."""
+        """What is judged although nothing else touches its bytes: tensor memory, memory of other CTAs, bulk copies."""
         owner, threads = block.instance.owner, self._run.threads
         for use in uses:
-            remote = owner is not None and threads[use.thread].place.cta_id != owner
+            remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
             if (remote or block.instance.space is Space.TENSOR) and self._key(use) not in self._seen:
                 self._place(block, use.first, use.size, [use])
 

@@ -48,6 +48,10 @@ class Flags(Evaluator):
         number = self._names.get(name)
         return None if number is None else self._rows(self._definition(number))
 
+    def inverse(self, rows: Rows) -> Rows:
+        """A relation turned over."""
+        return self._inverse(rows)
+
     def _name(self, name: Name) -> Value:
         return super()._name(name) if name.ref is None else self._definition(name.ref)
 

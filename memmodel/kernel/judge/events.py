@@ -139,9 +139,10 @@ class Failure:
 class LaunchTrace:
     """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
 
-    `awaits`: by the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase.
-    `cancels`: the requests to cancel a cluster.
-    `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
+    `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
+    the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
+    requests to cancel a cluster. `infeasible`: the kernel did not let its atomic operations be made in the order that
+    was asked for.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -156,6 +157,7 @@ class LaunchTrace:
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
     bad: list[TraceEvent] = field(default_factory=list)
+    stale: list[TraceEvent] = field(default_factory=list)
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False

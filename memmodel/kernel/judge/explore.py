@@ -18,12 +18,13 @@ from memmodel.cat.syntax import Model
 from memmodel.kernel.judge.beyond import any_grid, any_trips
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
-from memmodel.kernel.judge.origin import come_from
+from memmodel.kernel.judge.leftover import contested, stores_matter
 from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
+from memmodel.kernel.text.origin import come_from
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
@@ -69,6 +70,8 @@ class LaunchJudge:
         self._chosen: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
+        self.first: tuple[RunJudge, Judgement] | None = None
+        """The run that speaks for every schedule, as far as one does."""
 
     def judge(self) -> KernelVerdict:
         """The verdict."""
@@ -83,11 +86,16 @@ class LaunchJudge:
             made = RunJudge(self.entry, run)
             self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
+            if contested(run, self.entry.body or ()):
+                run.choices |= RunJudge(self.entry, self._run(base)).last_writes(self.model)
             settled = frozenset(number for _, number in run.choices)
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
+            orders = frozenset(number for what, number in run.choices if what == "order")
+            if orders & self._chosen:  # what one of them leaves depends on all of them
+                self._chosen |= orders
             settled -= self._chosen
-            self._judged(made)
+            self.first = made, self._judged(made)
             self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
@@ -97,6 +105,11 @@ class LaunchJudge:
             if run.cancels and clusters > 1:
                 verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
                 self._look(replace(base, cancelled=1, opaque=settled))
+                verdict.explored += 1
+                verdict.choices += [
+                    f"what {one.opcode} at line {one.line} answers depends on the schedule"
+                    for one in run.cancels.values()
+                ]
             if real and not (self.options.first and verdict.serious):
                 self._explore(base, run, settled, set(self._chosen))
         except Refused as error:
@@ -235,7 +248,8 @@ class LaunchJudge:
         only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
         once = all(len(set(threads)) == len(threads) for threads in orders.values())
         size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
-        return only and once and not run.elected and size <= max(ALL, self.options.schedules)
+        atomic = not stores_matter(run, real)
+        return only and once and atomic and not run.elected and size <= max(ALL, self.options.schedules)
 
     def _schedules(
         self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]

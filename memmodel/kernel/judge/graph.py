@@ -33,7 +33,7 @@ from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
 from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.ptx import Sem, Space
@@ -288,7 +288,7 @@ class Graph:
         return found
 
     def _ends(self, relations: dict[str, Rows]) -> None:
-        """The ends of CTAs: after what others do in their memory, and after what they do themselves."""
+        """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
         exits: dict[object, int] = {}
         for one in self.points:
             if isinstance(one.label, Mark) and one.label.what is Marker.EXIT and one.place is not None:
@@ -299,7 +299,9 @@ class Graph:
             if isinstance(one.label, Allocates):
                 relations["ctaends"][one.event] = exits.get(one.place.cta_id, 0)
             owner = None if one.cell is None else one.cell.instance.owner
-            if owner is not None and owner != one.place.cta_id and isinstance(one.label, Access | Mbarrier | Signal):
+            if owner is None or not isinstance(one.label, Access | Mbarrier | Signal):
+                continue
+            if owner != one.place.cta_id or outlives(one.label):
                 relations["exits"][one.event] = exits.get(owner, 0)
 
     def _warpgroups(self, complete: Rows) -> Rows:
@@ -366,9 +368,10 @@ class Graph:
                 if not test.update:
                     sets["MBDONE"] |= 1 << number
                     self._test(relations, number, test, updates)
-        for event in self.run.bad:
-            if id(event) in self.number:
-                sets["MBBAD"] |= 1 << self.number[id(event)]
+        for name, events in (("MBBAD", self.run.bad), ("MBSTALE", self.run.stale)):
+            for event in events:
+                if id(event) in self.number:
+                    sets[name] |= 1 << self.number[id(event)]
 
     def _test(
         self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]

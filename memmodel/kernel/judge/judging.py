@@ -18,6 +18,7 @@ from memmodel.kernel.judge.equal import stored_values
 from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.graph import STEP, Graph
+from memmodel.kernel.judge.leftover import last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
@@ -28,8 +29,9 @@ from memmodel.ptx import Proxy
 MAX_EVENTS = 12_000
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
-ORDER, FORCED = "happens", "fence-forced"
-"""The definitions of a model that say what has happened before what, and which order fence.sc must have."""
+ORDER, FORCED, CAUSALITY = "happens", "fence-forced", "causality"
+"""The definitions of a model that say what has happened before what, which order fence.sc must have, and which write
+is the later one."""
 
 
 @dataclass(slots=True)
@@ -106,6 +108,11 @@ class RunJudge:
             found.open += counted(self.graph, self.run, self.body, before)
         found.open = list(dict.fromkeys(found.open))
         return found
+
+    def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
+        """Strong writes that may be the last at their place or not, as the schedule has it."""
+        causality = self._forced(model, self._least(frozenset())).relation(CAUSALITY)
+        return last_writes(self.graph, self.run, self.body, causality)
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""

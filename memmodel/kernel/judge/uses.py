@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memmodel.base.labels import Access, Label, Side
+from memmodel.base.labels import Access, Family, Label, Side
 from memmodel.kernel.judge.events import TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
@@ -95,3 +95,8 @@ class SharedPlace:
     owner: CtaId | None
     members: list[tuple[Use, int]]
     pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)
+
+
+def outlives(label: Label) -> bool:
+    """May an access still be made when the CTA of its thread has ended? So may a bulk copy that nothing waits for."""
+    return isinstance(label, Access) and label.family in (Family.BULK, Family.BULK_REDUCTION)

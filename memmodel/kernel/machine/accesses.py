@@ -19,8 +19,6 @@ from memmodel.ptx import Proxy, Scope, Sem
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
 SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
-COMMUTING = ("add", "min", "max", "and", "or", "xor")
-"""Operations that leave the same value in any order."""
 
 
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -145,7 +143,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
-        lists = [list(one(warp)) for one in sources]
+        lists = [list(UNKNOWN if number in machine.schedule.opaque else one(warp)) for one in sources]
         for lane in lanes:
             private = machine.private(warp, lane, addresses[lane], size) if space == "generic" else None
             block, at = private or machine.place(warp, space, addresses[lane], size, instruction)
@@ -154,8 +152,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if private is not None or block is machine.memory.params:
                 pass
             elif weak:
-                given = None if load else _together([one[lane] for one in lists], unit)
-                machine.weak(block, at, size, warp.threads[lane], label, number, unit, None, given)
+                stored = None if load else _together([one[lane] for one in lists], unit)
+                machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
             else:
                 for part in range(lanes_of):
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
@@ -311,7 +309,7 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
             read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
             old, given = block.load(at, unit), [one[lane] for one in values]
-            if instruction.number in machine.schedule.opaque and slot is not None:
+            if instruction.number in machine.schedule.opaque:
                 old = None
             new: Value = None if old is None or None in given or fn is None else fn(old, *given)
             writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
@@ -323,8 +321,6 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 warp.own(slot)[lane] = old
                 if old is not None:
                     machine.run.choices.setdefault(("atomic", instruction.number), instruction)
-            elif old is not None and (op not in COMMUTING or machine.kinds.setdefault((block, at), op) != op):
-                machine.run.choices.setdefault(("order", instruction.number), instruction)
             machine.run.atomics.setdefault((block, at), []).append(read)
             machine.passed(block, at, warp.threads[lane].number)
         return True

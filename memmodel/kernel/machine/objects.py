@@ -18,6 +18,7 @@ from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Re
 from memmodel.ptx import Scope, Sem
 
 STATE_BITS = 32
+_PHASES = (1 << STATE_BITS) - 1
 
 
 def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -141,7 +142,7 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
                 one = machine.object(made.block, made.first)
                 warp.own(slot)[lane] = one.over | one.pending << STATE_BITS
             count, tx = (1, amount) if expects else (amount, 0)
-            machine.update(made, Action.ARRIVE, count, tx, drop=drop)
+            machine.update(made, Action.ARRIVE, count, tx, drop=drop, final="noComplete" not in words)
         return True
 
     return step
@@ -173,14 +174,14 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if peeks:
                 machine.peeked(warp, lane, instruction, block, at, phase)
                 continue
-            passes = one.over % 2 != phase % 2 if parity else one.over > phase & (1 << STATE_BITS) - 1
+            passes = one.over % 2 != phase % 2 if parity else one.over > phase & _PHASES
             if not one.live or not passes:
                 return False
             found.append((block, at))
         for lane, (block, at) in zip(lanes, found, strict=False):
             made = machine.event(warp.threads[lane], instruction.number, label)
             made.block, made.first, made.size = block, at, 8
-            machine.test(made, machine.object(block, at).over)
+            machine.test(made, machine.object(block, at).over, None if parity else (values[lane] or 0) & _PHASES)
             machine.waited(warp, lane, instruction, block, at)
         for number, slot in enumerate(slots):
             row = warp.own(slot)

@@ -42,12 +42,12 @@ class LaneGroup:
 
 @dataclass(slots=True, eq=False)
 class BarrierState:
-    """A barrier: its generation, who has arrived in it and how many are needed."""
+    """A barrier: its generation, who has arrived in it, how many are needed. `partly`: lanes of warps not all there."""
 
     generation: int = 0
     arrived: int = 0
     needed: int | None = None
-    over: int = 0
+    partly: dict[Warp, int] = field(default_factory=dict)
     who: set[int] = field(default_factory=set)
     votes: dict[int, list[Value]] = field(default_factory=dict)
 

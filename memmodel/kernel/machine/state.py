@@ -34,6 +34,7 @@ from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.ptx import Scope, Sem, Space
 
 
@@ -48,7 +49,6 @@ class Machine:
         self.objects: dict[tuple[Block, int], Mbar] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
-        self.kinds: dict[tuple[Block, int], str] = {}
         self.awaits: dict[int, frozenset[int]] = {}
         self.unstarted: list[tuple[int, int, int]] = []
         self._clusters: dict[int, BarrierState] = {}
@@ -184,13 +184,15 @@ class Machine:
     def object(self, block: Block, at: int) -> Mbar:
         return self.objects.setdefault((block, at), Mbar())
 
-    def update(self, event: TraceEvent, action: Action, count: int = 0, tx: int = 0, *, drop: bool = False) -> None:
-        """An update of an mbarrier object, made now."""
+    def update(
+        self, event: TraceEvent, action: Action, count: int = 0, tx: int = 0, *, drop: bool = False, final: bool = True
+    ) -> None:
+        """An update of an mbarrier object, made now. `final`: it may complete a phase."""
         assert event.block is not None
         one = self.object(event.block, event.first)
         before, bad = one.over, False
         if action is Action.INIT:
-            bad = one.live
+            bad = one.live or not 0 < count <= MAX_ARRIVALS
             one.life += 1
             one.over, one.pending, one.expected, one.tx, one.live = 0, count, count, 0, True
             before = 0
@@ -203,21 +205,25 @@ class Machine:
             one.pending += count if action is Action.PENDING else -count
             if drop:
                 one.expected = max(0, one.expected - count)
-            bad = one.pending < 0
+            bad = one.pending < 0 or one.pending > MAX_ARRIVALS or abs(one.tx) > MAX_ARRIVALS
             one.pending = max(0, one.pending)
             if one.pending == 0 and one.tx == 0 and action in (Action.ARRIVE, Action.COMPLETE_TX, Action.EXPECT_TX):
                 one.over, one.pending = one.over + 1, one.expected
+                bad |= not final
         if bad:
             self.run.bad.append(event)
-        event.note = (*event.note, event.first, before, one.life)
+        event.note = (*event.note, event.first, before, one.life, *(["bad"] if bad else []))
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, True, before, one.over, one.life, 0))
 
-    def test(self, event: TraceEvent, seen: int) -> None:
-        """A test that returned true."""
+    def test(self, event: TraceEvent, seen: int, asked: int | None) -> None:
+        """A test that returned true. `asked`: the phase of its state, if it has one."""
         assert event.block is not None
         one = self.object(event.block, event.first)
-        event.note = (*event.note, event.first, seen, one.life)
+        stale = asked is not None and asked + 1 < seen
+        if stale:
+            self.run.stale.append(event)
+        event.note = (*event.note, event.first, seen, one.life, *(["stale"] if stale else []))
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, False, seen, seen, one.life, seen))
 

@@ -6,9 +6,10 @@ In: an Instruction. Out: a step that waits as the instruction does and leaves it
 from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, ProxyFence
+from memmodel.isa.synchronization.barrier import RESOURCES
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
@@ -141,6 +142,7 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     aligned = words[0] == "bar" or "aligned" in words
     number = compiler.get(operands[0], instruction)
     counts = compiler.get(operands[1], instruction) if len(operands) > 1 else None
+    arrives, waits = (Barrier(half, Domain.CTA, reduces=reduces) for half in (Half.ARRIVE, Half.WAIT))
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         if group.waits is None:
@@ -150,25 +152,21 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             count = None if counts is None else counts(warp)[lanes[0]]
             if which is None or (counts is not None and count is None):
                 machine.unknown("the barrier", instruction)
+            _permitted(which, count, arrives=kind == "arrive")
+            count = count or None  # 0 stands for all threads
             meeting, identity = machine.barrier(warp.cta, which)
             for lane in lanes:
-                made = machine.event(
-                    warp.threads[lane],
-                    instruction.number,
-                    Barrier(Half.ARRIVE, Domain.CTA, reduces=reduces),
-                    which,
-                    meeting.generation,
-                )
+                made = machine.event(warp.threads[lane], instruction.number, arrives, which, meeting.generation)
                 made.barrier, made.generation, made.count = identity, meeting.generation, count
             group.waits = (which, meeting.generation)
             if vote is not None:
                 given = vote(warp)
                 meeting.votes.setdefault(meeting.generation, []).extend(given[lane] for lane in lanes)
-            meeting.arrived += len(lanes)
+            meeting.partly[warp] = meeting.partly.get(warp, 0) + len(lanes)
             meeting.who |= {warp.threads[lane].number for lane in lanes}
             meeting.needed = count
-            meeting.over = 0 if count is None else max(0, meeting.arrived - count)
-            if meeting.over:
+            _whole(meeting)
+            if count is not None and meeting.arrived > count:
                 machine.problem(
                     "barrier-count", f"more threads arrive at barrier {which} than its {count}", instruction
                 )
@@ -183,13 +181,7 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         if meeting.generation <= generation:
             return False
         for lane in lanes:
-            made = machine.event(
-                warp.threads[lane],
-                instruction.number,
-                Barrier(Half.WAIT, Domain.CTA, reduces=reduces),
-                which,
-                generation,
-            )
+            made = machine.event(warp.threads[lane], instruction.number, waits, which, generation)
             made.barrier, made.generation = identity, generation
         if target is not None:
             _combined(operation, meeting.votes[generation], warp, lanes, target)
@@ -197,6 +189,24 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _permitted(which: int, count: int | None, *, arrives: bool) -> None:
+    """Numbers and counts that the page of "bar, barrier" allows."""
+    if which >= RESOURCES:
+        raise Faulty("undefined-instruction", f"a CTA has the barriers 0 to {RESOURCES - 1}, and not {which}")
+    if (count or 0) % LANES:
+        raise Faulty("undefined-instruction", f"the thread count of a barrier is a multiple of {LANES}, not {count}")
+    if arrives and not count:
+        raise Faulty("undefined-instruction", "bar.arrive has a thread count that is not zero")
+
+
+def _whole(meeting: BarrierState) -> None:
+    """A warp counts as all its lanes, once those that have not exited have arrived."""
+    for warp, lanes in list(meeting.partly.items()):
+        if lanes >= warp.live.bit_count():
+            del meeting.partly[warp]
+            meeting.arrived += LANES
 
 
 def _combined(operation: str, votes: list[Value], warp: Warp, lanes: Lanes, target: int) -> None:
@@ -211,13 +221,12 @@ def _combined(operation: str, votes: list[Value], warp: Warp, lanes: Lanes, targ
 def _complete(machine: Machine, warp: Warp, which: int) -> None:
     """Begin the next generation if everyone has arrived."""
     meeting, _ = machine.barrier(warp.cta, which)
-    if meeting.arrived == 0:
+    if not meeting.who:
         return
-    if meeting.needed is not None:
-        full = meeting.arrived >= meeting.needed
-    else:
-        full = len(meeting.who | warp.cta.gone) >= len(warp.cta.threads)
-    if full:
+    _whole(meeting)
+    left = len(warp.cta.threads) - len(meeting.who)  # nobody waits for threads that have exited
+    full = left <= 0 if meeting.needed is None else meeting.arrived >= meeting.needed
+    if full or (left > 0 and len(meeting.who | warp.cta.gone) >= len(warp.cta.threads)):
         meeting.generation, meeting.arrived, meeting.needed, meeting.who = meeting.generation + 1, 0, None, set()
 
 

@@ -18,12 +18,13 @@ from time import monotonic
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
-from memmodel.kernel.check import judge
-from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.check import judged
+from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
 from memmodel.kernel.judge.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
-from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
 SCHEDULES = 4
 """Explored for each mutant whose control flow depends on the schedule."""
@@ -43,7 +44,7 @@ class Noticed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """`how`: the rules that name it with their lines, or what is not settled."""
+    """`how`: the rules that name it with their lines, what is not settled, or why it is not needed."""
 
     mutation: Mutation
     noticed: Noticed
@@ -80,6 +81,7 @@ class _Work:
     model: Model
     budget: Budget
     base: KernelVerdict
+    order: LaunchOrder | None
 
 
 _WORK: list[_Work] = []
@@ -101,8 +103,9 @@ def mutation_table(
     """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
     until = monotonic() + seconds
     each = budget or Budget(seconds=60.0)
-    base = judge(module, entry, launch, model, ExploreOptions(SCHEDULES), each)
-    work = _Work(module, entry, launch, model, each, base)
+    own = LaunchJudge(module, entry, launch, model, ExploreOptions(SCHEDULES))
+    base = judged(own, each)
+    work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(own.first))
     changes = mutations(entry)
     if started is not None:
         started(len(changes))
@@ -117,19 +120,21 @@ def mutation_table(
 
 
 def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> Iterator[tuple[int, MutantResult]]:
+    """Results as they come; what is removed is judged before what is weakened."""
     parallel = jobs > 1 and "fork" in multiprocessing.get_all_start_methods()
+    numbers = sorted(range(len(changes)), key=lambda number: changes[number].what != "removed")
     _WORK.append(work)
     try:
         if not parallel:
-            for number, change in enumerate(changes):
+            for number in numbers:
                 if monotonic() > until:
                     return
                 noticed, how = _mutant(number)
-                yield number, MutantResult(change, noticed, how)
+                yield number, MutantResult(changes[number], noticed, how)
             return
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), mp_context=context) as pool:
-            waiting = {pool.submit(_mutant, number): number for number in range(len(changes))}
+            waiting = {pool.submit(_mutant, number): number for number in numbers}
             try:
                 for future in as_completed(waiting, timeout=max(0.0, until - monotonic())):
                     number = waiting[future]
@@ -144,15 +149,28 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> It
 def _mutant(number: int) -> tuple[Noticed, str]:
     work = _WORK[-1]
     change = mutations(work.entry)[number]
-    traced = "commit_group" not in change.instruction.words
-    if traced and change.instruction.number not in work.base.reached:
+    if not _reached(work, change.instruction):
         return Noticed.UNREACHED, ""
     try:
         options = ExploreOptions(SCHEDULES, first=True)
-        verdict = judge(work.module, change.of(work.entry), work.launch, work.model, options, work.budget)
+        mutant = LaunchJudge(work.module, change.of(work.entry), work.launch, work.model, options)
+        verdict = judged(mutant, work.budget)
     except InputError as error:
         return Noticed.UNDECIDED, error.message
-    return compared(work.base, verdict)
+    noticed, how = compared(work.base, verdict)
+    order = LaunchOrder.of(mutant.first)
+    if noticed is Noticed.UNNOTICED and work.order is not None and order is not None:
+        how = redundant(work.order, order, change)
+    return noticed, how
+
+
+def _reached(work: _Work, instruction: PtxInstruction) -> bool:
+    """Did a thread get there? A commit leaves no trace; it is reached if the copy in the text before it is."""
+    number = instruction.number
+    if "commit_group" in instruction.words:
+        body = work.entry.body or ()
+        number = next((n for n in range(number, 0, -1) if "async" in body[n].words and n != number), number)
+    return number in work.base.reached
 
 
 def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:

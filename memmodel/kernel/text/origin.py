@@ -5,28 +5,16 @@ In: entry, what was refused. Out: a clause for the message. It names what may re
 
 from __future__ import annotations
 
-from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    Arguments,
-    JumpTarget,
-    NegatedRegister,
-    Operand,
-    PairOperand,
-    PtxFunction,
-    PtxInstruction,
-    Register,
-    Special,
-    VectorOperand,
-)
+from memmodel.errors import InputError
+from memmodel.kernel.text.polling import registers, written
+from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, Special
 
 SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol")
 SHOWN = 3
 MAX_STATES = 200_000
 
 
-def come_from(entry: PtxFunction, error: Refused) -> str:
+def come_from(entry: PtxFunction, error: InputError) -> str:
     """`; it comes from ld.global.u32 at line 12`, or nothing."""
     body = entry.body or ()
     if error.span is None or "depends on a value" not in error.message:
@@ -81,18 +69,4 @@ def _predecessors(body: tuple[PtxInstruction, ...]) -> list[list[int]]:
 def read_slots(one: PtxInstruction) -> set[int]:
     """The registers that the operands of an instruction read."""
     first = [] if written(one) else one.operands[:1]
-    return {slot for operand in (*first, *one.operands[1:]) for slot in _slots(operand)}
-
-
-def _slots(operand: Operand) -> list[int]:
-    if isinstance(operand, Register):
-        return [operand.slot]
-    if isinstance(operand, NegatedRegister):
-        return [operand.register.slot]
-    if isinstance(operand, PairOperand):
-        return [*_slots(operand.first), *_slots(operand.second)]
-    if isinstance(operand, VectorOperand | Arguments):
-        return [slot for item in operand.items for slot in _slots(item)]
-    if isinstance(operand, AddressOperand):
-        return [*_slots(operand.base), *(slot for item in operand.rest for slot in _slots(item))]
-    return []
+    return {slot for operand in (*first, *one.operands[1:]) for slot in registers(operand)}

@@ -1,0 +1,97 @@
+"""Strong writes of which the run leaves open which one is the last: what is in memory then depends on the schedule.
+
+In: LaunchTrace, instructions, a graph with the causality of a model. Out: the instructions, as choices. Writes that
+leave the same value in every order are none: atomic operations of one kind that commute, and stores of one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from memmodel.base.labels import Access, Side
+from memmodel.concrete.execution import Rows
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
+from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
+
+COMMUTING = ("add", "min", "max", "and", "or", "xor")
+"""Operations that leave the same value in any order, if all are of one kind."""
+
+Body = tuple[PtxInstruction, ...]
+Place = tuple[Block, int]
+
+
+def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
+    """Places to which several threads write what is not the same in every order: the writes of each by their kind."""
+    found = []
+    for events in strong_writes(run).values():
+        by_kind: dict[Hashable, list[TraceEvent]] = {}
+        for one in events:
+            by_kind.setdefault(_kind(one, body[one.at]), []).append(one)
+        if len({one.thread for one in events}) > 1 and (len(by_kind) > 1 or None in by_kind):
+            found.append(by_kind)
+    return found
+
+
+def last_writes(
+    graph: Graph, run: LaunchTrace, body: Body, causality: Rows | None
+) -> dict[tuple[str, int], PtxInstruction]:
+    """The writes whose order matters and is open."""
+    found: dict[tuple[str, int], PtxInstruction] = {}
+    for by_kind in contested(run, body):
+        for number in _open(graph, by_kind, causality):
+            if ("atomic", number) not in run.choices:
+                found["order", number] = body[number]
+    return found
+
+
+def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
+    """The strong writes of the run by their first byte."""
+    found: dict[Place, list[TraceEvent]] = {}
+    for thread in run.threads:
+        for event in thread.events:
+            label = event.label
+            if isinstance(label, Access) and label.side is Side.WRITE and event.block is not None:
+                found.setdefault((event.block, event.first), []).append(event)
+    return found
+
+
+def stores_matter(run: LaunchTrace, numbers: set[int]) -> bool:
+    """Is one of these instructions a store, or does a strong store go to a place where one of them works?"""
+    places = {place for place, events in run.atomics.items() if any(one.at in numbers for one in events)}
+    for place, events in strong_writes(run).items():
+        if any(_stores(one) and (one.at in numbers or place in places) for one in events):
+            return True
+    return False
+
+
+def _stores(event: TraceEvent) -> bool:
+    return isinstance(event.label, Access) and not event.label.rmw
+
+
+def _kind(event: TraceEvent, one: PtxInstruction) -> Hashable:
+    """Writes of one kind leave the same value in any order; None: nothing is known of it."""
+    if not _stores(event):
+        name = next((word for word in one.words[1:] if word in COMMUTING), None)
+        return None if name is None else (name, one.words[-1])
+    what = one.operands[1] if len(one.operands) > 1 else None
+    return ("store", what.value, event.size) if isinstance(what, IntegerLiteral) else None
+
+
+def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows | None) -> set[int]:
+    """The instructions of two writes that differ, of two threads, that nothing orders."""
+    found: set[int] = set()
+    kinds = list(by_kind.items())
+    for place, (kind, mine) in enumerate(kinds):
+        others = [one for _, events in kinds[place + 1 :] for one in events]
+        for one in mine:
+            for other in [*others, *(mine if kind is None else ())]:
+                if one.thread == other.thread or {one.at, other.at} <= found:
+                    continue
+                first, second = graph.number.get(id(one)), graph.number.get(id(other))
+                if first is None or second is None:  # other threads stand for these
+                    continue
+                if before is None or not (before[first] >> second & 1 or before[second] >> first & 1):
+                    found |= {one.at, other.at}
+    return found

@@ -1,0 +1,153 @@
+"""Each condition of the theorem (docs/kernels.md): kernels that break exactly it, and near misses that keep it."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_samples import judged
+
+OTHER = "setp.eq.s32 %p1, %r0, 32;"
+"""%p1: thread 32, of another warp than thread 0."""
+OBJECT = "@%p0 mbarrier.init.shared.b64 [%r4], {count};\nbar.sync 0;"
+WAIT = "W{n}: mbarrier.try_wait.shared.b64 %p5, [%r4], {state};\n@!%p5 bra W{n};"
+INVAL = "@%p0 mbarrier.inval.shared.b64 [%r4];"
+ARRIVE = "mbarrier.arrive.shared.b64 {state}, [%r4];"
+BRANCH = """
+bar.sync 0;
+ld.{space}.u32 %r5, [{at}];
+setp.eq.s32 %p2, %r5, 1;
+@%p2 bra L;
+@%p0 st.shared.u32 [s+4], %r0;
+L:
+"""
+FLAG = """
+@%p0 st.global.u32 [%d0+64], 7;
+@%p0 {store} [%d0], 1;
+@!%p1 bra L;
+atom.acquire.gpu.global.add.u32 %r5, [%d0], 0;
+setp.eq.s32 %p2, %r5, 1;
+@!%p2 bra L;
+ld.global.u32 %r6, [%d0+64];
+L:
+"""
+
+
+def obj(count: int = 64) -> str:
+    return OBJECT.format(count=count)
+
+
+def wait(n: int = 0, state: str = "%d5") -> str:
+    return WAIT.format(n=n, state=state)
+
+
+def arrive(state: str = "%d5") -> str:
+    return ARRIVE.format(state=state)
+
+
+def lines(*parts: str) -> str:
+    return "\n".join(parts)
+
+
+def left_in_memory(one: str, other: str, space: str = "shared", at: str = "s") -> str:
+    """Thread 0 and thread 32 write; then a branch depends on what is there."""
+    return lines(OTHER, f"@%p0 {one};", f"@%p1 {other};", BRANCH.format(space=space, at=at))
+
+
+STORES = "st.relaxed.cta.shared.u32 [s], {}"
+REDUCE = "red.relaxed.gpu.global.{} [%d0], 1"
+
+VALUES = [
+    ("two stores, the last one not known", left_in_memory(STORES.format(1), STORES.format(2)), "explored"),
+    ("two stores of one number", left_in_memory(STORES.format(1), STORES.format(1)), "clean"),
+    ("two stores in order", left_in_memory(STORES.format(1), "nanosleep.u32 0")
+     .replace("@%p1 nanosleep.u32 0;", "bar.sync 0;\n@%p1 st.relaxed.cta.shared.u32 [s], 2;"), "clean"),
+    ("a store and an atomic operation",
+     left_in_memory("st.relaxed.gpu.global.u32 [%d0], 1", REDUCE.format("add.u32"), "global", "%d0"), "explored"),
+    ("operations that do not commute, in both orders",
+     left_in_memory(REDUCE.format("max.u32"), REDUCE.format("add.u32"), "global", "%d0"), "clean"),
+    ("operations that commute",
+     left_in_memory(REDUCE.format("add.u32"), REDUCE.format("add.u32"), "global", "%d0"), "clean"),
+    ("a store that an atomic operation may see or not", lines(OTHER, FLAG.format(store="st.release.gpu.global.u32")),
+     "explored"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "word"), [one[1:] for one in VALUES], ids=[one[0] for one in VALUES])
+def test_what_writes_leave(body: str, word: str) -> None:
+    verdict = judged(body, init="zero")
+    assert verdict.word == word, repr(verdict)
+    assert bool(verdict.choices) == (word != "clean" or "max" in body)
+
+
+def test_orders_of_atomics_are_not_all_if_a_store_takes_part() -> None:
+    """Thread 32 may see the flag or not; to count atomic operations alone would leave the run with a race out."""
+    verdict = judged(lines(OTHER, FLAG.format(store="st.relaxed.gpu.global.u32")), init="zero")
+    assert not verdict.exhaustive and verdict.word in ("findings", "explored")
+
+
+OBJECTS = [
+    ("a state that is too old", lines(obj(), arrive(), wait(), arrive("%d6"), wait(1, "%d6"), wait(2)),
+     "undefined-mbarrier-state"),
+    ("a state of the phase before", lines(obj(), arrive(), wait(), wait(1), arrive("%d6"), wait(2, "%d6")), ""),
+    ("noComplete completes", lines(obj(), "mbarrier.arrive.noComplete.shared.b64 %d5, [%r4], 1;"),
+     "undefined-mbarrier"),
+    ("noComplete before the last arrival",
+     lines(obj(65), "@%p0 mbarrier.arrive.noComplete.shared.b64 %d5, [%r4], 1;", arrive(), wait()), ""),
+    ("no arrivals", lines("@%p0 mbarrier.init.shared.b64 [%r4], 0;"), "undefined-mbarrier"),
+    ("an object with two lives",
+     lines(obj(), arrive(), wait(), f"bar.sync 0;\n{INVAL}", obj(), arrive(), wait(1)), ""),
+    ("an object that is used after its life",
+     lines(obj(), arrive(), wait(), INVAL), "undefined-mbarrier-inval"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "rule"), [one[1:] for one in OBJECTS], ids=[one[0] for one in OBJECTS])
+def test_objects(body: str, rule: str) -> None:
+    verdict = judged(body, init="zero")
+    assert rule in {one.rule for one in verdict.findings} if rule else verdict.word == "clean", repr(verdict)
+
+
+COUNTS = [
+    ("an arrive that may complete",
+     lines(obj(), "setp.lt.s32 %p1, %r0, 32;", "@%p1 mbarrier.arrive.noComplete.shared.b64 %d5, [%r4], 1;",
+           "@%p1 bra L;", arrive(), "L:", "W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;", "@!%p5 bra W;"),
+     "it may be the one that completes the phase"),
+    ("a pending count that is raised late",
+     lines(OTHER, obj(1), "@%p1 cp.async.ca.shared.global [%r2], [%d0], 4;",
+           "@%p1 cp.async.mbarrier.arrive.shared.b64 [%r4];", f"@%p0 {arrive()}"),
+     "it is not ordered before an arrival of its phase"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "why"), [one[1:] for one in COUNTS], ids=[one[0] for one in COUNTS])
+def test_counts(body: str, why: str) -> None:
+    verdict = judged(body, init="zero")
+    assert verdict.word != "clean" and any(why in one for one in verdict.open), repr(verdict)
+
+
+BARRIERS = [
+    ("a number that is too large", "bar.sync 16;", 64, "undefined-instruction"),
+    ("half a warp", "bar.sync 1, 48;", 64, "undefined-instruction"),
+    ("an arrive without a count", "bar.arrive 1, 0;", 64, "undefined-instruction"),
+    ("too few threads", "bar.sync 1, 96;", 64, "hang"),
+    ("a warp of which half is there", "bar.sync 1, 64;", 48, ""),
+    ("a lane that has left", "@%p0 bra L;\nbar.sync 1, 64;\nL:", 64, ""),
+    ("all threads", "bar.sync 1, 0;", 64, ""),
+]
+
+
+@pytest.mark.parametrize(("body", "threads", "rule"), [one[1:] for one in BARRIERS], ids=[one[0] for one in BARRIERS])
+def test_barriers(body: str, threads: int, rule: str) -> None:
+    found = {one.rule for one in judged(body, threads).findings}
+    assert found == ({rule} if rule else set())
+
+
+def test_a_copy_that_still_reads_when_its_cta_ends() -> None:
+    store = """
+st.shared.u32 [%r3], %r0;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 256;
+@%p0 cp.async.bulk.commit_group;
+"""
+    assert [one.rule for one in judged(store).findings] == ["undefined-after-exit"]
+    assert judged(store + "@%p0 cp.async.bulk.wait_group.read 0;\n").word == "clean"
