@@ -17,8 +17,15 @@ from memmodel.referee.evaluate import Evaluator, Value
 
 def bits(mask: int) -> list[int]:
     """The members of a mask, smallest first."""
+    found = []
+    if mask.bit_count() < 8:
+        while mask:
+            low = mask & -mask
+            found.append(low.bit_length() - 1)
+            mask ^= low
+        return found
     text = bin(mask)[:1:-1]
-    found, at = [], text.find("1")
+    at = text.find("1")
     while at >= 0:
         found.append(at)
         at = text.find("1", at + 1)
