@@ -97,6 +97,7 @@ class LitmusRun:
         self.standing: dict[str, list[str]] = {}
         self._options: dict[str, Options] = {}
         self._judged_by: dict[str, str] = {}
+        self._shipped: dict[str, bool] = {}
         try:
             settle(include, kept=kept)
             for text in config.getoption("--memmodel"):
@@ -115,7 +116,9 @@ class LitmusRun:
         """As `models`, for a name in the Expect line of a test: a file beside it has one too. Raises InputError."""
         from memmodel.base.resources import is_shipped
 
-        if name in self.standing or is_shipped(name):
+        if name not in self._shipped:
+            self._shipped[name] = name in self.standing or is_shipped(name)
+        if self._shipped[name]:
             return self.models(name)
         from memmodel.cat import named_by
 
@@ -234,16 +237,17 @@ def base_of(files: tuple[str, ...], text: str) -> str | None:
 
 
 class LitmusFile(pytest.File):
-    """A `.litmus` file."""
+    """A `.litmus` file. `named`: as a person would type it."""
 
     collection: LitmusRun
+    named: str
 
     @staticmethod
     def of(parent: pytest.Collector, path: Path, collection: LitmusRun) -> LitmusFile:
         made: LitmusFile = LitmusFile.from_parent(parent, path=path)
-        made.collection = collection
+        made.collection, made.named = collection, collection.name_of(path)
         made.add_marker(pytest.mark.memmodel)
-        made.add_marker(pytest.mark.folder(name=os.path.dirname(collection.name_of(path)).replace(os.sep, "/")))
+        made.add_marker(pytest.mark.folder(name=os.path.dirname(made.named).replace(os.sep, "/")))
         return made
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -252,7 +256,7 @@ class LitmusFile(pytest.File):
 
         run = self.collection
         try:
-            asked = run.verdicts.posed(Source.read(run.name_of(self.path)))
+            asked = run.verdicts.posed(Source.read(self.named))
         except InputError as error:
             yield VerdictItem.of(self, "file", run, problem=error.render())
             return
@@ -260,7 +264,7 @@ class LitmusFile(pytest.File):
             number = f"#{posed.number + 1}" if len(asked) > 1 else ""
             for name, word in posed.words.items():
                 try:
-                    models = run.models_of(run.name_of(self.path), name)
+                    models = run.models_of(self.named, name)
                 except InputError as error:
                     yield VerdictItem.of(self, f"{name}{number}", run, problem=error.render())
                     continue
