@@ -6,6 +6,7 @@ In: rows and masks. Out: rows and masks. One operation on an integer handles a w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 Rows = list[int]
 """A relation: `rows[a] >> b & 1` says that a is related to b."""
@@ -20,14 +21,42 @@ def members(mask: int) -> Iterator[int]:
 
 
 def inverse(rows: Sequence[int]) -> Rows:
-    """The rows as columns: Python's formatting and zip turn the matrix."""
+    """The rows as columns. Few pairs are turned one by one, many all at once."""
     count = len(rows)
-    if not any(rows):
-        return [0] * count
-    written = [format(row, f"0{count}b") for row in reversed(rows)]
-    turned = [int("".join(column), 2) for column in zip(*written, strict=True)]
-    turned.reverse()
-    return turned
+    if sum([row.bit_count() for row in rows]) > 2 * count:
+        return transposed(rows)
+    found = [0] * count
+    bit = 1
+    for row in rows:
+        while row:
+            low = row & -row
+            found[low.bit_length() - 1] |= bit
+            row ^= low
+        bit <<= 1
+    return found
+
+
+def transposed(rows: Sequence[int]) -> Rows:
+    """A relation turned over: as one large square of bits, in which ever smaller blocks change places."""
+    size = max(8, 1 << (len(rows) - 1).bit_length())
+    width = size // 8
+    square = int.from_bytes(b"".join(row.to_bytes(width, "little") for row in rows), "little")
+    step = size // 2
+    while step:
+        shift = step * (size - 1)
+        moved = (square ^ square >> shift) & _corner(size, step)
+        square ^= moved ^ moved << shift
+        step //= 2
+    content = square.to_bytes(size * width, "little")
+    return [int.from_bytes(content[at * width : (at + 1) * width], "little") for at in range(len(rows))]
+
+
+@lru_cache(maxsize=64)
+def _corner(size: int, step: int) -> int:
+    """The upper right quarters of all blocks of 2 * step rows and columns."""
+    row = sum(((1 << step) - 1) << at for at in range(step, size, 2 * step))
+    filled, empty = row.to_bytes(size // 8, "little"), bytes(size // 8)
+    return int.from_bytes((filled * step + empty * step) * (size // (2 * step)), "little")
 
 
 def compose(left: Sequence[int], right: Sequence[int]) -> Rows:

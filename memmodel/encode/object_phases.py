@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.encode.counting import ByNumber, add, at_least
+from memmodel.encode.counting import ByNumber, add, at_least, count
 from memmodel.encode.object_order import START, ObjectOrder
 from memmodel.events.graph import ObjectEvent
 from memmodel.litmus.objects import MAX_ARRIVALS
 
 Phase = tuple[int, int]
 """The life and the number of a phase in it."""
+
+
+FEW_PHASES = 2
+MANY_TERMS = 60_000
+"""With fewer phases, sums over several of them say nothing new; with more terms, they cost more than they give."""
 
 
 class ObjectPhases:
@@ -43,6 +48,7 @@ class ObjectPhases:
         self.over: dict[Phase, int] = {}
         for life in order.lives:
             self._phases_over(life)
+            self._count_through(life)
         for i in order.inits:
             self.bad[i] = order.valid[i]
         for i in order.invals:
@@ -244,6 +250,40 @@ class ObjectPhases:
                 begun = self.least[i][k + 1] if k + 1 < len(self.least[i]) else FALSE
                 inside = logic.conj((self.order.live[i], self.order.life[i].get(life, FALSE), begun))
                 logic.require(-inside, self.over[life, k])
+
+    def _count_through(self, life: int) -> None:
+        """All phases up to one that is over, taken together: their arrivals have come, and as many bytes as were
+        expected. From the sums of single phases the solver would learn that one pigeon and one hole at a time."""
+        logic, most, size = self.logic, self.most[life], self.order.size(life)
+        if self._plain or not FEW_PHASES <= most <= MANY_TERMS // (len(self.counting) ** 2 + 1):
+            return
+        arrive = [i for i in self.counting if self.updates[i].action is Action.ARRIVE]
+        steady = all(self.updates[i].count == 1 and not self.updates[i].drop for i in arrive)
+        effects = {i: effect(self.updates[i])[1] for i in self.counting}
+        expect, complete = ([i for i, tx in effects.items() if tx * sign > 0] for sign in (1, -1))
+        amounts = {effects[i] for i in expect}, {-effects[i] for i in complete}
+        for k in range(most + 1):
+            over = self.over[life, k]
+            if over == FALSE:
+                continue
+            if steady:
+                for formula in self._through(arrive, life, k)[: (k + 1) * size]:
+                    logic.require(-over, -formula)
+            if len(amounts[0]) == len(amounts[1]) == 1:
+                completed = self._through(complete, life, k)
+                for number, formula in enumerate(self._through(expect, life, k)):
+                    whole, rest = divmod(number * min(amounts[0]), min(amounts[1]))
+                    even = completed[whole] if not rest and whole < len(completed) else FALSE
+                    logic.require(-over, -formula, even)
+
+    def _through(self, updates: list[int], life: int, k: int) -> list[int]:
+        """How many of these updates count in phases up to the k-th."""
+        return count(self.logic, [self._until(i, life, k) for i in updates])
+
+    def _until(self, i: int, life: int, k: int) -> int:
+        """Update i counts in a phase up to the k-th."""
+        here = self.logic.both(self.order.live[i], self.order.life[i].get(life, FALSE))
+        return self.logic.both(here, -self.least[i][k + 1] if k + 1 < len(self.least[i]) else TRUE)
 
     def _ends_and_excess(self, i: int) -> None:
         """When an update ends its phase. An arrive that exceeds the count is undefined."""

@@ -7,9 +7,10 @@ flag or a named relation needs are evaluated. The meaning of the operators is th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import cache
 
 from memmodel.base.kinds import Kind
+from memmodel.base.rows import transposed
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Value
@@ -175,29 +176,6 @@ def _topological(rows: Rows) -> list[int] | None:
 
 FEW_ROWS = 200
 """With fewer different rows a relation is turned over bit by bit."""
-
-
-def transposed(rows: Rows) -> Rows:
-    """A relation turned over: as one large square of bits, in which ever smaller blocks change places."""
-    size = max(8, 1 << (len(rows) - 1).bit_length())
-    width = size // 8
-    square = int.from_bytes(b"".join(row.to_bytes(width, "little") for row in rows), "little")
-    step = size // 2
-    while step:
-        shift = step * (size - 1)
-        moved = (square ^ square >> shift) & _corner(size, step)
-        square ^= moved ^ moved << shift
-        step //= 2
-    content = square.to_bytes(size * width, "little")
-    return [int.from_bytes(content[at * width : (at + 1) * width], "little") for at in range(len(rows))]
-
-
-@lru_cache(maxsize=64)
-def _corner(size: int, step: int) -> int:
-    """The upper right quarters of all blocks of 2 * step rows and columns."""
-    row = sum(((1 << step) - 1) << at for at in range(step, size, 2 * step))
-    filled, empty = row.to_bytes(size // 8, "little"), bytes(size // 8)
-    return int.from_bytes((filled * step + empty * step) * (size // (2 * step)), "little")
 
 
 @cache

@@ -1,0 +1,53 @@
+"""Sums over all phases of an mbarrier object: they hold in every execution, with them and without them the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel import api
+from memmodel.encode import object_phases
+
+HEAD = "PTX phases\n.shared .align 8 .b64 bar = mbarrier({size});\n.shared .u32 x = 0;\n"
+ARRIVE = "mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [bar], {bytes};"
+PLAIN = "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [bar];"
+COMPLETE = "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], {bytes};"
+TEST = "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p{n}, [bar], {n}; selp.u32 %r{n}, 1, 0, %p{n};"
+
+
+def text(size: int, *threads: list[str]) -> str:
+    bodies = "".join(
+        f"thread P{number} @ cta 0, gpu 0 {{\n" + "\n".join(lines) + "\n}\n" for number, lines in enumerate(threads)
+    )
+    return HEAD.format(size=size) + bodies + "exists (true)\n"
+
+
+def expect(*amounts: int) -> list[str]:
+    return [ARRIVE.format(bytes=one) for one in amounts]
+
+
+def complete(*amounts: int) -> list[str]:
+    return [COMPLETE.format(bytes=one) for one in amounts]
+
+
+TESTS = {
+    "one by one": text(1, [*expect(4, 4), TEST.format(n=0)], complete(4, 4)),
+    "two for one": text(1, [*expect(8, 8), TEST.format(n=0)], complete(4, 4), complete(4)),
+    "too many bytes": text(1, [*expect(4, 4), TEST.format(n=1)], complete(4, 4), complete(4)),
+    "of different amounts": text(1, [*expect(4, 8), TEST.format(n=0)], complete(8, 4)),
+    "without bytes too": text(1, [*expect(4), PLAIN, TEST.format(n=0)], complete(4)),
+    "two arrivals": text(2, [*expect(4), PLAIN, TEST.format(n=0)], [PLAIN, PLAIN], complete(4)),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_sums_over_phases_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for few in (0, 10**9):
+        monkeypatch.setattr(object_phases, "FEW_PHASES", few)
+        states = api.outcomes(TESTS[name], engine="z3")
+        answer = api.check(TESTS[name], engine="z3").answer
+        assert states.complete
+        found.append((states.states, answer.observation, sorted(set(answer.flags))))
+    assert found[0] == found[1]
+    tried = api.outcomes(TESTS[name], engine="enumerate")
+    assert tried.complete and tried.states == found[0][0]
