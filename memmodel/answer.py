@@ -6,7 +6,7 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -79,15 +79,18 @@ class Ground:
     """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
 
     For memmodel.why. It stays in the process that found it: a witness that is sent to another one has none there.
-    `known`: what was worked out on it.
+    `known`: what was worked out on it. `spell`: makes the witness of it.
     """
 
-    __slots__ = ("execution", "known", "ranks")
+    __slots__ = ("execution", "known", "ranks", "spell")
 
-    def __init__(self, execution: object, ranks: Mapping[int, Sequence[int]]) -> None:
+    def __init__(
+        self, execution: object, ranks: Mapping[int, Sequence[int]], spell: Callable[[], Witness] | None = None
+    ) -> None:
         self.execution = execution
         self.ranks = ranks
         self.known: dict[object, object] = {}
+        self.spell = spell
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(None), ())
@@ -110,6 +113,25 @@ class Witness:
     asked: frozenset[tuple[str, str]] | None = None
     ground: Ground | None = field(default=None, compare=False, repr=False)
 
+    @staticmethod
+    def of(ground: Ground) -> Witness:
+        """The witness of an execution, spelled out when somebody looks at it: most are never looked at."""
+        witness: Witness = object.__new__(Witness)
+        object.__setattr__(witness, "ground", ground)
+        return witness
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """A field that is not spelled out yet."""
+            ground = None if name == "ground" else self.ground
+            if ground is None or ground.spell is None:
+                raise AttributeError(name)
+            spelled, ground.spell = ground.spell(), None
+            for one in _SPELLED:
+                object.__setattr__(self, one, getattr(spelled, one))
+            return object.__getattribute__(self, name)
+
     def __repr__(self) -> str:
         ends = ", ".join(f"{thread}:{name} = {value}" for (thread, name), value in self.registers.items())
         memory = ", ".join(f"{name} = {value}" for name, value in self.memory.items())
@@ -121,6 +143,8 @@ class Witness:
 
         return graph(self)
 
+
+_SPELLED = ("events", "edges", "registers", "memory", "waits", "asked")
 
 HANG = "hang"
 """The flag of a finding that no rule of a model makes: some execution in which a thread waits for ever."""

@@ -206,7 +206,7 @@ def lowered(test: TestInput, ask: Sequence[str] = ()) -> LoweredTest:
 
 def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
     """A lowered test once for each of its questions."""
-    return tuple(replace(steps, test=one) for one in steps.test.questions())
+    return tuple(replace(steps, test=one) for one in steps.test.questions()) if steps.test.more else (steps,)
 
 
 def judge(steps: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:

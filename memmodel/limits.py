@@ -30,6 +30,9 @@ STEPS_A_SECOND = 1_000_000
 """What a second of work outside the solver counts for, such as writing formulas; the first second is free."""
 
 _EVERY = 0.02
+_IDLE = 50
+"""Looks without any limits after which the second thread ends."""
+
 _MOST = 4 << 30
 
 
@@ -74,7 +77,7 @@ class Limits:
         self._most_work = 1 + budget.effort / STEPS_A_SECOND
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._over = False
         self._outside = False
         self._spent: type[BudgetSpent] | None = None
 
@@ -86,8 +89,9 @@ class Limits:
         self._frame: FrameType | None = sys._getframe(1)
         self._solver = 0.0
         self._worked = self._cpu()
-        self._watcher = threading.Thread(target=self._watch, name="memmodel-limits", daemon=True)
-        self._watcher.start()
+        self._deadline = self._started + self._seconds + GRACE
+        self._again = 0.0
+        _WATCHER.add(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -101,7 +105,7 @@ class Limits:
     @property
     def over(self) -> bool:
         """Has the work ended?"""
-        return self._over.is_set()
+        return self._over
 
     def reserve(self, size: int) -> None:
         """Raises BudgetSpent if so many bytes more are more than the memory allowed."""
@@ -109,25 +113,25 @@ class Limits:
             raise BudgetSpent(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
 
     def _finish(self) -> None:
-        self._over.set()
+        self._over = True
         with self._lock:  # after this nothing more is raised, and what was raised before arrives in the next lines
             pass
         sleep(0)
 
-    def _watch(self) -> None:
-        deadline = self._started + self._seconds + GRACE
-        while not self._over.wait(_EVERY) and not self._left():
-            if monotonic() > deadline:
-                self._stop(f"the budget of {self._seconds:g} seconds ran out")
-                deadline = monotonic() + AGAIN
-            elif not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
-                self._stop(f"the budget of {self.effort:,} solver steps ran out")
-                if self._over.wait(AGAIN):
-                    return
-            elif memory_in_use() - self._before > self._memory:
-                self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
-                if self._over.wait(AGAIN):
-                    return
+    def look(self) -> bool:
+        """Stop the work if it has used up its budget. False once it has ended. Called by the second thread."""
+        if self._over or self._left():
+            return False
+        now = monotonic()
+        if now < self._again:
+            return True
+        if now > self._deadline:
+            self._stop(f"the budget of {self._seconds:g} seconds ran out")
+        elif not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
+            self._stop(f"the budget of {self.effort:,} solver steps ran out")
+        elif memory_in_use() - self._before > self._memory:
+            self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+        return True
 
     def _cpu(self) -> float:
         """Seconds that the thread that works has computed so far."""
@@ -148,8 +152,9 @@ class Limits:
 
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
+        self._again = monotonic() + AGAIN
         with self._lock:
-            if self._over.is_set() or self._left():
+            if self._over or self._left():
                 return
             if self._outside:
                 self._spent = spent
@@ -179,6 +184,51 @@ class Limits:
 
 
 _CURRENT = threading.local()
+
+
+class _Watcher:
+    """The second thread, which looks at all limits in force. It starts when it is needed and ends when it has not been
+    for a while: starting a thread for each answer would cost more than many answers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._limits: list[Limits] = []
+        self._runs = False
+
+    def add(self, limits: Limits) -> None:
+        """Look at these limits until the work under them has ended."""
+        with self._lock:
+            self._limits.append(limits)
+            if not self._runs:
+                threading.Thread(target=self._run, name="memmodel-limits", daemon=True).start()
+                self._runs = True
+
+    def _run(self) -> None:
+        idle = 0
+        while True:
+            sleep(_EVERY)
+            with self._lock:
+                if not self._limits and idle >= _IDLE:
+                    self._runs = False
+                    return
+                idle = 0 if self._limits else idle + 1
+                limits = tuple(self._limits)
+            ended = [one for one in limits if not one.look()]
+            with self._lock:
+                self._limits = [one for one in self._limits if one not in ended]
+
+
+_WATCHER = _Watcher()
+
+
+def _forked() -> None:
+    """A forked process has no second thread."""
+    global _WATCHER
+    _WATCHER = _Watcher()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 # ---- several answers under one budget --------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ Nothing here decides what is allowed; it only names. Source: PTX ISA chapter 8 (
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import WordList, dataclass
 
 
 class Scope(IntEnum):
@@ -19,7 +19,7 @@ class Scope(IntEnum):
     SYS = 4
 
 
-class Sem(Enum):
+class Sem(WordList):
     """Memory semantics of an access or a fence ("Operation Types")."""
 
     WEAK = "weak"
@@ -30,7 +30,7 @@ class Sem(Enum):
     SC = "sc"
 
 
-class Proxy(Enum):
+class Proxy(WordList):
     """The method of an access ("Proxies"). READ_ONLY: ld.global.nc, which the model leaves to the texture path."""
 
     GENERIC = "generic"
@@ -42,7 +42,7 @@ class Proxy(Enum):
     READ_ONLY = "read-only"
 
 
-class Space(Enum):
+class Space(WordList):
     """State space of a variable ("State Spaces"). GENERIC: a litmus location of the column layout, global memory."""
 
     GENERIC = "generic"
@@ -53,7 +53,7 @@ class Space(Enum):
     TENSOR = "tensor"
 
 
-class Window(Enum):
+class Window(WordList):
     """Where an address must be for an instruction that names this state space.
 
     GENERIC: anywhere but in tensor memory.

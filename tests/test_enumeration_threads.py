@@ -265,3 +265,29 @@ def test_running_threads_costs_effort() -> None:
         prepare(test, 1000, Meter(Budget(effort=10_000)), waits=True)
     with pytest.raises(BudgetSpent, match="seconds"):
         prepare(test, 3, Meter(Budget(seconds=0.0)), waits=True)
+
+
+def test_a_write_is_not_behind_what_it_depends_on() -> None:
+    """Two threads that add one: neither reads what its own addition led to. Where values may support themselves, one
+    addition after the other is followed for as many rounds as the test has writes."""
+    test = columns(*["atom.relaxed.gpu.add r0, x, 1"] * 2)
+    read = [{trace.values[0] for trace in traces} for traces in ready(test, grounded=True).complete]
+    assert read == [{0, 1}, {0, 1}]
+    assert all({0, 1} < {trace.values[0] for trace in traces} for traces in ready(test).complete)
+
+
+def test_a_value_with_two_origins_is_kept() -> None:
+    """x = 1 comes from what the reader writes, or from a third thread: with the second origin it may be read."""
+    relay = ("ld.relaxed.gpu r0, x; st.relaxed.gpu y, r0", "ld.relaxed.gpu r0, y; st.relaxed.gpu x, r0")
+    alone = ready(columns(*relay), grounded=True)
+    assert [trace.values for traces in alone.complete for trace in traces] == [(0, 0), (0, 0)]
+    helped = ready(columns(*relay, "st.relaxed.gpu x, 1"), grounded=True)
+    assert [sorted(trace.values) for trace in helped.complete[0]] == [[0, 0], [1, 1]]
+
+
+def test_what_is_behind_parts_of_other_writes_is_not_followed() -> None:
+    """Bytes of several writes: any of them may be behind the value."""
+    half = "ld.relaxed.gpu.b16 %r0, [x]; add.u32 %r1, %r0, 1; st.relaxed.gpu.u32 [x], %r1;"
+    wide = "ld.relaxed.gpu.u32 %r0, [x]; st.relaxed.gpu.u32 [x], %r0;"
+    found = ready(blocks(half, wide), grounded=True)
+    assert {1} <= {trace.values[0] for trace in found.complete[1]}

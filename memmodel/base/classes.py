@@ -1,4 +1,4 @@
-"""`dataclass`, as the standard library has it, but cheap to define: most of a short run is spent defining classes.
+"""`dataclass`, as the standard library has it, but cheap to define, and `WordList`, an Enum that is cheap to look up.
 
 In: a class with annotated fields. Out: the same class with `__init__`, `__eq__` and so on. Settled here: what the
 standard decorator writes as source and compiles for every class is shared by all of them, and `__init__` is compiled
@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
+from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, replace
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["WordList", "dataclass", "field", "replace"]
 
 _OWN = "_own_fields"
+
+_MANY_FIELDS = 3
+"""With so many fields, an instance of a frozen class is filled under another class."""
+
+
+class WordList(Enum):
+    """A closed list of words. The standard library hashes the name of a member, in Python; here identity is enough."""
+
+    __hash__ = object.__hash__
 
 
 class _Fields:
@@ -133,7 +143,8 @@ def _late_init(cls: Any, fields: dict[str, Field[Any]], *, frozen: bool, kw_only
 
 def _init(cls: type, fields: dict[str, Field[Any]], frozen: bool, kw_only: bool) -> Callable[..., None]:
     names: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
-    head, body = ["self"] + ["*"] * (kw_only and any(one.init for one in fields.values())), []
+    head = ["self"] + ["*"] * (kw_only and any(one.init for one in fields.values()))
+    body: list[tuple[str, str]] = []
     for name, one in fields.items():
         value = name
         if one.default_factory is not MISSING:
@@ -149,10 +160,17 @@ def _init(cls: type, fields: dict[str, Field[Any]], frozen: bool, kw_only: bool)
             head.append(name)
         else:
             continue
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        body.append((name, value))
+    lines = [f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}" for name, value in body]
+    if frozen and len(body) >= _MANY_FIELDS and "__slots__" in cls.__dict__:
+        # To set the attributes of a class that forbids it costs a call for each. A twin does not forbid it.
+        names["_class"], names["_become"] = cls, object.__dict__["__class__"].__set__
+        names["_open"] = type(cls)(cls.__name__, (cls,), {"__slots__": (), "__setattr__": object.__setattr__})
+        quick = ["_become(self, _open)", *(f"self.{name} = {value}" for name, value in body), "self.__class__ = _class"]
+        lines = ["if self.__class__ is _class:", *(f" {one}" for one in quick), "else:", *(f" {one}" for one in lines)]
     if hasattr(cls, "__post_init__"):
-        body.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body or ["pass"]), names)
+        lines.append("self.__post_init__()")
+    exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(lines or ["pass"]), names)
     made_init: Callable[..., None] = names["__init__"]
     made_init.__qualname__ = f"{cls.__qualname__}.__init__"
     return made_init

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from memmodel.base.classes import WordList
 
 
-class Kind(Enum):
+class Kind(WordList):
     """Every expression is a set of events or a relation between events."""
 
     SET = "set"

@@ -6,20 +6,18 @@ both engines carry them along unread. What an execution adds (locations, values,
 
 from __future__ import annotations
 
-from enum import Enum
-
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import WordList, dataclass
 from memmodel.ptx import Proxy, Scope, Sem
 
 
-class Side(Enum):
+class Side(WordList):
     """Does an access read or write?"""
 
     READ = "R"
     WRITE = "W"
 
 
-class Family(Enum):
+class Family(WordList):
     """The instruction that an asynchronous or atomic event belongs to; PLAIN for ld and st and their like."""
 
     PLAIN = "ld, st"
@@ -43,7 +41,7 @@ TCGEN = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT, Family.TCGEN_LD, F
 """The families of tcgen05 instructions."""
 
 
-class Role(Enum):
+class Role(WordList):
     """What an asynchronous read is for: the source of a copy, or the tensor map that says where it is."""
 
     SOURCE = "source"
@@ -77,7 +75,7 @@ class Access:
     form: str | None = None
 
 
-class Covers(Enum):
+class Covers(WordList):
     """What a fence is about, when it is not about all memory."""
 
     OWN_SHARED = "shared memory of the executing CTA"
@@ -114,14 +112,14 @@ class ProxyFence:
     restricted: bool = False
 
 
-class Half(Enum):
+class Half(WordList):
     """Which half of an execution barrier."""
 
     ARRIVE = "arrive"
     WAIT = "wait"
 
 
-class Domain(Enum):
+class Domain(WordList):
     """Which threads take part in an execution barrier.
 
     LAUNCH: a CTA and the grid that depends on its own; GRID: a grid that is complete and the one that depends on it.
@@ -166,7 +164,7 @@ class Issue:
     form: str | None = None
 
 
-class Action(Enum):
+class Action(WordList):
     """What an operation does to an mbarrier object.
 
     PENDING: cp.async.mbarrier.arrive without .noinc adds one pending arrival.
@@ -208,7 +206,7 @@ class GroupWait:
     family: Family
 
 
-class Marker(Enum):
+class Marker(WordList):
     """Events without a parameter."""
 
     WGMMA_FENCE = "wgmma.fence"
@@ -225,7 +223,7 @@ class Mark:
     what: Marker
 
 
-class Allocation(Enum):
+class Allocation(WordList):
     """What an instruction does to tensor memory as a whole."""
 
     ALLOC = "tcgen05.alloc"

@@ -51,7 +51,12 @@ def compose(left: Sequence[int], right: Sequence[int]) -> Rows:
 
 def domain(rows: Sequence[int]) -> int:
     """The set of all a that are related to something."""
-    return sum(1 << a for a, row in enumerate(rows) if row)
+    found, bit = 0, 1
+    for row in rows:
+        if row:
+            found |= bit
+        bit <<= 1
+    return found
 
 
 def range_of(rows: Sequence[int]) -> int:

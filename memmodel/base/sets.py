@@ -7,6 +7,7 @@ engines supply the last kind (`DECIDED`), and a test asks both for every name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
@@ -361,6 +362,13 @@ SETS: tuple[BaseSet, ...] = (
         "UNDEFINED", "instructions that are undefined by what their own thread did", "instruction pages", _is(Undefined)
     ),
 )
+
+
+@lru_cache(maxsize=4096)
+def names_of(label: Label) -> frozenset[str]:
+    """The base sets that events with a label are in, if they are in memory that the set asks for."""
+    return frozenset(row.name for row in SETS if row.holds is not None and row.holds(label))
+
 
 DECIDED = tuple(row.name for row in SETS if row.holds is None)
 """The sets that an execution decides."""

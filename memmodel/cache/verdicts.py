@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memmodel.base.classes import dataclass, field
+from memmodel.base.classes import dataclass, field, replace
 from memmodel.base.resources import cache_dir
 from memmodel.cache import keys
 

@@ -23,16 +23,22 @@ class Dependencies:
     checks: dict[str, frozenset[str]]
 
 
+@by_identity(16)
+def base_names(model: Model) -> frozenset[str]:
+    """The base names that a model refers to."""
+    bodies = (*(definition.body for definition in model.definitions), *(check.body for check in model.checks))
+    return frozenset(name.name for body in bodies for name in names_in(body) if name.ref is None)
+
+
 def dependencies(model: Model) -> Dependencies:
     """The base names that each definition and each check depends on, through whatever it refers to."""
-    known = base_names(model.definitions)
+    known = _of_definitions(model.definitions)
     checks = {check.name: frozenset(_bases(check.body, known)) for check in model.checks}
     return Dependencies(known, checks)
 
 
 @by_identity(16)
-def base_names(definitions: tuple[Definition, ...]) -> tuple[frozenset[str], ...]:
-    """The base names that each definition depends on, through whatever it refers to."""
+def _of_definitions(definitions: tuple[Definition, ...]) -> tuple[frozenset[str], ...]:
     known: list[frozenset[str]] = []
     while len(known) < len(definitions):
         group = group_at(definitions, len(known))
@@ -41,6 +47,7 @@ def base_names(definitions: tuple[Definition, ...]) -> tuple[frozenset[str], ...
     return tuple(known)
 
 
+@by_identity(16)
 def grounds_values(model: Model) -> bool:
     """Does some axiom keep values from supporting themselves, by a chain of reads-from and dependencies that closes?
 

@@ -8,6 +8,7 @@ Settled here: which events an execution has. The tables of `memmodel.base` say w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
@@ -24,7 +25,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.base.sets import SET_ROWS
+from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.records import (
     AccessRecord,
@@ -215,13 +216,19 @@ class FixedPart:
         return self._relations[name]
 
     def _of_table(self, name: str) -> int:
-        row = SET_ROWS[name]
-        assert row.holds is not None
-        mask = 0
-        for number, event in enumerate(self.events):
-            if row.holds(event.label) and row.there(event.point.cell):
-                mask |= 1 << number
+        mask, row = self._labelled.get(name, 0), SET_ROWS[name]
+        if mask and row.placed:
+            mask = sum(1 << one for one in bits(mask) if row.there(self.events[one].point.cell))
         return mask
+
+    @cached_property
+    def _labelled(self) -> dict[str, int]:
+        """For each set, the events whose labels put them there if their memory does."""
+        found: dict[str, int] = {}
+        for number, event in enumerate(self.events):
+            for name in names_of(event.point.label):
+                found[name] = found.get(name, 0) | 1 << number
+        return found
 
     def _done(self) -> int:
         """The tests that returned true."""

@@ -7,9 +7,8 @@ what memory holds between its accesses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 
-from memmodel.base.classes import dataclass, field
+from memmodel.base.classes import WordList, dataclass, field
 from memmodel.base.labels import Access, Action, Half, Label
 from memmodel.base.points import BarrierId, Range
 from memmodel.memory.bytes import Cell, Footprint
@@ -152,7 +151,7 @@ class Contribution:
     result: int
 
 
-class End(Enum):
+class End(WordList):
     """How a trace ends."""
 
     REACHED = "the end of the thread"

@@ -1,7 +1,7 @@
 """The answers that threads may get: what their reads may return, and what objects may tell them.
 
-In: the writes and object operations of traces. Out: `Domains`, an oracle that grows until running the threads adds
-nothing to it.
+In: the writes and object operations of traces. Out: `Domains`, which grow until running the threads adds nothing to
+them, and `Heard`, the oracle that a thread asks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import product
 from memmodel.base.labels import Action, Side
 from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
+from memmodel.enumeration.supports import Supports, depends_on
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
 from memmodel.program.addresses import AddressSpace
@@ -25,12 +26,16 @@ class Domains:
     """What is known so far of the values in memory: who may write what where. Initial values belong to it.
 
     Memory is cut here wherever some execution cuts it, so that a read may return parts of different writes. `asked`:
-    elements that a question reads.
+    elements that a question reads. `grounded`: no value supports itself.
     """
 
-    def __init__(self, space: AddressSpace, threads: int, asked: Sequence[Extent] = ()) -> None:
+    def __init__(
+        self, space: AddressSpace, threads: int, asked: Sequence[Extent] = (), *, grounded: bool = False
+    ) -> None:
         self._space = space
-        self._threads = threads
+        self._supports = Supports(space) if grounded else None
+        self._before = self._supports
+        self.threads = threads
         self._asked = asked
         self._footprints: dict[Footprint, None] = {}
         self._copies: dict[Copy, None] = {}
@@ -46,23 +51,32 @@ class Domains:
 
     @property
     def _known(self) -> tuple[object, ...]:
-        return self._writes, self._footprints, self._copies, self._phases, self._pending
+        return self._writes, self._footprints, self._copies, self._phases, self._pending, self._supports
+
+    def next(self) -> Domains:
+        """Empty ones, which go by what these know to be behind values."""
+        new = Domains(self._space, self.threads, self._asked, grounded=self._supports is not None)
+        new._before = self._supports
+        return new
 
     # ---- growing -------------------------------------------------------------------------------------------------
 
     def learn(self, threads: Iterable[Sequence[Trace]]) -> None:
-        """Take in what the traces of each thread write, and how they use objects."""
+        """Take in what the traces of each thread write, and how they use objects. Once for each thread."""
+        self.__dict__.pop("cutting", None)
+        self._found.clear()
         for traces in threads:
             updates: dict[Cell, int] = {}
             arrivals: dict[Cell, int] = {}
             for trace in traces:
                 mine: dict[Cell, int] = {}
                 counts: dict[Cell, int] = {}
-                for record, value in zip(trace.records, trace.values, strict=True):
+                depends = depends_on(trace)
+                for number, (record, value) in enumerate(zip(trace.records, trace.values, strict=True)):
                     if isinstance(record, AccessRecord):
                         self._access(trace, record)
                         if record.access.side is Side.WRITE and value is not None:
-                            self.write(record.footprint, value)
+                            self._written(trace, record, value, depends[number])
                     elif isinstance(record, ObjectRecord) and record.updates:
                         mine[record.object] = mine.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
@@ -74,6 +88,28 @@ class Domains:
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
 
+    def _written(self, trace: Trace, record: AccessRecord, value: int, depends: int) -> None:
+        """Take in what a trace writes, unless the write would be behind what it depends on."""
+        if self._supports is not None and self._before is not None:
+            found = self._before.write(trace, record, depends)
+            if not found:
+                return
+            self._supports.add(record.footprint, value, found)
+        self.write(record.footprint, value)
+
+    def possible(self, trace: Trace) -> bool:
+        """Can every write of a trace be made?"""
+        supports = self._supports
+        if supports is None:
+            return True
+        return all(
+            not isinstance(record, AccessRecord)
+            or record.access.side is not Side.WRITE
+            or not (mask or record.copies is not None)
+            or bool(supports.write(trace, record, mask))
+            for record, mask in zip(trace.records, depends_on(trace), strict=True)
+        )
+
     def _access(self, trace: Trace, record: AccessRecord) -> None:
         """An access cuts memory."""
         self._footprints[record.footprint] = None
@@ -84,7 +120,7 @@ class Domains:
 
     @cached_property
     def cutting(self) -> Cutting:
-        """Where memory is cut; asked for only when everything is learnt."""
+        """Where memory is cut by what is learnt so far."""
         return Cutting(self._footprints, self._copies, self._asked)
 
     def write(self, footprint: Footprint, value: int) -> None:
@@ -98,9 +134,9 @@ class Domains:
             at += stretch.size
         self._found.clear()
 
-    # ---- Oracle --------------------------------------------------------------------------------------------------
+    # ---- what it says --------------------------------------------------------------------------------------------
 
-    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+    def read(self, footprint: Footprint) -> Sequence[int]:
         """Every value that the bytes of a footprint may have."""
         parts: list[tuple[int, tuple[int, ...]]] = []
         at = total = 0
@@ -154,17 +190,55 @@ class Domains:
                 seen.add(total)
                 yield total
 
+    def phases(self, object: Cell) -> Sequence[int]:
+        """States that an arrive may return."""
+        return range(self._phases.get(object, 0) + 1)
+
+    def pending(self, object: Cell) -> Sequence[int]:
+        """Arrivals that may be pending."""
+        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+
+
+class Heard:
+    """Domains as an oracle that remembers what it was asked, and what it said."""
+
+    def __init__(self, domains: Domains | None) -> None:
+        self._domains = domains
+        self._reads: dict[Footprint, Sequence[int]] = {}
+        self._counts: dict[tuple[bool, Cell], Sequence[int]] = {}
+
+    def differs(self, domains: Domains) -> bool:
+        """Do these domains say anything else?"""
+        return any(domains.read(footprint) != said for footprint, said in self._reads.items()) or any(
+            (domains.pending(cell) if pending else domains.phases(cell)) != said
+            for (pending, cell), said in self._counts.items()
+        )
+
+    def read(self, name: RecordName, footprint: Footprint) -> Sequence[int]:
+        said = self._reads.get(footprint)
+        if said is None:
+            assert self._domains is not None
+            said = self._reads[footprint] = self._domains.read(footprint)
+        return said
+
     def test(self, name: RecordName, object: Cell) -> Sequence[int]:
         return (0, 1)
 
     def phases(self, name: RecordName, object: Cell) -> Sequence[int]:
-        return range(self._phases.get(object, 0) + 1)
+        return self._count(False, object)
 
     def pending(self, name: RecordName, object: Cell) -> Sequence[int]:
-        return range(self._pending.get(object, 0) + (object.instance.arrivals or 0) + 1)
+        return self._count(True, object)
+
+    def _count(self, pending: bool, object: Cell) -> Sequence[int]:
+        assert self._domains is not None
+        said = self._domains.pending(object) if pending else self._domains.phases(object)
+        self._counts[pending, object] = said
+        return said
 
     def reduction(self, name: RecordName, op: str) -> Sequence[int]:
-        return range(self._threads + 1) if op == "popc" else (0, 1)
+        assert self._domains is not None
+        return range(self._domains.threads + 1) if op == "popc" else (0, 1)
 
     def success(self, name: RecordName) -> Sequence[int]:
         return (1, 0)

@@ -16,7 +16,8 @@ from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import AccessRecord, End, Trace
 from memmodel.concrete.runner import Runner
-from memmodel.enumeration.domains import Domains
+from memmodel.enumeration.domains import Domains, Heard
+from memmodel.enumeration.supports import dependent
 from memmodel.litmus.syntax import Number, terms_of
 from memmodel.memory.bytes import Extent, Footprint
 from memmodel.memory.cells import Starts
@@ -54,41 +55,63 @@ def prepare(
     """
     starts = Starts()
     runners = tuple(Runner(lowered, number, starts, bound) for number in range(len(lowered.programs)))
-    domains = Domains(lowered.space, len(runners), asked)
-    seeds = _constants(lowered)
-    seeded, rounds = grounded, 0
+    threads = [_Thread(runner, meter) for runner in runners]
+    domains = Domains(lowered.space, len(runners), asked, grounded=grounded)
+    for thread in threads:  # the first time, each with what those before it write
+        thread.run(domains)
+        domains.learn([thread.traces])
+    seeds = frozenset() if grounded else _constants(lowered)
+    seeded, rounds, fresh = grounded, 0, True
     while True:
         known, noise = starts.count, sum(len(runner.noisy) for runner in runners)
-        # With the runs that wait for ever: what they write before may be what lets them go on.
-        runs = [runner.run(domains, meter, waits=True).traces for runner in runners]
-        found = Domains(lowered.space, len(runners), asked)
-        found.learn(runs)
-        if not seeded:
-            _seed(found, runs, seeds)
-        _note_noise(runners, runs)
+        changed = [thread for thread in threads if thread.differs(domains)]
+        for thread in changed:
+            thread.run(domains)
+        runs = [thread.traces for thread in threads]
+        found = domains
+        if changed or fresh:
+            found = domains.next()
+            found.learn(runs)
+            if not seeded:
+                _seed(found, runs, seeds)
+            _note_noise(runners, runs)
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
+        fresh = found is not domains and found != domains
         # A value that needs more rounds than an execution has writes that depend on reads supports itself.
-        if settled and (found == domains or rounds > 1 + sum(map(_most_dependent, runs))):
+        if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
-                return _problem(lowered, runners, runs, found.cutting, waits)
-            seeded, rounds = True, 0  # from here on, only values that some run writes
+                possible = [[trace for trace in traces if found.possible(trace)] for traces in runs]
+                return _problem(lowered, runners, possible, found.cutting, waits)
+            seeded, rounds, fresh = True, 0, True  # from here on, only values that some run writes
         domains = found
 
 
-def _most_dependent(traces: Sequence[Trace]) -> int:
-    """Writes of a thread in one run, at most, as far as what was read decides their value, their place, or whether they
-    are made: behind a computed address too, which may be bad."""
-    return max((_dependent(trace) for trace in traces), default=0)
+class _Thread:
+    """The runs of one thread, made again only where an answer that it got would now be another."""
 
+    def __init__(self, runner: Runner, meter: Meter) -> None:
+        self._runner = runner
+        self._meter = meter
+        self._heard = Heard(None)
+        self._under: tuple[int, int] | None = None
+        self.traces: list[Trace] = []
 
-def _dependent(trace: Trace) -> int:
-    count, computed = 0, False
-    for record in trace.records:
-        computed = computed or bool(record.addr)
-        if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
-            count += bool(computed or record.ctrl or any(record.data) or record.copies is not None)
-    return count
+    @property
+    def _now(self) -> tuple[int, int]:
+        """What else decides how it runs; both only grow."""
+        return self._runner.starts.count, len(self._runner.noisy)
+
+    def differs(self, domains: Domains) -> bool:
+        """Would it run otherwise with these domains?"""
+        return self._under != self._now or self._heard.differs(domains)
+
+    def run(self, domains: Domains) -> None:
+        """Make all its runs, those that wait for ever too: what they write before may be what lets them go on."""
+        self._heard = Heard(domains)
+        noisy = len(self._runner.noisy)
+        self.traces = self._runner.run(self._heard, self._meter, waits=True).traces
+        self._under = (self._runner.starts.count, noisy)
 
 
 def _problem(

@@ -12,15 +12,14 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from memmodel.base.classes import dataclass, field, replace
+from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Side
 from memmodel.cat.monotonicity import LESS, MORE
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import AccessRecord, Trace
-from memmodel.enumeration.code import ORDERS, Values
-from memmodel.enumeration.plan import Plan, PlannedCheck
+from memmodel.enumeration.plan import ORDERS, Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
@@ -46,6 +45,11 @@ class Candidate:
     co: int
     memory: dict[Cell, int]
     orders: tuple[int, ...] = ()
+
+    def ending_in(self, memory: dict[Cell, int]) -> Candidate:
+        """The same with this final state."""
+        choices = (self.traces, self.skeleton, self.variant, self.rf, self.sync_fence, self.co)
+        return Candidate(*choices, memory, self.orders)
 
 
 @dataclass(slots=True)
@@ -370,7 +374,7 @@ class _Combination:
             if key is True:
                 self.result.with_condition.update(test.check.name for test, _ in raised)
             if key not in self.result.found:
-                self.result.found[key] = replace(candidate, memory=memory)
+                self.result.found[key] = candidate.ending_in(memory)
 
     def _alive(self, values: Values, least: int, greatest: int) -> bool:
         """Can a co between these be consistent? Axioms that only more (less) co breaks judge the least (greatest)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import BETWEEN_GRIDS
-from memmodel.cat.analysis import names_in
+from memmodel.cat.analysis import base_names
 from memmodel.cat.syntax import Model
 from memmodel.errors import render
 from memmodel.program.lowered import LoweredTest
@@ -25,8 +25,7 @@ BETWEEN = frozenset({"ENDS", "GRIDEND"})
 
 def without_rules(lowered: LoweredTest, model: Model) -> list[str]:
     """Warnings if the test has operations of a kind that the model has no rules for, one for each kind."""
-    bodies = (*(definition.body for definition in model.definitions), *(check.body for check in model.checks))
-    named = {name.name for body in bodies for name in names_in(body) if name.ref is None}
+    named = base_names(model)
     found = []
     if not named & ASYNCHRONOUS:
         what = "asynchronous operations: whatever they do, it allows"

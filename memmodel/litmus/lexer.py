@@ -81,12 +81,13 @@ def _end_of_note(source: Source, start: int) -> int:
 def tokenize(source: Source, clean: str, start: int) -> list[Token]:
     """Tokens of `clean` (the text without comments) from `start`, an end token last. Raises InputError."""
     tokens: list[Token] = []
-    append, make = tokens.append, Token._make
+    append, new = tokens.append, tuple.__new__
     end = len(clean.rstrip())  # blanks at the end would be tried again from each of them
-    for found in _TOKEN.finditer(clean, start, end):
+    for number, found in enumerate(_TOKEN.finditer(clean, start, end)):
         kind = found.lastgroup
         text = found[kind]  # type: ignore[index]
         last = found.end()
+        first = last - len(text)
         if kind == "punct":
             kind = text
         elif kind == "bad":
@@ -95,10 +96,10 @@ def tokenize(source: Source, clean: str, start: int) -> list[Token]:
             raise InputError(
                 f"`{text}` means nothing here" if text.isprintable() else "unreadable character", where, hint
             )
-        append(make((kind, text, last - len(text), last)))
-        if len(text) > MAX_WORD:
-            raise InputError(f"a word of more than {MAX_WORD} characters", source.span(last - len(text), last))
-        if len(tokens) > MAX_TOKENS:
+        append(new(Token, (kind, text, first, last)))
+        if last - first > MAX_WORD:
+            raise InputError(f"a word of more than {MAX_WORD} characters", source.span(first, last))
+        if number >= MAX_TOKENS:
             where = source.span(last - 1, last)
             raise InputError(f"more than {MAX_TOKENS:,} words", where, "a litmus test is a few threads")
     append(Token("end", "the end of the file", end, end))

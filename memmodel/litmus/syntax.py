@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from math import copysign, inf
 
-from memmodel.base.classes import dataclass, field, replace
+from memmodel.base.classes import WordList, dataclass, field, replace
 from memmodel.base.oneline import count, shown
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
@@ -326,7 +325,7 @@ FINDINGS = ("race", "hang", "hazard", "undefined")
 """What a question or an Expect line can ask for beside final states."""
 
 
-class Quantifier(Enum):
+class Quantifier(WordList):
     """The question a file asks about its condition. Its spelling is the file's."""
 
     EXISTS = "exists"
@@ -354,7 +353,7 @@ class Asked:
     expectations: tuple[Expectation, ...] = ()
 
 
-class Layout(Enum):
+class Layout(WordList):
     COLUMNS = "columns"
     BLOCKS = "blocks"
 

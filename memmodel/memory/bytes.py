@@ -32,6 +32,9 @@ class Instance:
     unit: int = field(default=1, compare=False)
     arrivals: int | None = field(default=None, compare=False)
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -40,6 +43,9 @@ class Cell:
     instance: Instance
     first: int
     size: int
+
+    def __hash__(self) -> int:
+        return hash(self.instance.name) ^ self.first
 
     @property
     def end(self) -> int:
@@ -68,6 +74,9 @@ class Extent:
     first: int
     size: int
     name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name) ^ self.first
 
     @property
     def end(self) -> int:
@@ -103,6 +112,9 @@ class Footprint:
 
     stretches: tuple[Stretch, ...]
     scalar: int | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.stretches[0]) if self.stretches else 0
 
     @property
     def size(self) -> int:

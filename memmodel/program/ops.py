@@ -7,16 +7,14 @@ its own way (with concrete integers, or with formulas), so that the meaning of a
 
 from __future__ import annotations
 
-from enum import Enum
-
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import WordList, dataclass
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.program.expressions import Expr
 from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt
 from memmodel.ptx import DataType
 
 
-class Track(Enum):
+class Track(WordList):
     """The names by which commits, waits and signals find the parts of asynchronous instructions."""
 
     CP_ASYNC = "cp.async"

@@ -7,12 +7,13 @@ rows (`base.rows`); `let rec` is Kleene iteration from empty.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import and_, or_
 
 from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.base.rows import closure, compose, inverse, range_of
-from memmodel.cat.syntax import Binary, Check, Definition, Empty, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.errors import InternalError
 
@@ -25,12 +26,18 @@ Ranks = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A model's verdict. `failed`: violated axioms. `flags`: each raised flag with the pairs that it reports."""
+    """A model's verdict. `failed`: violated axioms."""
 
     failed: tuple[str, ...]
-    flags: dict[str, list[tuple[int, int]]]
+    model: Model
     execution: Execution
     evaluator: Evaluator
+
+    @property
+    def flags(self) -> dict[str, list[tuple[int, int]]]:
+        """Each raised flag with the pairs that it reports."""
+        judge = self.evaluator
+        return {check.name: judge.reported(check) for check in self.model.flags if judge.holds(check)}
 
     @property
     def consistent(self) -> bool:
@@ -52,14 +59,11 @@ class Evaluation:
 def evaluate(model: Model, execution: Execution, ranks: Ranks | None = None) -> Evaluation:
     """Judge one execution by a model, with these total orders where the model chooses some."""
     evaluator = Evaluator(model, execution, ranks or {})
-    failed, flags = [], {}
-    for check in model.checks:
-        holds = evaluator.holds(check)
-        if check.flag and holds:
-            flags[check.name] = evaluator.reported(check)
-        elif not check.flag and not holds:
-            failed.append(check.name)
-    return Evaluation(tuple(failed), flags, execution, evaluator)
+    failed = tuple(check.name for check in model.axioms if not evaluator.holds(check))
+    return Evaluation(failed, model, execution, evaluator)
+
+
+_POINTWISE: dict[str, Callable[[int, int], int]] = {"|": or_, "&": and_, "\\": lambda left, right: left & ~right}
 
 
 class Evaluator:
@@ -82,7 +86,8 @@ class Evaluator:
 
     def defined(self, index: int) -> Value:
         """The value of a definition; a group of `let rec` is worked out together."""
-        if index not in self.values:
+        known = self.values.get(index)
+        if known is None:
             definition = self.definitions[index]
             if definition.order is not None:
                 self.values[index] = self._ordered(definition, self.ranks.get(index, [0] * self.count))
@@ -90,7 +95,8 @@ class Evaluator:
                 self.values[index] = self.value(definition.body)
             else:
                 self._fixpoint([i for i, one in enumerate(self.definitions) if one.group == definition.group])
-        return self.values[index]
+            return self.values[index]
+        return known
 
     def _ordered(self, definition: Definition, ranks: Sequence[int]) -> Rows:
         """A strict total order on a set that contains a relation, if that has no cycle; otherwise lower ranks first."""
@@ -149,32 +155,31 @@ class Evaluator:
     # ---- expressions ---------------------------------------------------------------------------------------
 
     def value(self, expr: Expr) -> Value:
-        """The set or relation that an expression denotes."""
-        if isinstance(expr, Name):
-            return self._name(expr)
-        if isinstance(expr, Empty):
-            return 0 if expr.kind is Kind.SET else [0] * self.count
-        if isinstance(expr, Unary):
-            return self._unary(expr.op, self.value(expr.operand))
-        if expr.op == ";":
-            return self._sequence(expr.left, expr.right)
-        left = self.value(expr.left)
-        if expr.op in "&\\" and not (left if isinstance(left, int) else any(left)):
-            return left  # empty, whatever is on the right
-        return self._binary(expr, left, self.value(expr.right))
+        """The set or relation that an expression denotes. Where the left side leaves nothing, the right is left out."""
+        kind = expr.__class__
+        if kind is Name:
+            return self._name(expr)  # type: ignore[arg-type]
+        if kind is Unary:
+            return self._unary(expr.op, self.value(expr.operand))  # type: ignore[union-attr]
+        if isinstance(expr, Binary):
+            return self._two_sided(expr)
+        return 0 if expr.kind is Kind.SET else [0] * self.count
 
-    def _sequence(self, left: Expr, right: Expr) -> Rows:
-        """`left ; right`; `[S] ; R` and `R ; [S]` leave out rows and columns. What is empty on the left stays empty."""
-        if isinstance(left, Unary) and left.op == "[]":
-            mask = self._mask(self.value(left.operand))
-            if not mask:
-                return [0] * self.count
-            return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(right)))]
-        if isinstance(right, Unary) and right.op == "[]":
-            mask = self._mask(self.value(right.operand))
-            return [row & mask for row in self._rows(self.value(left))] if mask else [0] * self.count
-        first = self._rows(self.value(left))
-        return self._compose(first, self._rows(self.value(right))) if any(first) else first
+    def _two_sided(self, expr: Binary) -> Value:
+        op = expr.op
+        if op == ";":
+            if isinstance(expr.left, Unary) and expr.left.op == "[]":
+                kept = self._mask(self.value(expr.left.operand))
+                if not kept:
+                    return [0] * self.count
+                return [row if kept >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr.right)))]
+            if isinstance(expr.right, Unary) and expr.right.op == "[]":
+                kept = self._mask(self.value(expr.right.operand))
+                return [row & kept for row in self._rows(self.value(expr.left))] if kept else [0] * self.count
+        left = self.value(expr.left)
+        if op != "|" and not (left if left.__class__ is int else any(left)):  # type: ignore[arg-type]
+            return [0] * self.count if op == "*" else left
+        return self._binary(expr, left, self.value(expr.right))
 
     def _name(self, name: Name) -> Value:
         if name.ref is not None:
@@ -206,27 +211,16 @@ class Evaluator:
 
     def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
         op = expr.op
+        pointwise = _POINTWISE.get(op)
+        if pointwise is not None:
+            if isinstance(left, int) or isinstance(right, int):
+                return pointwise(self._mask(left), self._mask(right))
+            return list(map(pointwise, left, right))
+        if op == ";":
+            return self._compose(self._rows(left), self._rows(right))
         if op == "*":
             first, second = self._mask(left), self._mask(right)
             return [second if first >> one & 1 else 0 for one in range(self.count)]
-        if isinstance(left, int) or isinstance(right, int):
-            return self._set(op, self._mask(left), self._mask(right))
-        if op == "|":
-            return [a | b for a, b in zip(left, right, strict=True)]
-        if op == "&":
-            return [a & b for a, b in zip(left, right, strict=True)]
-        if op == "\\":
-            return [a & ~b for a, b in zip(left, right, strict=True)]
-        raise InternalError(f"unknown operator {op}")
-
-    @staticmethod
-    def _set(op: str, left: int, right: int) -> int:
-        if op == "|":
-            return left | right
-        if op == "&":
-            return left & right
-        if op == "\\":
-            return left & ~right
         raise InternalError(f"unknown operator {op}")
 
     def _compose(self, left: Rows, right: Rows) -> Rows:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import partial
 
 from memmodel.answer import Ground, ShownEvent, Witness
 from memmodel.base.kinds import Kind
@@ -15,7 +15,6 @@ from memmodel.base.labels import (
     Access,
     Barrier,
     Fault,
-    Label,
     Mark,
     Marker,
     Mbarrier,
@@ -23,7 +22,7 @@ from memmodel.base.labels import (
     Signal,
     Undefined,
 )
-from memmodel.base.sets import DECIDED, SETS
+from memmodel.base.sets import DECIDED, SETS, names_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, pairs_of
 from memmodel.concrete.records import BarrierRecord
@@ -77,14 +76,8 @@ def _tags(execution: Execution, event: ConcreteEvent, number: int) -> frozenset[
     """The base sets that an event is in."""
     cell = event.point.cell
     placed = [row.name for row in SPACED if row.there(cell)]
-    tags = _tags_of(event.label) & {*placed, *_PLAIN}
+    tags = names_of(event.label) & {*placed, *_PLAIN}
     return tags | {name for name in DECIDED if execution.set(name) >> number & 1}
-
-
-@lru_cache(maxsize=4096)
-def _tags_of(label: Label) -> frozenset[str]:
-    """The base sets that events with a label are in, wherever they are."""
-    return frozenset(row.name for row in SETS if row.holds is not None and row.holds(label))
 
 
 def _letters(number: int) -> str:
@@ -138,6 +131,17 @@ def make_witness(
     waits: Sequence[str] = (),
 ) -> Witness:
     """The execution that was evaluated, with its final state, as a Witness."""
+    spell = partial(_spelled, model, evaluation, registers, memory, waits)
+    return Witness.of(Ground(evaluation.execution, evaluation.ranks, spell))
+
+
+def _spelled(
+    model: Model,
+    evaluation: Evaluation,
+    registers: Sequence[Mapping[str, int]],
+    memory: Mapping[Cell, int],
+    waits: Sequence[str],
+) -> Witness:
     execution = evaluation.execution
     frame = execution.frame
     events = tuple(shown_event(execution, number) for number in range(len(frame.events)))
@@ -157,7 +161,7 @@ def make_witness(
     cells = sorted(memory, key=lambda cell: (order[cell.instance], cell.first))
     ends = {spell_cell(space, cell): spell_value(space, cell, memory[cell]) for cell in cells}
     named = frozenset((term.thread, term.register) for term in _terms(frame.lowered.test) if isinstance(term, RegValue))
-    return Witness(events, edges, final, ends, tuple(waits), named, Ground(execution, evaluation.ranks))
+    return Witness(events, edges, final, ends, tuple(waits), named)
 
 
 def _terms(test: LitmusTest) -> Iterator[Term]:

@@ -7,6 +7,7 @@ functions of functions, tuples, tags, sets of sets, conditions on them. Limits k
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -54,7 +55,7 @@ MAX_CALLS = 200
 """Terms inside one another while functions are being expanded."""
 
 
-class Expander:
+class Expander(ABC):
     """Works out terms. `definitions` and `notices` grow where a term asks for it.
 
     `trials`: inside how many functions that are only tried; `tries`: inside how many `try`. `sample`: what
@@ -357,9 +358,9 @@ class Expander:
                 new.update(self.bound(binding, self.value(binding.body, scope)))
         return self.value(term.body, {**scope, **new})
 
+    @abstractmethod
     def local_recursion(self, term: tree.Local, scope: Scope) -> Scope:
         """`let rec … in`. Raises InputError where the engines would have to know of it."""
-        raise NotImplementedError
 
     def functions(self, bindings: tuple[tree.Binding, ...], scope: dict[str, Entry]) -> dict[str, Entry]:
         """Functions that may call one another; they are added to the scope."""
