@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.monotonicity import MORE, effect_of_more, least_suffices
 from memmodel.cat.syntax import Check, Model
-from memmodel.enumeration.code import ORDERS, Compute, PlannedOrder, Values, code_of
+from memmodel.enumeration.code import ORDERS as ORDERS
+from memmodel.enumeration.code import Compute, PlannedOrder, code_of
+from memmodel.enumeration.code import Values as Values
 from memmodel.enumeration.matrix import Shape
 from memmodel.enumeration.orders import linear_extensions
 

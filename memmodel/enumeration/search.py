@@ -19,8 +19,7 @@ from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.concrete.records import AccessRecord, Trace
-from memmodel.enumeration.code import ORDERS, Values
-from memmodel.enumeration.plan import Plan, PlannedCheck
+from memmodel.enumeration.plan import ORDERS, Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
