@@ -12,6 +12,7 @@ import report_samples
 
 from memmodel import api
 from memmodel.answer import Answer, Observation
+from memmodel.errors import InputError
 from memmodel.report.graph import Edge, merged
 from memmodel.report.picture.draw import draw, draw_focus, draw_told
 from memmodel.report.picture.focus import Focus, focus_of
@@ -173,6 +174,19 @@ def test_a_picture_for_a_page_has_every_relation_and_hides_what_is_not_of_the_st
         ("display" in group) == (relation == "mbarobs")
         for relation, group in re.findall(r'<g data-relation="([^"]+)"([^>]*)>', drawing.svg)
     )
+
+
+def test_relations_are_added_and_left_out() -> None:
+    report = judged("async/proxy/A2")
+    for shown in (draw, draw_focus):
+        assert "fr" in words(shown(report)) and "fr" not in words(shown(report, hide=("fr", "po")))
+        with pytest.raises(InputError, match="no relation `mbarob` is known") as wrong:
+            shown(report, show=("mbarob",))
+        assert "did you mean mbarobs?" in wrong.value.render()
+    assert "phase-sync + mbarobs" in words(draw_focus(report, show=("mbarobs",)))
+    crowded = judged(f"{RING}-loop")
+    assert "iss" not in words(draw(crowded)) and "iss (41)" in draw(crowded)
+    assert "iss" in words(draw(crowded, show=("iss",)))
 
 
 def test_a_notebook_shows_the_picture() -> None:

@@ -294,7 +294,7 @@ def draw(
     hear((model,), include)
     report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
     word = finding.value if finding is not None else None
-    text = picture(report, form, word) if everything else draw_focus(report, form, word, show or (), hide or ())
+    text = (picture if everything else draw_focus)(report, form, word, show or (), hide or ())
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))
     _write(output, text)

@@ -41,7 +41,7 @@ def page(sheets: Sequence[Sheet], title: str, note: str = "") -> Iterator[str]:
 <a class="skip" href="#sheet">Skip to the chosen test</a>
 <header>
 <h1>{shown(title)}</h1>
-<p class="sum">{_sum(sheets)}{f" {shown(note)}" if note else ""}</p>
+<p class="sum">{_sum(sheets)}{f". {shown(note)}" if note else ""}</p>
 <button type="button" id="theme" aria-label="Colours: as the system has them">Colours: system</button>
 </header>
 <main>

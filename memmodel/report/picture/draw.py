@@ -22,7 +22,7 @@ from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
 from memmodel.report.graph import BASIC, Edge, merged, reduced, shown_edges
 from memmodel.report.picture.dot import dot
-from memmodel.report.picture.focus import focus_of
+from memmodel.report.picture.focus import focus_of, known_relations
 from memmodel.report.picture.lanes import iterations
 from memmodel.report.picture.layout import Picture, arrange, shorten
 from memmodel.report.picture.phases import phases_of
@@ -69,27 +69,36 @@ class Drawing:
     relations: tuple[tuple[str, str, bool], ...]
 
 
-def draw(report: Report, form: str = "svg", finding: str | None = None) -> str:
+def draw(
+    report: Report,
+    form: str = "svg",
+    finding: str | None = None,
+    show: Collection[str] = (),
+    hide: Collection[str] = (),
+) -> str:
     """The report's execution as a picture, or with `finding` (`race`, `hang`, …) an execution that has such a finding.
 
-    Raises InputError when there is none, TooLarge when nobody could read it.
+    `show`: relations to draw however many arrows they have; `hide`: those to leave out. Raises InputError when there is
+    no execution or no such relation, TooLarge when nobody could read the picture.
     """
     witness = execution_of(report) if finding is None else _with_finding(report, finding)
     if form == "graphml":
         return graphml(witness)
     if len(witness.events) > MAX_EVENTS:
         raise TooLarge(f"{report.path}: {len(witness.events)} events are too many for a picture (limit {MAX_EVENTS})")
-    edges = shown_edges(witness)
+    known_relations((*show, *hide), witness, ())
+    edges = [edge for edge in shown_edges(witness) if edge.name not in hide]
     arrows = Counter(edge.name for edge in edges)
-    left_out = [f"{name} ({number})" for name, number in arrows.items() if number > MAX_ARROWS and name not in BASIC]
-    drawn = merged(edge for edge in edges if edge.name in BASIC or arrows[edge.name] <= MAX_ARROWS)
+    kept = (*BASIC, *show)
+    left_out = [f"{name} ({number})" for name, number in arrows.items() if number > MAX_ARROWS and name not in kept]
+    drawn = merged(edge for edge in edges if edge.name in kept or arrows[edge.name] <= MAX_ARROWS)
     lines = (_end(final_state(witness)), f"Not drawn: {', '.join(left_out)}" if left_out else "")
     words = Words(
         _title(report),
         (*_question(report), *_said(report, witness)),
         tuple(line.replace("\u00a0", " ") for text in lines for line in textwrap.wrap(text, WRAP)),
     )
-    po = sorted(reduced("po", witness))
+    po = [] if "po" in hide else sorted(reduced("po", witness))
     if form == "dot":
         return dot(witness, drawn, po, words)
     layout = arrange(witness, drawn, subtitle_bottom(words), phases_of(witness), iterations(witness))
@@ -128,7 +137,7 @@ def draw_focus(
     """
     focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
-        return draw(report, form, finding)
+        return draw(report, form, finding, show, hide)
     folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
     words = Words(_title(report), (*_question(report), *_wrapped(focus.said)), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Witness
 from memmodel.base.classes import dataclass, field, replace
+from memmodel.errors import InputError, nearest
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges
 from memmodel.report.picture.lanes import is_async, iterations
@@ -64,13 +65,15 @@ def focus_of(
 ) -> Focus | None:
     """The focus of a report's picture, or of a finding of a kind. `show`, `hide`: relations to add and to leave out.
 
-    `told`: the explanation of the report, if it is known; it saves work.
+    `told`: the explanation of the report, if it is known; it saves work. Raises InputError for a relation that there is
+    not.
     """
     asked = finding or report.finding
     found = _of_hang(report, asked) or _of_story(report, asked)
     found = found or (None if asked else _of_cycle(report, told))
     if found is None:
         return None
+    known_relations((*show, *hide), found.witness, found.edges)
     known = {event.uid for event in found.witness.events}
     drawn = set(found.edges)
     more = [edge for edge in shown_edges(found.witness) if {edge.first, edge.second} <= known and edge not in drawn]
@@ -81,6 +84,16 @@ def focus_of(
         more=tuple(edge for edge in more if edge.name not in show),
         po=() if "po" in hide else found.po,
     )
+
+
+def known_relations(names: Collection[str], witness: Witness, edges: Collection[Edge]) -> None:
+    """Raises InputError for a name that neither the execution nor one of these edges has."""
+    known = {*witness.edges, *(edge.name for edge in edges)}
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(sorted(witness.edges))}"
+            raise InputError(f"no relation `{name[:40]}` is known in this execution", hint=hint)
 
 
 def _of_story(report: Report, finding: str | None) -> Focus | None:

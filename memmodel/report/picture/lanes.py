@@ -25,6 +25,7 @@ UNITS = (
     ("cp.async", "asynchronous copies"),
     ("st.async", "asynchronous stores"),
     ("red.async", "asynchronous stores"),
+    ("clusterlaunchcontrol", "launch control"),
 )
 """Who performs an asynchronous instruction, by how its name begins; the first that fits."""
 

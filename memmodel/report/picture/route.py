@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from memmodel.base.classes import dataclass
 from memmodel.report.graph import Edge
-from memmodel.report.picture.layout import NodeBox, Picture, label_lines, label_width
+from memmodel.report.picture.layout import BAND_WIDTH, NodeBox, Picture, label_lines, label_width
 
 Point = tuple[float, float]
 Cubic = tuple[Point, Point, Point, Point]
@@ -182,6 +182,7 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
     """Give every curve its label, the shortest curves first since they have the least choice."""
     points = [sample(curve) for curve in curves]
     solid = [((b.x + b.width / 2, b.middle), (b.width + 4, b.height + 4)) for b in layout.boxes.values()]
+    bands = [((b.x + BAND_WIDTH / 2, b.y + b.height / 2), (BAND_WIDTH, b.height)) for b in layout.bands]
     taken: list[tuple[Point, Size]] = []
     found: dict[int, Point] = {}
     for index in sorted(range(len(edges)), key=lambda i: _length(points[i])):
@@ -191,11 +192,13 @@ def _label(layout: Picture, edges: list[Edge], curves: list[tuple[Cubic, ...]]) 
         def cost(step: int, size: Size = (width, height), mine: list[Point] = mine, index: int = index) -> float:
             at = mine[step]
             on_boxes = sum(_overlap(at, size, where, its) for where, its in solid)
+            on_bands = sum(_overlap(at, size, where, its) for where, its in bands)
             on_labels = sum(_overlap(at, size, other, its) for other, its in taken)
             others = (path for other, path in enumerate(points) if other != index)
             near = sum(_within(at, size, point) for path in others for point in path)
             off_centre = abs(step / len(mine) - 0.5)
-            return 1e6 * on_boxes + 1e4 * on_labels + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
+            covered = 1e6 * on_boxes + 1e5 * on_bands + 1e4 * on_labels
+            return covered + 15 * near + 60 * off_centre + 2000 * max(0.0, off_centre - 0.3)
 
         best = min(range(len(mine)), key=cost)
         found[index] = mine[best]
