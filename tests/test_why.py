@@ -167,6 +167,33 @@ def test_what_looks_right_is_said_to_be_in_the_wrong_place(name: str) -> None:
     assert text in first.text and repair in first.repair
 
 
+APART = {
+    "other": (".shared .align 8 .b64 a = mbarrier(1);\n.shared .align 8 .b64 b = mbarrier(1);", "mbarrier object", """
+thread P2 @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [b]; }""",
+        "mbarrier.arrive.shared::cta.b64 _, [a];",
+        "W: mbarrier.try_wait.parity.shared::cta.b64 %p, [b], 0; @!%p bra W;"),
+    "part": (".shared .align 4 .u32 f;", "location: they overlap in part only", "",
+        "st.release.cta.shared.u32 [f], 65537;", "ld.acquire.cta.shared.u16 %r0, [f];"),
+    "barrier": ("", "barrier", "\nthread P2 @ cta 0 { bar.arrive 2, 64; }", "bar.arrive 1, 64;", "bar.sync 2, 64;"),
+}  # fmt: skip
+"""Variables, what is said, another thread, a release, an acquire."""
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_release_and_an_acquire_that_do_not_meet(name: str) -> None:
+    variables, what, more, release, acquire = APART[name]
+    text = f"""PTX apart
+.shared .u32 x;
+{variables}{more}
+thread P0 @ cta 0 {{ st.shared.u32 [x], 1; {release} }}
+thread P1 @ cta 0 {{ {acquire} ld.shared.u32 %r1, [x]; }}
+exists (P1:r1 == 0)
+"""
+    story = next(one for one in api.explain(text).stories if one.about in ("outcome", "data-race"))
+    (obstacle,) = story.obstacles
+    assert obstacle.reason is Reason.LOCATION and obstacle.text.endswith(f"are not about one {what}")
+
+
 def test_no_two_reasons_have_the_same_words() -> None:
     assert len({one.value for one in Reason}) == len(Reason)
 

@@ -10,6 +10,7 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
 from memmodel.concrete.execution import Execution
 from memmodel.ptx import Sem
+from memmodel.why.apart import Apart, apart
 from memmodel.why.changes import Change
 from memmodel.why.flow import Flow
 from memmodel.why.records import At, Obstacle, Reason
@@ -46,9 +47,22 @@ class Sentences:
             return self._semantics(change)
         if reason is Reason.SCOPES:
             return self._scopes(change)
+        if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
+            found = apart(self.execution, self.flow, change.at, change.other)
+            if found is not None:
+                return self._apart(found)
         events = [change.at] + ([change.other] if change.other is not None else [])
         text, repair = self._said(change)
         return Obstacle(reason, text, repair, self._places(events))
+
+    def _apart(self, found: Apart) -> Obstacle:
+        """A release and an acquire that do not meet."""
+        one, other = self.ref(found.release), self.ref(found.acquire)
+        text = f"{one} and {other} are not about one {found.what}"
+        if found.overlap:
+            text += ": they overlap in part only"
+        repair = f"one {found.what} for both" + (", accessed in one size" if found.overlap else "")
+        return Obstacle(Reason.LOCATION, text, repair, self._places([found.release, found.acquire]))
 
     def _places(self, events: list[int]) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
