@@ -21,9 +21,9 @@ from time import process_time
 
 from memmodel import api, engine
 from memmodel.answer import Budget, Observation
-from memmodel.cli.commands.repair import _text as blocks
 from memmodel.engine import Options
 from memmodel.errors import InputError, InternalError
+from memmodel.library import format as printed
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.fix import Repair, fix
 from memmodel.report.text import explain as checked
@@ -61,14 +61,14 @@ KINDS = {
 """What a change that answers a reason has in its line. fix makes no change that answers the others."""
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     """Print what is wrong, then the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--every", type=int, default=1, help="only every n-th test")
     parser.add_argument("--repairs", type=float, default=0.0, metavar="SECONDS", help="for the search of each test")
     parser.add_argument("--events", type=int, default=200, help="no tests with more events")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(given)
     files = sorted(file for path in chosen.paths for file in (path.rglob("*.litmus") if path.is_dir() else [path]))
     count: Counter[str] = Counter()
     ratios: list[float] = []
@@ -184,7 +184,7 @@ def _agree(file: Path, told: Explanation, seconds: float, count: Counter[str]) -
         count["one thing is missing that fix does not change"] += 1
         return
     try:
-        found = fix(*blocks(str(file)), (MODEL,), OPTIONS, most=12, seconds=seconds)
+        found = fix(str(file), printed(file, "blocks"), (MODEL,), OPTIONS, most=12, seconds=seconds)
     except InputError:
         return
     single = [one for one in found.repairs if len(one.changes) == 1]
