@@ -113,6 +113,12 @@ def test_windows_line_ends(editor: Client) -> None:
     assert covered(text, told["range"]) == "q"
 
 
+def test_what_is_no_text_has_its_place_too(editor: Client) -> None:
+    uri = editor.open("PTX t\n.global .u32 x;\0", "nul.litmus")
+    (told,) = editor.diagnostics(uri)
+    assert told["range"]["start"] == {"line": 1, "character": 15} and "control character" in told["message"]
+
+
 # ---- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +209,20 @@ def test_an_include_leads_to_its_file(editor: Client, tmp_path: Path) -> None:
     assert editor.diagnostics(other) == []  # `mine.cat` is open, and on no disk
     (found,) = editor.at("definition", other, 1, 11)
     assert found["uri"] == uri and found["range"]["start"]["line"] == 5
+
+
+# ---- ptx -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_has_errors_and_hovers(editor: Client) -> None:
+    text = (ROOT / "docs/examples/kernels/dsmem.ptx").read_text(encoding="utf-8")
+    uri = editor.open(text, (ROOT / "docs/examples/kernels/dsmem.ptx").as_uri(), "ptx")
+    assert editor.diagnostics(uri) == []
+    value = editor.at("hover", uri, *place(text, "mapa."))["contents"]["value"]
+    assert "### `mapa`" in value
+    editor.edit(uri, text.replace(".visible .entry", ".visible .entri", 1))
+    (told,) = editor.diagnostics(uri)
+    assert told["severity"] == 1 and "entri" in told["message"]
 
 
 # ---- changes ---------------------------------------------------------------------------------------------------------

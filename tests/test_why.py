@@ -139,8 +139,59 @@ def test_repairing_the_reason_alone_forbids_the_outcome(name: str) -> None:
     found = fix(str(path), path.read_text(), (MODEL,), Options())
     words = {word for one in found.repairs for edit in one.changes for word in edit.what.split()}
     repair = story.obstacles[0].repair
-    wanted = {"the fence for the memory that is accessed": "fence.proxy.async"}.get(repair, repair.split()[0])
+    wanted = {"the fence for s, or for every state space": "fence.proxy.async"}.get(repair, repair.split()[0])
     assert any(wanted.lstrip(".") in word for word in words), (repair, words)
+
+
+MISLEADING = {
+    "async/proxy/A4": (
+        "covers what is neither shared nor tensor memory only, and s is in shared memory",
+        "the fence for s",
+    ),
+    "async/proxy/A5": ("is not between the two accesses", "fence.proxy.async before e"),
+    "async/proxy/A1-wrong-proxy": ("fence.proxy.alias (P0, line 11) is for another proxy", "fence.proxy.async before"),
+    "async/proxy/A8-fence-before-wait": ("(P1, line 18) stands too early", "wgmma.fence before"),
+    "async/proxy/A11-one-pending": ("(P0, line 11) covers none of its groups", "a wait for its end before"),
+    "async/honest/H11-other-map": ("covers the bytes that its operand names, and not map", "the fence for map"),
+    "async/mbarrier/G9-wait.cta": ("the .cta of c: mbarrier.try_wait.parity.acquire.cta", ".cluster at c"),
+    "async/tcgen05/T6-before-late": ("(P0, line 15) stands after it", "tcgen05.fence::before_thread_sync before"),
+    "async/tcgen05/T4-commit-first": ("(P0, line 15) stands before it", "tcgen05.commit after it"),
+}
+"""What stands there and looks right: the sentence says why it is not, and the repair what would do."""
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_what_looks_right_is_said_to_be_in_the_wrong_place(name: str) -> None:
+    text, repair = MISLEADING[name]
+    (first, *_) = told(name).stories[0].obstacles
+    assert text in first.text and repair in first.repair
+
+
+APART = {
+    "other": (".shared .align 8 .b64 a = mbarrier(1);\n.shared .align 8 .b64 b = mbarrier(1);", "mbarrier object", """
+thread P2 @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [b]; }""",
+        "mbarrier.arrive.shared::cta.b64 _, [a];",
+        "W: mbarrier.try_wait.parity.shared::cta.b64 %p, [b], 0; @!%p bra W;"),
+    "part": (".shared .align 4 .u32 f;", "location: they overlap in part only", "",
+        "st.release.cta.shared.u32 [f], 65537;", "ld.acquire.cta.shared.u16 %r0, [f];"),
+    "barrier": ("", "barrier", "\nthread P2 @ cta 0 { bar.arrive 2, 64; }", "bar.arrive 1, 64;", "bar.sync 2, 64;"),
+}  # fmt: skip
+"""Variables, what is said, another thread, a release, an acquire."""
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_release_and_an_acquire_that_do_not_meet(name: str) -> None:
+    variables, what, more, release, acquire = APART[name]
+    text = f"""PTX apart
+.shared .u32 x;
+{variables}{more}
+thread P0 @ cta 0 {{ st.shared.u32 [x], 1; {release} }}
+thread P1 @ cta 0 {{ {acquire} ld.shared.u32 %r1, [x]; }}
+exists (P1:r1 == 0)
+"""
+    story = next(one for one in api.explain(text).stories if one.about in ("outcome", "data-race"))
+    (obstacle,) = story.obstacles
+    assert obstacle.reason is Reason.LOCATION and obstacle.text.endswith(f"are not about one {what}")
 
 
 def test_no_two_reasons_have_the_same_words() -> None:

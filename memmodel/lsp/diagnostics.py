@@ -133,7 +133,7 @@ def of_error(document: Document, error: InputError) -> Json:
     span = error.span
     code = "limit" if isinstance(error, TooLarge) else "error"
     message = _with_hint(error.message, error.hint)
-    if span is None or document.source.text == span.source.text or document.source.name == span.source.name:
+    if span is None or document.name == span.source.name or document.source.text == span.source.text:
         return made(document, span, ERROR, message, code)
     there = document.other(span.source)
     related: list[Json] = [{"location": {"uri": there.uri, "range": there.at(span)}, "message": error.message}]

@@ -13,9 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from memmodel.errors import InputError
 from memmodel.source import MAX_BYTES, Source, Span
 
 Json = dict[str, object]
+
+MOST_OF_KERNEL = 8_000_000
+"""Characters of a PTX file; each question about it sends all of them."""
 
 KINDS = {".litmus": "litmus", ".cat": "cat", ".ptx": "ptx"}
 
@@ -45,10 +49,18 @@ class Document:
         return path_of(self.uri)
 
     @cached_property
+    def name(self) -> str:
+        """What errors call it."""
+        return str(self.path) if self.path is not None else self.uri
+
+    @cached_property
     def source(self) -> Source:
         """The text as other rooms take it. Raises InputError for what is no text, or too large."""
-        name = str(self.path) if self.path is not None else self.uri
-        return Source.decode(name, self.text[: MAX_BYTES + 1].encode("utf-8", "surrogatepass"))
+        if self.kind == "ptx":  # a compiled kernel, which may be longer than a test
+            if len(self.text) > MOST_OF_KERNEL:
+                raise InputError(f"{self.name}: larger than {MOST_OF_KERNEL:,} characters")
+            return Source(self.name, "\n".join(self.lines))
+        return Source.decode(self.name, self.text[: MAX_BYTES + 1].encode("utf-8", "surrogatepass"))
 
     @cached_property
     def lines(self) -> list[str]:

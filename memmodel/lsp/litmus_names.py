@@ -184,6 +184,8 @@ def _declared(test: LitmusTest, source: Source, span: Span, offset: int) -> Span
             return _register(test, source, named, word)
     if thread is not None and not span.text.startswith("%"):
         for item in thread.body:
+            if isinstance(item, Instruction) and item.mnemonic_span.start == span.start:
+                return None
             if isinstance(item, Label) and item.name == word:
                 return item.span
     for variable in test.variables:

@@ -7,10 +7,11 @@ every other axiom of the model allows, or, where there is none, every other axio
 from __future__ import annotations
 
 from memmodel import engine
-from memmodel.answer import Observation, Witness
+from memmodel.answer import Answer, Observation, Witness
 from memmodel.base.classes import replace
 from memmodel.cat.syntax import Check, Model
 from memmodel.engine import Options
+from memmodel.errors import InternalError
 from memmodel.program.lowered import LoweredTest
 from memmodel.why.records import At, Contradiction, PathStep
 from memmodel.why.story import Path, execution_of
@@ -67,12 +68,22 @@ def only(model: Model, names: list[str]) -> Model:
 
 
 def _never(lowered: LoweredTest, model: Model, options: Options) -> bool:
-    answer = engine.answer(lowered, model, options, findings=False)
-    return answer.observation in (Observation.NEVER, Observation.VACUOUS)
+    answer = _answer(lowered, model, options)
+    return answer is not None and answer.observation in (Observation.NEVER, Observation.VACUOUS)
 
 
 def _without(lowered: LoweredTest, model: Model, options: Options) -> Witness | None:
-    return engine.answer(lowered, model, options, findings=False).witness
+    answer = _answer(lowered, model, options)
+    return None if answer is None else answer.witness
+
+
+def _answer(lowered: LoweredTest, model: Model, options: Options) -> Answer | None:
+    """What a model with less axioms says; None where it has an execution that cannot be run: without some
+    axiom, values may come out of thin air, and then no numbers need fit."""
+    try:
+        return engine.answer(lowered, model, options, findings=False)
+    except InternalError:
+        return None
 
 
 def _contradiction(model: Model, name: str, witness: Witness) -> Contradiction | None:

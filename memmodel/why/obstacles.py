@@ -7,9 +7,10 @@ elsewhere: on the wrong side of the synchronization, or in another CTA than the 
 from __future__ import annotations
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.base.labels import Access, Fence, ProxyFence
+from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
 from memmodel.concrete.execution import Execution
 from memmodel.ptx import Sem
+from memmodel.why.apart import Apart, apart
 from memmodel.why.changes import Change
 from memmodel.why.flow import Flow
 from memmodel.why.records import At, Obstacle, Reason
@@ -46,9 +47,22 @@ class Sentences:
             return self._semantics(change)
         if reason is Reason.SCOPES:
             return self._scopes(change)
+        if reason is Reason.NO_SYNCHRONIZATION and change.other is not None:
+            found = apart(self.execution, self.flow, change.at, change.other)
+            if found is not None:
+                return self._apart(found)
         events = [change.at] + ([change.other] if change.other is not None else [])
         text, repair = self._said(change)
         return Obstacle(reason, text, repair, self._places(events))
+
+    def _apart(self, found: Apart) -> Obstacle:
+        """A release and an acquire that do not meet."""
+        one, other = self.ref(found.release), self.ref(found.acquire)
+        text = f"{one} and {other} are not about one {found.what}"
+        if found.overlap:
+            text += ": they overlap in part only"
+        repair = f"one {found.what} for both" + (", accessed in one size" if found.overlap else "")
+        return Obstacle(Reason.LOCATION, text, repair, self._places([found.release, found.acquire]))
 
     def _places(self, events: list[int]) -> tuple[At, ...]:
         return tuple(at(self.shown[event]) for event in events if event in self.shown)
@@ -62,10 +76,10 @@ class Sentences:
             case Reason.REDUCTION:
                 return f"{here} is a reduction, whose read heads no acquire pattern", "atom in place of red"
             case Reason.RESTRICTED:
-                return f"{here} is about {words} only", "the fence without its restriction"
+                only = "what its .sync_restrict names" if words == "sync_restrict" else words
+                return f"{here} covers {only} only", "the fence without its restriction"
             case Reason.PROXY_FENCE_SPACE:
-                other = self._location()
-                return f"{here} is about {words} only{other}", "the fence for the memory that is accessed"
+                return self._space(change, here)
             case Reason.NOT_WAITED:
                 late = self._too_little(change.at)
                 return (
@@ -75,11 +89,14 @@ class Sentences:
             case Reason.TCGEN05_WAIT:
                 return f"{here} may not be over at {there}: no tcgen05.wait covers it", self._tcgen_wait(change.at)
             case Reason.TCGEN05_COMMIT:
-                text = f"no tcgen05.commit tracks {here}, which may not be over at {there}"
+                text = (
+                    f"no tcgen05.commit tracks {here}, which may not be over at {there}{self._early_commit(change.at)}"
+                )
                 return text, "tcgen05.commit after it, and a wait for its mbarrier"
             case Reason.TCGEN05_FENCE:
                 side = "after" if change.alteration.inserted[0].after else "before"
-                return f"{words} is missing {side} {here}", f"{words} {side} {self._line(change.at)}"
+                text = f"{words} is missing {side} {here}{self._misplaced(change)}"
+                return text, f"{words} {side} {self._line(change.at)}"
             case Reason.NOT_TRANSITIVE:
                 text = f"{here} tells of the end of its own operation and publishes nothing that its thread did before"
                 return text, f"an arrival of the thread itself, for which {self._line(change.other)} waits"
@@ -99,7 +116,8 @@ class Sentences:
             case Reason.NO_ALIAS_FENCE:
                 return "the two names of the location need fence.proxy.alias in between", f"{words} near {here}"
             case Reason.WGMMA_FENCE:
-                return f"no wgmma.fence orders what was done before {here}", "wgmma.fence before wgmma.mma_async"
+                text = f"no wgmma.fence orders what was done before {here}{self._misplaced(change)}"
+                return text, f"wgmma.fence before {self._line(change.at)}"
             case _:
                 return f"{here}: {words} is missing", f"{words} at {self._line(change.at)}"
 
@@ -109,11 +127,37 @@ class Sentences:
         shown = self.shown[event]
         return f"{shown.label} ({at(shown).where})"
 
-    def _location(self) -> str:
-        if self.ends is None:
-            return ""
-        where = self.shown[self.ends[0]].location
-        return f", and not about {where}" if where else ""
+    def _space(self, change: Change, here: str) -> tuple[str, str]:
+        """A proxy fence that covers other memory than the access."""
+        ends = self.ends or ()
+        where = next((place for end in ends if (place := self.shown[end].location)), "the memory that is accessed")
+        cells = [cell for end in ends if (cell := self.execution.events[end].point.cell) is not None]
+        label = self.execution.events[change.at].label
+        if isinstance(label, ProxyFence) and label.covers is Covers.RANGE:
+            return f"{here} covers the bytes that its operand names, and not {where}", f"the fence for {where}"
+        space = cells[0].instance.space.value if cells else ""
+        other = f", and {where} is in {space} memory" if space else f", and not {where}"
+        return f"{here} covers {change.words} only{other}", f"the fence for {where}, or for every state space"
+
+    def _early_commit(self, event: int) -> str:
+        """A commit of the thread that stands before the operation."""
+        issue = self.flow.at(event)
+        for number, other in enumerate(self.execution.events):
+            if isinstance(other.label, Signal) and other.label.family is Family.COMMIT:
+                commit = self.flow.at(number)
+                if self.po[commit] >> issue & 1:
+                    return f"; {self.short(commit)} stands before it"
+        return ""
+
+    def _misplaced(self, change: Change) -> str:
+        """A fence of that kind which the thread has somewhere else."""
+        wanted = change.alteration.inserted[0].label
+        thread = self.execution.events[change.at].point.thread
+        for number, event in enumerate(self.execution.events):
+            if event.label == wanted and event.point.thread == thread:
+                early = self.po[number] >> self.flow.at(change.at) & 1
+                return f"; {self.short(number)} stands {'too early' if early else 'after it'}"
+        return ""
 
     def _tcgen_wait(self, event: int) -> str:
         label = self.execution.events[event].label
@@ -209,7 +253,13 @@ class Sentences:
         name = proxy.value if proxy is not None else "alias"
         half = "" if inserted.label.half is None else f" ({inserted.label.half.value} half)"
         text = f"the path goes between the generic and the {name} proxy without {change.words}{half}"
+        other = next((n for n in self._proxy_fences() if n not in others and self._on_the_way(n)), None)
+        if other is not None and inserted.label.half is None:
+            text += f"; {self.ref(other)} is for another proxy"
         return Obstacle(Reason.NO_PROXY_FENCE, text, repair + half, self._places([change.at]))
+
+    def _proxy_fences(self) -> list[int]:
+        return [n for n, event in enumerate(self.execution.events) if isinstance(event.label, ProxyFence)]
 
     def _on_the_way(self, event: int) -> bool:
         if self.ends is None:

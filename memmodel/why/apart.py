@@ -1,0 +1,78 @@
+"""A release and an acquire that would order two accesses and do not meet: they are not about one location.
+
+In: an execution, two accesses of two threads. Out: `Apart`. Settled here: the two count only if no release of the first
+thread is about what an acquire of the second one is about; else something else is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side
+from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
+from memmodel.ptx import Sem
+from memmodel.why.flow import Flow
+
+RELEASES = (Sem.RELEASE, Sem.ACQ_REL, Sem.SC)
+ACQUIRES = (Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)
+
+
+Thing = tuple[Any, ...]
+"""An object, a barrier, or the bytes of a location, each with its instance, its first byte and its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The two events. `what`: what they would have to share. `overlap`: they share a part of it."""
+
+    release: int
+    acquire: int
+    what: str
+    overlap: bool = False
+
+
+def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | None:
+    """A release after `first` and an acquire before `second` that are about two things of one kind."""
+    if flow.at(first) != first or flow.at(second) != second or flow.thread(first) == flow.thread(second):
+        return None
+    releases = list(_flags(execution, first, after=True))
+    acquires = list(_flags(execution, second, after=False))
+    for what in ("location", "mbarrier object", "barrier"):
+        mine = [(event, key) for event, kind, key in releases if kind == what]
+        its = [(event, key) for event, kind, key in acquires if kind == what]
+        if mine and its and not {key for _, key in mine} & {key for _, key in its}:
+            pairs = [(a, b, _overlap(what, one, other)) for a, one in mine for b, other in its]
+            release, acquire, overlap = max(pairs, key=lambda pair: pair[2])
+            return Apart(release, acquire, what, overlap)
+    return None
+
+
+def _overlap(what: str, one: Thing, other: Thing) -> bool:
+    """Of two locations that are not one: do they share bytes?"""
+    return what == "location" and any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a in one for b in other)
+
+
+def _flags(execution: Execution, event: int, *, after: bool) -> Iterator[tuple[int, str, Thing]]:
+    """What a thread releases after an event, or acquires before it: the event, the kind of thing, the thing."""
+    po = execution.relation("po")
+    others = bits(po[event]) if after else [n for n, row in enumerate(po) if row >> event & 1]
+    wanted = RELEASES if after else ACQUIRES
+    for number in others:
+        label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
+        between = [n for n in others if (po[n] >> number if after else po[number] >> n) & 1]
+        labels = [execution.events[n].label for n in between]
+        fenced = any(isinstance(one, Fence) and one.sem in wanted for one in labels)
+        match label, record:
+            case Access(side=side, sem=sem), AccessRecord(footprint=footprint):
+                right = side is (Side.WRITE if after else Side.READ)
+                if right and (sem in wanted or (fenced and sem is not Sem.WEAK)):
+                    yield number, "location", tuple((one.instance, one.first, one.end) for one in footprint.extents)
+            case Mbarrier(action=action), ObjectRecord(object=cell):
+                if action is (Action.ARRIVE if after else Action.TEST) and (after or record.done):
+                    yield number, "mbarrier object", (cell,)
+            case Barrier(half=half, domain=Domain.CTA), BarrierRecord(barrier=barrier):
+                if half is (Half.ARRIVE if after else Half.WAIT):
+                    yield number, "barrier", (barrier,)
