@@ -80,8 +80,6 @@ class Carry:
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
-        if any(edit.adds is None or edit.more for edit in made):
-            return None
         groups = {edit.group for edit in made}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
@@ -92,14 +90,16 @@ class Carry:
                 strongest[edit.group] = edit
         changes = []
         for edit in sorted(strongest.values(), key=_turn):
-            delta = None if edit.group in groups else self.delta(edit)
-            if delta is not None:
-                delta = replace(delta, at=_shifted(delta.at, edit, made))
-            change = None if delta is None else _on(execution, delta)
+            change = None if edit.group in groups else self.alteration(execution, made, edit)
             if change is None:
                 return None
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
+
+    def alteration(self, execution: Execution, made: Sequence[Edit], edit: Edit) -> Alteration | None:
+        """What one more edit does to an execution of the text with some edits made; None if that cannot be told."""
+        delta = self.delta(edit)
+        return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
 
 
 def _turn(edit: Edit) -> int:
@@ -107,19 +107,21 @@ def _turn(edit: Edit) -> int:
 
 
 def shifted(at: tuple[int, int], made: Iterable[Edit]) -> tuple[int, int]:
-    """The place of an instruction after lines were put in front of it or of others before it."""
+    """The place of an instruction after lines were put in front of it or of others before it, or were moved."""
     thread, index = at
-    return thread, index + sum(_added(edit, thread, index) for edit in made)
+    return thread, index + sum(_added(one, thread, index) for edit in made for one in (edit, *edit.more))
 
 
 def _added(edit: Edit, thread: int, index: int) -> int:
     at = edit.group[1]
-    return (edit.adds or 0) if edit.group[0] == thread and isinstance(at, int) and at <= index else 0
+    if edit.group[0] != thread or not isinstance(at, int):
+        return 0
+    return edit.adds if at < index or (at == index and edit.adds > 0) else 0
 
 
 def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int, int]:
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
-    ahead = [one for one in made if not (edit.adds and one.group[:2] == at and one.rank > edit.rank)]
+    ahead = [one for one in made if not (edit.adds > 0 and one.group[:2] == at and one.rank > edit.rank)]
     return shifted(at, ahead)
 
 

@@ -81,12 +81,12 @@ def alone(known: Sequence[Against]) -> tuple[str, ...]:
 
 def about_numbers(edit: Edit) -> bool:
     """Does a change put another number, or move a fence?"""
-    return edit.adds is None or edit.group[2] in ("number", "expected")
+    return edit.group[2] in ("number", "expected", "move")
 
 
 def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     """May a change answer one of the reasons?"""
-    if about_numbers(edit) or (edit.adds and edit.rank <= 1) or edit.more:
+    if about_numbers(edit) or (edit.adds > 0 and edit.rank <= 1) or edit.more:
         return bool(why & ABOUT_WAITS)
     if "fence.sc" in edit.text:
         return Reason.NO_FENCE_SC in why

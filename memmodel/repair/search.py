@@ -18,6 +18,7 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import about_numbers, alone, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
 from memmodel.repair.purpose import keeps_phases
@@ -39,8 +40,20 @@ MOST_SETS = 60
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
 
-Target = Callable[[Standing], bool]
 Changes = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a repair has to reach. `outcomes`, `findings`: whether an execution that shows one speaks against it.
+
+    `note`: what a repair that reaches it leaves as it is.
+    """
+
+    reached: Callable[[Standing], bool]
+    outcomes: bool = True
+    findings: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +84,7 @@ class Search:
         self.until = monotonic()
         self.tried = 0
         self.best: list[Changes] = []
-        self.target: Target = lambda _: False
-        self.outcomes = True
+        self.aim = Aim(lambda _: False)
         self.failed: Standing | None = None
         self.left_out = False
         self.carry = Carry(text, parse_first)
@@ -93,7 +105,7 @@ class Search:
         return self.failed is not None and keeps_phases(self.before, self.failed, made)
 
     def _passes(self, now: Standing | None) -> bool:
-        return now is not None and now.complete and not now.findings and self.target(now)
+        return now is not None and now.complete and self.aim.reached(now)
 
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
@@ -103,7 +115,10 @@ class Search:
         self._singles(stronger, others, why, most)
         if not self.best:
             legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            while not self.best:
+            guided = self._guided([edit for edit in legal if not about_numbers(edit)])
+            self.best += [guided] if guided else []
+            found = len(self.best)
+            while len(self.best) == found:
                 likely = [edit for edit in legal if relevant(edit, why)]
                 more = self._hitting(likely, most, why)
                 if more <= why:
@@ -154,6 +169,20 @@ class Search:
         """Can the effect of a change not be told without judging the changed test?"""
         return self.carry.delta(edit) is None
 
+    def _guided(self, offered: list[Edit]) -> Changes:
+        """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
+        made: Changes = ()
+        against = next(iter(self._speaking(self.before)), None)
+        while against is not None and len(made) <= MOST_CHANGES:
+            more = asked_for(against, self.carry, made, offered)
+            if more is None or more <= set(made):
+                return ()
+            made = in_order({*made, *more})
+            if self.good(made):
+                return self._needed(made)
+            against = next(iter(self._speaking(self.failed)), None)
+        return ()
+
     # ---- sets of changes -----------------------------------------------------------------------------------------
 
     def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason]) -> frozenset[Reason]:
@@ -162,7 +191,8 @@ class Search:
         Stops where an execution that is left has another reason than `why`, and returns its reasons.
         """
         ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
-        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in self._speaking(self.before)[:1]]
+        first = {one.flag: one for one in reversed(self._speaking(self.before))}
+        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in first.values()]
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
@@ -188,7 +218,7 @@ class Search:
         """What a set that does not suffice says of those that do."""
         edits = in_order(hit)
         risky = frozenset(edit for edit in hit if self._risky(edit))
-        speaking = [] if self.failed is None or risky & self._numbers(hit) else self._speaking(self.failed)[:EACH]
+        speaking = self._speaking(self.failed)[:EACH]
         found = [Need(risky, self._among(one, edits, ordered) - hit) for one in speaking]
         return found or [Need(hit, frozenset(ordered) - hit)]
 
@@ -254,9 +284,12 @@ class Search:
         """The executions of a standing that no repair may have."""
         if now is None:
             return []
-        wanted = [one for one in now.against if one.flag is not None or self.outcomes]
-        known = [one for one in wanted if one.flag is None or one.flag in self.before.findings]
-        return [one for one in known if execution_of(one.witness) is not None]
+        wanted = [
+            one
+            for one in now.against
+            if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
+        ]
+        return [one for one in wanted if execution_of(one.witness) is not None]
 
 
 def _choices(need: Need) -> int:

@@ -189,12 +189,6 @@ def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: in
     for gap in gaps(lowered, number):
         if gap.index in (index, index + 1) or gap.last:
             continue
-        at, text = gap.start, gap.text(source, line)
         what = f"{_at(thread, fence)}: move {fence.mnemonic} {gap.where} (line {gap.item.span.line})"
-        if at < start:
-            moved = (at, end, text + source.text[at:start])
-        elif at >= end:
-            moved = (start, at, source.text[end:at] + text)
-        else:
-            continue
-        yield Edit(*moved, what, MOVE, (number, index, "move"), adds=None)
+        there = Edit(gap.start, gap.start, gap.text(source, line), what, 0.0, (number, gap.index, "moved"), adds=1)
+        yield Edit(start, end, "", what, MOVE, (number, index, "move"), adds=-1, more=(there,))
