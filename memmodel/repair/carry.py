@@ -15,6 +15,7 @@ from memmodel.answer import HANG
 from memmodel.base.labels import (
     Access,
     Barrier,
+    Covers,
     Fence,
     Issue,
     Label,
@@ -134,9 +135,9 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
         ops = [step.op for step in new.programs[thread].steps if step.index == at]
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
-            if not all(isinstance(op, Emit) and op.address is None for op in ops):
+            if not all(isinstance(op, Emit) for op in ops):
                 return None
-            return Delta((thread, at), inserted=tuple(op.label for op in ops if isinstance(op, Emit)))
+            return Delta((thread, at), inserted=tuple(_anywhere(op) for op in ops if isinstance(op, Emit)))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
             return None
         steps = [step.op for step in old.programs[thread].steps if step.index == at]
@@ -145,6 +146,13 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
     return Delta((0, 0))
+
+
+def _anywhere(op: Emit) -> Label:
+    """The label of what is put in; a fence about the bytes at an address counts as one about all memory, which is more."""
+    if isinstance(op.label, ProxyFence) and op.label.covers is Covers.RANGE:
+        return replace(op.label, covers=None)
+    return op.label
 
 
 def _relabelled(old: object, new: object) -> Iterator[tuple[Label, Label] | None]:
