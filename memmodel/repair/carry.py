@@ -149,7 +149,7 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
 
 
 def _anywhere(op: Emit) -> Label:
-    """The label of what is put in; a fence about the bytes at an address counts as one about all memory, which is more."""
+    """The label of what is put in; a fence about the bytes at an address counts as one about all memory: not less."""
     if isinstance(op.label, ProxyFence) and op.label.covers is Covers.RANGE:
         return replace(op.label, covers=None)
     return op.label

@@ -24,7 +24,7 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
 from memmodel.repair.hints import alone
-from memmodel.repair.judge import Standing, judging, looking_for, parse
+from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
 from memmodel.repair.meetings import meetings
 from memmodel.repair.search import Aim, Changes, Search
 from memmodel.repair.vocabulary import replacements, strengthenings
@@ -107,7 +107,8 @@ def _fixed(
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     glance = looking_for(before.findings, name, models, options)
-    search = Search(text, judge, glance, before, progress, lambda one: _first(name, one))
+    first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
+    search = Search(text, judge, glance, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
     reason = ""

@@ -16,25 +16,14 @@ from memmodel.repair.edits import Edit
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change
-from memmodel.why.diagnose import Diagnosing
+from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.story import execution_of
 
 
 def asked_for(against: Against, carry: Carry, made: Sequence[Edit], offered: Sequence[Edit]) -> frozenset[Edit] | None:
     """The changes that answer the explanation of an execution; None if there is none for a part of it."""
-    execution, ground = execution_of(against.witness), against.witness.ground
-    if execution is None or ground is None:
-        return None
-    flag = next((check for check in against.model.flags if check.name == against.flag), None)
-    pair = None
-    if against.finding is not None:
-        first, second = against.finding.first, against.finding.second
-        if first is None or second is None or first.uid == second.uid or flag is None:
-            return None
-        pair = (first.uid, second.uid)
-    known = ground.known if against.flag is None or flag is not None else {}
-    found = Diagnosing(against.model, execution, ground.ranks, flag, pair, known).diagnosis()
-    if found is None:
+    execution, found = execution_of(against.witness), diagnosis(against)
+    if execution is None or found is None:
         return None
     groups = {edit.group for edit in made}
     told = [
@@ -45,6 +34,21 @@ def asked_for(against: Against, carry: Carry, made: Sequence[Edit], offered: Seq
     answers = [next((edit for edit, one in told if _does(execution, one, change)), None) for change in found.changes]
     chosen = frozenset(edit for edit in answers if edit is not None)
     return chosen if chosen and None not in answers else None
+
+
+def diagnosis(against: Against) -> Diagnosis | None:
+    """What the explanation of an execution says is missing from it; None if it does not know."""
+    execution, ground = execution_of(against.witness), against.witness.ground
+    if execution is None or ground is None:
+        return None
+    flag = next((check for check in against.model.flags if check.name == against.flag), None)
+    pair = None
+    if against.finding is not None:
+        first, second = against.finding.first, against.finding.second
+        if first is None or second is None or first.uid == second.uid or flag is None:
+            return None
+        pair = (first.uid, second.uid)
+    return Diagnosing(against.model, execution, ground.ranks, flag, pair, ground.known).diagnosis()
 
 
 def _does(execution: Execution, alteration: Alteration, change: Change) -> bool:

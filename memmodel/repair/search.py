@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 
+from memmodel.answer import HANG, Witness
 from memmodel.base.classes import dataclass
 from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, reasons, relevant
+from memmodel.repair.hints import about_numbers, alone, kind, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
-from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.purpose import keeps_phases, progress
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
@@ -36,6 +37,9 @@ PATIENCE = 20
 
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
+
+MOST_NUMBERS = 4
+"""So many numbers are changed to end a hang."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -75,12 +79,14 @@ class Search:
         before: Standing,
         progress: Callable[[int], None] | None,
         parse_first: Callable[[str], LoweredTest | None],
+        ended: Callable[[str], tuple[Witness, ...]],
     ) -> None:
         self.text = text
         self.judge = judge
         self.glance = glance
         self.before = before
         self.progress = progress
+        self.ended = ended
         self.until = monotonic()
         self.tried = 0
         self.best: list[Changes] = []
@@ -102,7 +108,10 @@ class Search:
             self.failed = judge(text)
             if not self._passes(self.failed):
                 return False
-        return self.failed is not None and keeps_phases(self.before, self.failed, made)
+        assert self.failed is not None
+        if HANG not in self.before.findings and not any(map(about_numbers, made)):
+            return True
+        return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
 
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
@@ -115,7 +124,9 @@ class Search:
         self._singles(stronger, others, why, most)
         if not self.best:
             legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            guided = self._guided([edit for edit in legal if not about_numbers(edit)])
+            numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+            hangs = self.before.findings == {HANG}
+            guided = self._onward(numbers) if hangs else self._guided([one for one in legal if one not in numbers])
             self.best += [guided] if guided else []
             found = len(self.best)
             while len(self.best) == found:
@@ -181,6 +192,24 @@ class Search:
             if self.good(made):
                 return self._needed(made)
             against = next(iter(self._speaking(self.failed)), None)
+        return ()
+
+    def _onward(self, numbers: list[Edit]) -> Changes:
+        """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
+        made: Changes = ()
+        far = progress(self.before)
+        for _ in range(MOST_NUMBERS):
+            best: tuple[int, Changes] = (far, ())
+            for edit in numbers:
+                if edit.group in {one.group for one in made}:
+                    continue
+                if self.good((*made, edit)):
+                    return self._needed(in_order((*made, edit)))
+                if self.failed is not None and self.failed.findings == {HANG}:
+                    best = max(best, (progress(self.failed), (*made, edit)), key=lambda one: one[0])
+            if best[0] == far:
+                return ()
+            far, made = best
         return ()
 
     # ---- sets of changes -----------------------------------------------------------------------------------------
@@ -273,12 +302,19 @@ class Search:
                 continue
             if monotonic() > self.until:
                 raise BudgetSpent
-            numbers = bool(self._numbers(chosen))
+            numbers = self._numbers(chosen)
             groups = {edit.group for edit in chosen}
             for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
-                if edit.group not in groups and not (numbers and about_numbers(edit)):
+                if edit.group not in groups and self._fits(edit, numbers):
                     pending.append((price + edit.cost, chosen | {edit}))
         return None if best is None else best[1]
+
+    def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:
+        """Other numbers and moves come alone; of a test that hangs, two numbers of one kind."""
+        if not numbers or not about_numbers(edit):
+            return True
+        kinds = {kind(one) for one in numbers}
+        return HANG in self.before.findings and len(numbers) == 1 and kinds == {kind(edit)} and kind(edit) != "move"
 
     def _speaking(self, now: Standing | None) -> list[Against]:
         """The executions of a standing that no repair may have."""
