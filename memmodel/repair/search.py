@@ -121,12 +121,14 @@ class Search:
         self.best.clear()
         known = self._speaking(self.before)
         why = reasons(known)
+        if self.before.findings == {HANG}:
+            numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+            onward = self._onward(numbers)
+            self.best += [onward] if onward else []
         self._singles(stronger, others, why, most)
         if not self.best:
             legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
-            hangs = self.before.findings == {HANG}
-            guided = self._onward(numbers) if hangs else self._guided([one for one in legal if one not in numbers])
+            guided = self._guided([edit for edit in legal if not about_numbers(edit)])
             self.best += [guided] if guided else []
             found = len(self.best)
             while len(self.best) == found:
@@ -147,16 +149,26 @@ class Search:
         adding = set(stronger)
         pool: list[tuple[Against, Changes]] = [(one, ()) for one in self._speaking(self.before)]
         ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
+        last = self.tried
         for edit in ordered:
-            enough = len(self.best) >= most and cost(sorted(self.best, key=cost)[most - 1]) <= edit.cost
-            if enough or self._covered((edit,)):
+            if self._enough(edit.cost, most, last) or self._covered((edit,)):
                 continue
             if edit in adding and self._in_vain(edit, pool):
                 continue
             if self.good((edit,)):
+                last = self.tried
                 self.best.append((edit,))
             elif edit in adding and not self._risky(edit) and len(pool) < POOL:
                 pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
+
+    def _enough(self, price: float, most: int, last: int) -> bool:
+        """Are there repairs enough that cost no more, or was nothing found for long?"""
+        costs = sorted(map(cost, self.best))
+        return (
+            bool(costs)
+            and costs[min(most, len(costs)) - 1] <= price
+            and (len(costs) >= most or self.tried - last >= PATIENCE)
+        )
 
     def _covered(self, edits: Iterable[Edit]) -> bool:
         """Do these changes do all that a repair does which is known already?"""
