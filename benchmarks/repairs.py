@@ -102,20 +102,15 @@ def _fixed(file: Path, seconds: float) -> dict[str, object]:
 
 
 def _by_the_other(text: str) -> str:
-    """Is nothing wrong by the engine that did not judge it first?"""
+    """Does the engine that did not judge a repair first say the same of it?"""
     asked = parse("repaired", text)
     assert asked is not None
     first = {api.judge(one, MODELS[0], Options()).engine for one in asked}
     other = "enumerate" if any(one.startswith("z3") for one in first) else "z3"
-    standing = judging("repaired", MODELS, Options(other, SMALL))(text)
-    if standing is None or not standing.complete:
+    one, two = judging("repaired", MODELS, Options())(text), judging("repaired", MODELS, Options(other, SMALL))(text)
+    if one is None or two is None or not two.complete:
         return "too large for the other engine"
-    bad = any(
-        one[2] in (Observation.SOMETIMES, Observation.ALWAYS)
-        for one in standing.observations
-        if one[0].value == "exists"
-    )
-    return "REFUSED" if standing.findings or bad else "accepted by the other engine"
+    return "accepted by the other engine" if one == two else "REFUSED"
 
 
 def _sibling(file: Path) -> str | None:

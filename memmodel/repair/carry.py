@@ -15,6 +15,7 @@ from memmodel.answer import HANG
 from memmodel.base.labels import (
     Access,
     Barrier,
+    Covers,
     Fence,
     Issue,
     Label,
@@ -80,8 +81,6 @@ class Carry:
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
-        if any(edit.adds is None or edit.more for edit in made):
-            return None
         groups = {edit.group for edit in made}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
@@ -92,14 +91,16 @@ class Carry:
                 strongest[edit.group] = edit
         changes = []
         for edit in sorted(strongest.values(), key=_turn):
-            delta = None if edit.group in groups else self.delta(edit)
-            if delta is not None:
-                delta = replace(delta, at=_shifted(delta.at, edit, made))
-            change = None if delta is None else _on(execution, delta)
+            change = None if edit.group in groups else self.alteration(execution, made, edit)
             if change is None:
                 return None
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
+
+    def alteration(self, execution: Execution, made: Sequence[Edit], edit: Edit) -> Alteration | None:
+        """What one more edit does to an execution of the text with some edits made; None if that cannot be told."""
+        delta = self.delta(edit)
+        return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
 
 
 def _turn(edit: Edit) -> int:
@@ -107,19 +108,21 @@ def _turn(edit: Edit) -> int:
 
 
 def shifted(at: tuple[int, int], made: Iterable[Edit]) -> tuple[int, int]:
-    """The place of an instruction after lines were put in front of it or of others before it."""
+    """The place of an instruction after lines were put in front of it or of others before it, or were moved."""
     thread, index = at
-    return thread, index + sum(_added(edit, thread, index) for edit in made)
+    return thread, index + sum(_added(one, thread, index) for edit in made for one in (edit, *edit.more))
 
 
 def _added(edit: Edit, thread: int, index: int) -> int:
     at = edit.group[1]
-    return (edit.adds or 0) if edit.group[0] == thread and isinstance(at, int) and at <= index else 0
+    if edit.group[0] != thread or not isinstance(at, int):
+        return 0
+    return edit.adds if at < index or (at == index and edit.adds > 0) else 0
 
 
 def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int, int]:
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
-    ahead = [one for one in made if not (edit.adds and one.group[:2] == at and one.rank > edit.rank)]
+    ahead = [one for one in made if not (edit.adds > 0 and one.group[:2] == at and one.rank > edit.rank)]
     return shifted(at, ahead)
 
 
@@ -132,9 +135,9 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
         ops = [step.op for step in new.programs[thread].steps if step.index == at]
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
-            if not all(isinstance(op, Emit) and op.address is None for op in ops):
+            if not all(isinstance(op, Emit) for op in ops):
                 return None
-            return Delta((thread, at), inserted=tuple(op.label for op in ops if isinstance(op, Emit)))
+            return Delta((thread, at), inserted=tuple(_anywhere(op) for op in ops if isinstance(op, Emit)))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
             return None
         steps = [step.op for step in old.programs[thread].steps if step.index == at]
@@ -143,6 +146,13 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
     return Delta((0, 0))
+
+
+def _anywhere(op: Emit) -> Label:
+    """The label of what is put in; a fence about the bytes at an address counts as one about all memory: not less."""
+    if isinstance(op.label, ProxyFence) and op.label.covers is Covers.RANGE:
+        return replace(op.label, covers=None)
+    return op.label
 
 
 def _relabelled(old: object, new: object) -> Iterator[tuple[Label, Label] | None]:

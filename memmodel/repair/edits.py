@@ -19,8 +19,8 @@ class Edit:
     """Characters start..end become `text`. `what`: the change in words. `cost`: what it adds, or saves if negative.
 
     `group`: edits of one group change the same thing, and one with a higher `level` does more of it. `implies`: groups
-    whose edits add nothing where this one is made. `adds`: how many instructions are put before that of `group`; None:
-    instructions change places. `rank`: its turn among what is put at one place. `more`: what is changed with it.
+    whose edits add nothing where this one is made. `adds`: how many instructions are put before that of `group`; -1:
+    that one goes. `rank`: its turn among what is put at one place. `more`: what is changed with it.
     """
 
     start: int
@@ -31,7 +31,7 @@ class Edit:
     group: tuple[object, ...]
     level: int = 0
     implies: frozenset[tuple[object, ...]] = frozenset()
-    adds: int | None = 0
+    adds: int = 0
     rank: int = 0
     more: tuple[Edit, ...] = ()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from memmodel.answer import Observation
+from memmodel.answer import HANG, Observation
 from memmodel.base.classes import dataclass
 from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
@@ -24,9 +24,9 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
 from memmodel.repair.hints import alone
-from memmodel.repair.judge import Standing, judging, looking_for, parse
+from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
 from memmodel.repair.meetings import meetings
-from memmodel.repair.search import Changes, Search, Target
+from memmodel.repair.search import Aim, Changes, Search
 from memmodel.repair.vocabulary import replacements, strengthenings
 
 FIRST_PART = 0.7
@@ -107,13 +107,14 @@ def _fixed(
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     glance = looking_for(before.findings, name, models, options)
-    search = Search(text, judge, glance, before, progress, lambda one: _first(name, one))
+    first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
+    search = Search(text, judge, glance, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
     reason = ""
-    targets = list(_targets(before))
-    for number, (search.target, search.outcomes) in enumerate(targets):
-        last = number == len(targets) - 1
+    aims = list(_aims(before))
+    for number, search.aim in enumerate(aims):
+        last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
             others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
@@ -123,11 +124,10 @@ def _fixed(
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
             reason += "; there may be cheaper repairs"
         if found:
+            reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
         reason = reason or _none(before, search)
-    elif not search.outcomes and any(map(_bad, before.observations)):
-        reason = reason or "the findings are gone; no such change takes the outcome away"
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
 
@@ -163,8 +163,8 @@ def _bad(observed: Observed) -> bool:
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 
-def _targets(before: Standing) -> Iterator[tuple[Target, bool]]:
-    """What a repair has to reach, the better first, and whether that is about outcomes."""
+def _aims(before: Standing) -> Iterator[Aim]:
+    """What a repair has to reach, the better first."""
 
     def kept(now: Standing, *, strict: bool) -> bool:
         pairs = zip(before.observations, now.observations, strict=True)
@@ -173,10 +173,15 @@ def _targets(before: Standing) -> Iterator[tuple[Target, bool]]:
     bad = [one for one in before.observations if _bad(one)]
     hangs = any(one[1] is None and one[2] is Observation.VACUOUS for one in before.observations)
     always = any(one[0] is not Quantifier.FORALL and one[2] is Observation.ALWAYS for one in bad)
+    found = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
-        yield (lambda now: kept(now, strict=True)), True
+        yield Aim(lambda now: not now.findings and kept(now, strict=True))
+    if bad and before.findings and not (hangs or always or HANG in before.findings):
+        note = f"no such change ends everything: what is found in executions without the outcome stays ({found})"
+        yield Aim(lambda now: now.findings <= before.findings and kept(now, strict=True), findings=False, note=note)
     if before.findings:
-        yield (lambda now: kept(now, strict=False)), False
+        note = "the findings end; no such change takes the outcome away" if bad else ""
+        yield Aim(lambda now: not now.findings and kept(now, strict=False), outcomes=False, note=note)
 
 
 def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:

@@ -12,6 +12,7 @@ from memmodel.repair.edits import Edit
 from memmodel.repair.judge import Against
 from memmodel.why.records import Reason
 from memmodel.why.story import finding_story, outcome_story
+from memmodel.why.stuck import stuck
 
 ABOUT_WAITS = frozenset(
     (
@@ -25,6 +26,9 @@ ABOUT_WAITS = frozenset(
         Reason.PARITY,
         Reason.COUNT,
         Reason.BYTES,
+        Reason.DEADLOCK,
+        Reason.NEVER_WRITTEN,
+        Reason.FENCE_SIDE,
     )
 )
 """Where order is missing as a whole: a wait, an arrive or a number may be what is missing."""
@@ -63,7 +67,7 @@ def reasons(known: Sequence[Against]) -> frozenset[Reason]:
     found: set[Reason] = set()
     for one in known:
         if one.flag == HANG:
-            found.add(Reason.COUNT)
+            found |= {waiting.reason for waiting in stuck(one.witness).waiting}
         elif one.finding is not None:
             told = finding_story(one.model, one.finding, "")
             found |= {obstacle.reason for obstacle in told.obstacles} if told is not None else set()
@@ -81,12 +85,18 @@ def alone(known: Sequence[Against]) -> tuple[str, ...]:
 
 def about_numbers(edit: Edit) -> bool:
     """Does a change put another number, or move a fence?"""
-    return edit.adds is None or edit.group[2] in ("number", "expected")
+    return edit.group[2] in ("number", "expected", "move")
+
+
+def kind(edit: Edit) -> str:
+    """What a changed number is about."""
+    words = ("move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
+    return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
 
 def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     """May a change answer one of the reasons?"""
-    if about_numbers(edit) or (edit.adds and edit.rank <= 1) or edit.more:
+    if about_numbers(edit) or (edit.adds > 0 and edit.rank <= 1) or edit.more:
         return bool(why & ABOUT_WAITS)
     if "fence.sc" in edit.text:
         return Reason.NO_FENCE_SC in why

@@ -15,7 +15,7 @@ from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.limits import available
-from memmodel.litmus.syntax import Quantifier
+from memmodel.litmus.syntax import Always, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
@@ -83,6 +83,18 @@ _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UN
 
 Judge = Callable[[str], Standing | None]
 """Text -> what it says; None if it is no legal test."""
+
+
+def ended(name: str, text: str, models: tuple[Model, ...], options: Options) -> tuple[Witness, ...]:
+    """For each model an execution of the text in which every thread ends."""
+    asked = parse(name, text)
+    found: list[Witness] = []
+    for model in models if asked is not None else ():
+        assert asked is not None
+        test = replace(asked[0].test, finding=None, quantifier=Quantifier.EXISTS, condition=Always())
+        answer = api.judge(replace(asked[0], test=test), model, options, findings=False)
+        found += [one for one in (answer.witness, answer.counter) if one is not None]
+    return tuple(found)
 
 
 def looking_for(wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options) -> Judge:

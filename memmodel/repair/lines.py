@@ -27,6 +27,7 @@ from memmodel.repair.costs import (
     WAIT,
 )
 from memmodel.repair.gaps import Gap
+from memmodel.repair.spellings import RESTRICTED
 
 TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
 """What tcgen05.commit follows."""
@@ -75,6 +76,7 @@ class Lines:
         if past and ahead:
             yield from self._memory(past[-1], ahead[0])
             yield from self._proxy(past[-1], ahead[0])
+            yield from self._restricted()
             if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
                 yield Line("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 3)
         if past or ahead:
@@ -92,7 +94,13 @@ class Lines:
                 if any(_as_strong(op, sem, scope) for op in (before, after)):
                     continue
                 price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
-                yield Line(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, _weaker(sem, scope))
+                implied = (*_weaker(sem, scope), *(RESTRICTED.values() if scope != "cta" else ()))
+                yield Line(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, implied)
+
+    def _restricted(self) -> Iterator[Line]:
+        """Fences of the cluster that are about shared memory alone."""
+        for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
+            yield Line(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], 4)
 
     def _proxy(self, before: Op, after: Op) -> Iterator[Line]:
         if Proxy.ASYNC in self.proxies:

@@ -13,9 +13,11 @@ from memmodel.answer import ShownEvent
 from memmodel.base.classes import replace
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import CommitGroup, WaitForGroups
 from memmodel.repair.costs import SCOPE_COST, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.gaps import Gap, gaps
+from memmodel.repair.guided import diagnosis
 from memmodel.repair.judge import Against
 
 WARP = 32
@@ -28,13 +30,22 @@ def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
     """For each pair of accesses of two threads that a finding names: a barrier after the one and before the other."""
     found: dict[tuple[object, ...], Edit] = {}
     for against in known:
-        finding = against.finding
-        if finding is None or finding.first is None or finding.second is None:
-            continue
-        for first, second in ((finding.first, finding.second), (finding.second, finding.first)):
-            for edit in _between(lowered, first, second):
-                found.setdefault(edit.group, edit)
+        for one, other in _pairs(against):
+            for first, second in ((one, other), (other, one)):
+                for edit in _between(lowered, first, second):
+                    found.setdefault(edit.group, edit)
     return list(found.values())[:MOST_PAIRS]
+
+
+def _pairs(against: Against) -> list[tuple[ShownEvent, ShownEvent]]:
+    """The two accesses of a finding; those between which an outcome's explanation misses synchronization."""
+    finding = against.finding
+    if finding is not None:
+        return [] if finding.first is None or finding.second is None else [(finding.first, finding.second)]
+    shown = {event.uid: event for event in against.witness.events}
+    found = diagnosis(against)
+    changes = () if found is None else found.changes
+    return [(shown[one.at], shown[one.other]) for one in changes if one.at in shown and one.other in shown]
 
 
 def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Iterator[Edit]:
@@ -45,7 +56,10 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if barrier is None:
         return
     line, price = barrier
-    begin = next((gap for gap in gaps(lowered, here[0]) if gap.index > here[1]), None)
+    after = (gap for gap in gaps(lowered, here[0]) if gap.index > here[1])
+    begin = next(
+        (gap for gap in after if not (gap.ahead and isinstance(gap.ahead[0], WaitForGroups | CommitGroup))), None
+    )
     end = next((gap for gap in reversed(gaps(lowered, there[0])) if gap.index <= there[1] and not gap.last), None)
     if begin is None or end is None:
         return

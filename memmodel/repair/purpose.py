@@ -1,35 +1,72 @@
 """What a repair must not do to reach its end: skip a phase that a thread waits for.
 
 In: executions of a test before and after a change. Out: whether the change keeps its phases. Settled here: a wait whose
-parity was changed observes an arrival that its thread has not waited for before, and a phase of an mbarrier object that
-came to its end in a hang has no fewer arrivals afterwards.
+parity was changed observes an arrival that its thread has not waited for before, unless it was one of two threads that
+waited for each other; a phase of an mbarrier object that came to its end in a hang has no fewer arrivals afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memmodel.answer import HANG
+from memmodel.answer import HANG, Witness
 from memmodel.base.labels import Action
 from memmodel.concrete.assembly import Assembly
-from memmodel.concrete.execution import Execution, bits
+from memmodel.concrete.execution import Execution, bits, pairs_of
 from memmodel.program.spelling import spell_cell
 from memmodel.repair.carry import shifted
 from memmodel.repair.edits import Edit
 from memmodel.repair.judge import Standing
+from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
+from memmodel.why.stuck import stuck
 
 
-def keeps_phases(before: Standing, after: Standing, edits: Sequence[Edit]) -> bool:
-    """Does the changed test wait for all that the test waited for?"""
-    now = [execution for one in after.shown if (execution := execution_of(one)) is not None]
+def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edit]) -> bool:
+    """Does the changed test wait for all that the test waited for? `after`: executions of it that end."""
+    now = [execution for one in after if (execution := execution_of(one)) is not None]
+    parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
+    first = _deadlocked(before)
+    ahead = {edit.group[0] for edit in parities if edit.group[0] in first or "wait.parity" not in edit.what}
+    if ahead and any(_consumes(execution, ahead) for execution in now):
+        return False
     places: set[tuple[int, int] | None] = {
-        _place(edit, edits) for edit in edits if edit.group[2] == "number" and "wait.parity" in edit.what
+        _place(edit, edits) for edit in parities if "wait.parity" in edit.what and edit.group[0] not in first
     }
     if places and any(_idle(execution, places) for execution in now):
         return False
     hangs = [execution_of(one.witness) for one in before.against if one.flag == HANG]
     return not any(_fewer(old, new) for old in hangs if old is not None for new in now)
+
+
+def _deadlocked(before: Standing) -> set[object]:
+    """The threads that wait for one that waits for them: one of them may have to go first, and wait for nothing."""
+    found: set[object] = set()
+    for one in before.against:
+        if one.flag == HANG:
+            waiting = {told.thread for told in stuck(one.witness).waiting if told.reason is Reason.DEADLOCK}
+            execution = execution_of(one.witness)
+            threads = () if execution is None else execution.frame.lowered.test.threads
+            found |= {number for number, thread in enumerate(threads) if thread.name in waiting}
+    return found
+
+
+def _consumes(execution: Execution, threads: set[object]) -> bool:
+    """Does one of the threads read a place as it was at first, though another thread writes there?"""
+    initial, written = execution.set("IW"), execution.set("W")
+    for write, read in pairs_of(execution.relation("rf")):
+        thread, cell = execution.events[read].point.thread, execution.events[read].point.cell
+        if thread in threads and initial >> write & 1:
+            others = (execution.events[n].point for n in bits(written & ~initial))
+            if any(other.cell == cell and other.thread != thread for other in others):
+                return True
+    return False
+
+
+def progress(standing: Standing | None) -> int:
+    """How much is done before a thread waits for ever, in the execution that gets least far."""
+    hangs = [execution_of(one.witness) for one in (standing.against if standing else ()) if one.flag == HANG]
+    return min((sum(len(trace.records) for trace in one.frame.traces) for one in hangs if one is not None), default=0)
 
 
 def _place(edit: Edit, edits: Sequence[Edit]) -> tuple[int, int]:

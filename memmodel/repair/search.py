@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 
+from memmodel.answer import HANG, Witness
 from memmodel.base.classes import dataclass
 from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
-from memmodel.repair.hints import about_numbers, alone, reasons, relevant
+from memmodel.repair.guided import asked_for
+from memmodel.repair.hints import about_numbers, alone, kind, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
-from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.purpose import keeps_phases, progress
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
@@ -36,11 +38,26 @@ PATIENCE = 20
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
+MOST_NUMBERS = 4
+"""So many numbers are changed to end a hang."""
+
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
 
-Target = Callable[[Standing], bool]
 Changes = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a repair has to reach. `outcomes`, `findings`: whether an execution that shows one speaks against it.
+
+    `note`: what a repair that reaches it leaves as it is.
+    """
+
+    reached: Callable[[Standing], bool]
+    outcomes: bool = True
+    findings: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +79,18 @@ class Search:
         before: Standing,
         progress: Callable[[int], None] | None,
         parse_first: Callable[[str], LoweredTest | None],
+        ended: Callable[[str], tuple[Witness, ...]],
     ) -> None:
         self.text = text
         self.judge = judge
         self.glance = glance
         self.before = before
         self.progress = progress
+        self.ended = ended
         self.until = monotonic()
         self.tried = 0
         self.best: list[Changes] = []
-        self.target: Target = lambda _: False
-        self.outcomes = True
+        self.aim = Aim(lambda _: False)
         self.failed: Standing | None = None
         self.left_out = False
         self.carry = Carry(text, parse_first)
@@ -90,20 +108,30 @@ class Search:
             self.failed = judge(text)
             if not self._passes(self.failed):
                 return False
-        return self.failed is not None and keeps_phases(self.before, self.failed, made)
+        assert self.failed is not None
+        if HANG not in self.before.findings and not any(map(about_numbers, made)):
+            return True
+        return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
 
     def _passes(self, now: Standing | None) -> bool:
-        return now is not None and now.complete and not now.findings and self.target(now)
+        return now is not None and now.complete and self.aim.reached(now)
 
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
         self.best.clear()
         known = self._speaking(self.before)
         why = reasons(known)
+        if self.before.findings == {HANG}:
+            numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+            onward = self._onward(numbers)
+            self.best += [onward] if onward else []
         self._singles(stronger, others, why, most)
         if not self.best:
             legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            while not self.best:
+            guided = self._guided([edit for edit in legal if not about_numbers(edit)])
+            self.best += [guided] if guided else []
+            found = len(self.best)
+            while len(self.best) == found:
                 likely = [edit for edit in legal if relevant(edit, why)]
                 more = self._hitting(likely, most, why)
                 if more <= why:
@@ -121,16 +149,26 @@ class Search:
         adding = set(stronger)
         pool: list[tuple[Against, Changes]] = [(one, ()) for one in self._speaking(self.before)]
         ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
+        last = self.tried
         for edit in ordered:
-            enough = len(self.best) >= most and cost(sorted(self.best, key=cost)[most - 1]) <= edit.cost
-            if enough or self._covered((edit,)):
+            if self._enough(edit.cost, most, last) or self._covered((edit,)):
                 continue
             if edit in adding and self._in_vain(edit, pool):
                 continue
             if self.good((edit,)):
+                last = self.tried
                 self.best.append((edit,))
             elif edit in adding and not self._risky(edit) and len(pool) < POOL:
                 pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
+
+    def _enough(self, price: float, most: int, last: int) -> bool:
+        """Are there repairs enough that cost no more, or was nothing found for long?"""
+        costs = sorted(map(cost, self.best))
+        return (
+            bool(costs)
+            and costs[min(most, len(costs)) - 1] <= price
+            and (len(costs) >= most or self.tried - last >= PATIENCE)
+        )
 
     def _covered(self, edits: Iterable[Edit]) -> bool:
         """Do these changes do all that a repair does which is known already?"""
@@ -154,6 +192,38 @@ class Search:
         """Can the effect of a change not be told without judging the changed test?"""
         return self.carry.delta(edit) is None
 
+    def _guided(self, offered: list[Edit]) -> Changes:
+        """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
+        made: Changes = ()
+        against = next(iter(self._speaking(self.before)), None)
+        while against is not None and len(made) <= MOST_CHANGES:
+            more = asked_for(against, self.carry, made, offered)
+            if more is None or more <= set(made):
+                return ()
+            made = in_order({*made, *more})
+            if self.good(made):
+                return self._needed(made)
+            against = next(iter(self._speaking(self.failed)), None)
+        return ()
+
+    def _onward(self, numbers: list[Edit]) -> Changes:
+        """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
+        made: Changes = ()
+        far = progress(self.before)
+        for _ in range(MOST_NUMBERS):
+            best: tuple[int, Changes] = (far, ())
+            for edit in numbers:
+                if edit.group in {one.group for one in made}:
+                    continue
+                if self.good((*made, edit)):
+                    return self._needed(in_order((*made, edit)))
+                if self.failed is not None and self.failed.findings == {HANG}:
+                    best = max(best, (progress(self.failed), (*made, edit)), key=lambda one: one[0])
+            if best[0] == far:
+                return ()
+            far, made = best
+        return ()
+
     # ---- sets of changes -----------------------------------------------------------------------------------------
 
     def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason]) -> frozenset[Reason]:
@@ -162,7 +232,8 @@ class Search:
         Stops where an execution that is left has another reason than `why`, and returns its reasons.
         """
         ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
-        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in self._speaking(self.before)[:1]]
+        first = {one.flag: one for one in reversed(self._speaking(self.before))}
+        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in first.values()]
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
@@ -188,7 +259,7 @@ class Search:
         """What a set that does not suffice says of those that do."""
         edits = in_order(hit)
         risky = frozenset(edit for edit in hit if self._risky(edit))
-        speaking = [] if self.failed is None or risky & self._numbers(hit) else self._speaking(self.failed)[:EACH]
+        speaking = self._speaking(self.failed)[:EACH]
         found = [Need(risky, self._among(one, edits, ordered) - hit) for one in speaking]
         return found or [Need(hit, frozenset(ordered) - hit)]
 
@@ -243,20 +314,30 @@ class Search:
                 continue
             if monotonic() > self.until:
                 raise BudgetSpent
-            numbers = bool(self._numbers(chosen))
+            numbers = self._numbers(chosen)
             groups = {edit.group for edit in chosen}
             for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
-                if edit.group not in groups and not (numbers and about_numbers(edit)):
+                if edit.group not in groups and self._fits(edit, numbers):
                     pending.append((price + edit.cost, chosen | {edit}))
         return None if best is None else best[1]
+
+    def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:
+        """Other numbers and moves come alone; of a test that hangs, two numbers of one kind."""
+        if not numbers or not about_numbers(edit):
+            return True
+        kinds = {kind(one) for one in numbers}
+        return HANG in self.before.findings and len(numbers) == 1 and kinds == {kind(edit)} and kind(edit) != "move"
 
     def _speaking(self, now: Standing | None) -> list[Against]:
         """The executions of a standing that no repair may have."""
         if now is None:
             return []
-        wanted = [one for one in now.against if one.flag is not None or self.outcomes]
-        known = [one for one in wanted if one.flag is None or one.flag in self.before.findings]
-        return [one for one in known if execution_of(one.witness) is not None]
+        wanted = [
+            one
+            for one in now.against
+            if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
+        ]
+        return [one for one in wanted if execution_of(one.witness) is not None]
 
 
 def _choices(need: Need) -> int:

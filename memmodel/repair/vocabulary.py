@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memmodel.base.labels import Action
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Imm, Instruction, LitmusTest, Mem, Thread
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import AtBarrier, CommitGroup, OnObject, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.gaps import gaps
@@ -25,6 +27,8 @@ LINE = 1.0
 """What a changed number, a moved fence, and one more line cost beside what the instruction costs."""
 
 MOST_SIZES = 12
+NEAR = 4
+"""Over so many places an instruction is moved, either way."""
 
 
 def strengthenings(lowered: LoweredTest) -> list[Edit]:
@@ -76,9 +80,10 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
         for index, item in enumerate(body):
             at = (number, index)
             found += _numbers(thread, item, at, sizes)
+            found += _phases(thread, body, item, at)
             found += _expected(thread, item, at, sizes)
             found += _names(test, thread, item, at)
-            if is_fence(lowered, number, index):
+            if _movable(lowered, number, index):
                 found += _moves(lowered, number, body, index)
     return found
 
@@ -102,6 +107,18 @@ def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list
         for other in others:
             what = f"{_at(thread, item)}: {value} -> {other} in {item.mnemonic}"
             yield Edit(operand.span.start, operand.span.end, str(other), what, NUMBER, (*at, "number", place))
+
+
+def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
+    """Another first value of a register that says for which parity a thread waits."""
+    if item.parts[0] != "mov" or len(item.operands) != 2:
+        return
+    register, value = item.operands
+    waits = (one.operands[2:3] for one in body if "wait.parity" in one.mnemonic)
+    if isinstance(value, Imm) and value.value in (0, 1) and value.span is not None and (register,) in waits:
+        other = 1 - value.value
+        what = f"{_at(thread, item)}: {value.value} -> {other} in {item.mnemonic}, for a parity"
+        yield Edit(value.span.start, value.span.end, str(other), what, NUMBER, (*at, "number", 1))
 
 
 def _declared(lowered: LoweredTest) -> Iterator[Edit]:
@@ -181,20 +198,30 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         yield Edit(span.start, start, f"{mnemonic} _, ", what, NUMBER, (*at, "name"))
 
 
+MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
+
+
+def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
+    """Does an instruction only synchronize, and leave no value?"""
+    ops = [step.op for step in lowered.programs[number].steps if step.index == index]
+    kept = [op for op in ops if not isinstance(op, MOVABLE)]
+    arrives = all(
+        isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
+        for op in kept
+    )
+    return is_fence(lowered, number, index) or (bool(ops) and arrives)
+
+
 def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: int) -> Iterator[Edit]:
-    test, thread, fence = lowered.test, lowered.test.threads[number], body[index]
+    test, thread, moved = lowered.test, lowered.test.threads[number], body[index]
     source = test.source
-    start, end = whole(source, fence)
-    line = fence.span.text + ";"
-    for gap in gaps(lowered, number):
-        if gap.index in (index, index + 1) or gap.last:
+    start, end = whole(source, moved)
+    line = moved.span.text + ";"
+    there = [gap for gap in gaps(lowered, number) if gap.index not in (index, index + 1)]
+    earlier, later = ([gap for gap in there if (gap.index < index) is side] for side in (True, False))
+    for gap in (*earlier[-NEAR:], *later[:NEAR]):
+        if gap.last and is_fence(lowered, number, index):
             continue
-        at, text = gap.start, gap.text(source, line)
-        what = f"{_at(thread, fence)}: move {fence.mnemonic} {gap.where} (line {gap.item.span.line})"
-        if at < start:
-            moved = (at, end, text + source.text[at:start])
-        elif at >= end:
-            moved = (start, at, source.text[end:at] + text)
-        else:
-            continue
-        yield Edit(*moved, what, MOVE, (number, index, "move"), adds=None)
+        what = f"{_at(thread, moved)}: move {moved.mnemonic} {gap.where} (line {gap.item.span.line})"
+        put = Edit(gap.start, gap.start, gap.text(source, line), what, 0.0, (number, gap.index, "moved"), adds=1)
+        yield Edit(start, end, "", what, MOVE, (number, index, "move"), adds=-1, more=(put,))
