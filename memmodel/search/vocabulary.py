@@ -271,8 +271,11 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
     "barriers": ("ld.weak", "st.weak", "bar"),
     "async": (
-        "ld.tile", "st.tile", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
         "wait_group.read", "fence.proxy.async",
+    ),
+    "copies": (
+        "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
     ),
     "objects": ("ld.shared.weak", "st.shared.weak", "arrive", "wait", "fence.acq_rel"),
     "tensor": (
