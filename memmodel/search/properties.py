@@ -10,7 +10,7 @@ Compare     inclusion only. `outcomes in M`: every outcome is one under M, if th
             `fences`: a program without a fence has no outcome that it does not have with it, or has a data race
 Search      critical: only outcomes are looked at that no interleaving has and that need every instruction
 Accesses    the instructions besides fences that a program has at most
-Vocabulary, Scopes, Spread, Threads, Size: what is searched if nothing else is asked for
+Vocabulary, Scopes, Spread, Threads, Places, Size: what is searched if nothing else is asked for
 
 A check whose name begins with `assume` restricts the executions that are looked at; one with `unless`, the programs.
 """
@@ -40,7 +40,7 @@ from memmodel.source import Source
 
 KINDS = ("invariant", "inclusion", "possible")
 _LINE = re.compile(
-    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Size)\s+(.+?)\s*(?:\*\))?$",
+    r"^\s*\(?\*?\s*(Kind|Subject|Compare|Search|Accesses|Vocabulary|Scopes|Spread|Threads|Places|Size)\s+(.+?)\s*(?:\*\))?$",
     re.M,
 )
 
@@ -100,6 +100,7 @@ def load_property(name: str) -> Property:
         _list(heading.get("Vocabulary", "core")),
         scopes,
         int(heading.get("Threads", "3")),
+        int(heading.get("Places", "3")),
         spread=_list(heading.get("Spread", "cta")),
     )
     if "Accesses" in heading:

@@ -142,27 +142,48 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 
 
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
-    """Can every instruction matter? Each place is named twice and written, or is one end of a copy; an object is
-    arrived at and waited for; and no part of the program is without a place or a barrier that the rest has."""
-    uses: dict[tuple[str, int], str] = {}
-    count: dict[tuple[str, int], int] = {}
+    """Can every instruction matter? A place is named twice and written, or is an end of a copy; an object is arrived at
+    and waited for, or has one copy's signal; a copy shares a place; what waits for ends has some to wait for, and
+    something after it; and no part of the program is without a place or a barrier that the rest has."""
+    if any(_idle(body, accesses) for body in threads):
+        return False
+    uses: dict[tuple[str, int], list[tuple[str, Ingredient]]] = {}
     for body in threads:
         for name, places in body:
             one = accesses[name]
             for kind, does, place in zip(one.places, one.does, places, strict=True):
-                known = "a" if one.arrives and kind == OBJECT else "c" if len(one.places) > 1 else does
-                known = "c" if known == "a" and len(one.places) > 1 else known
-                uses[kind, place] = uses.get((kind, place), "") + known
-                count[kind, place] = count.get((kind, place), 0) + 1
-    for where, does in uses.items():
-        if where[0] == OBJECT:
-            if does != "c" and not ({"a", "c"} & set(does) and "-" in does):
+                uses.setdefault((kind, place), []).append((does, one))
+    if not all(_matters(kind, mine) for (kind, _), mine in uses.items()):
+        return False
+    shared = {where for where, mine in uses.items() if len(mine) > 1}
+    for body in threads:
+        for name, places in body:
+            kinds = accesses[name].places
+            if kinds and shared.isdisjoint(zip(kinds, places, strict=True)):
                 return False
-        elif does == "c":
-            continue
-        elif count[where] < 2 or not {"w", "u", "c"} & set(does):
-            return False
     return _joined(threads, accesses)
+
+
+def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
+    """A place by what is done there. What is only read is as good as a place for each reader."""
+    if len(mine) == 1:
+        return len(mine[0][1].places) > 1
+    if kind == OBJECT:
+        return any(one.arrives for _, one in mine) and not all(one.arrives for _, one in mine)
+    return any(does != "r" for does, _ in mine)
+
+
+def _idle(body: Body, accesses: Sequence[Ingredient]) -> bool:
+    """Is there an instruction that waits for nothing, or that nothing follows?"""
+    begun: set[tuple[str, str]] = set()
+    for at, (number, _) in enumerate(body):
+        one = accesses[number]
+        if one.ends:
+            if at + 1 == len(body) or not any((one.name, name) in begun for name in one.ends):
+                return True
+            begun -= {(one.name, name) for name in one.ends}
+        begun |= {(other.name, one.name) for other in accesses if one.name in other.ends}
+    return False
 
 
 def _joined(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:

@@ -37,7 +37,8 @@ class Ingredient:
     `places`: the class of each place it names; `does`: whether it reads (r), writes (w), both (u) or neither (-) there.
     `fence`: it stands in a gap between two instructions. `answers`: it puts something into a register. `local`: what it
     does depends on the CTA of its thread, so that placements are tried one by one. `arrives`: arrivals on an object.
-    `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster.
+    `ends`: it waits for the ends of these instructions, does nothing without one before it in its thread, and nothing
+    at the end of a thread. `far`: which of its places, x y z, may be in shared memory of another CTA of the cluster.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Ingredient:
     local: bool = False
     arrives: int = 0
     far: str = ""
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,9 @@ def _cluster(what: str, sems: Sequence[str]) -> tuple[Form, ...]:
 def _fences(scopes: Sequence[str]) -> Iterable[Ingredient]:
     for sem in ("acq_rel", "sc", "acquire", "release"):
         yield Ingredient(f"fence.{sem}", _scoped("fence", (sem,), scopes, ";"), fence=True)
+    for sem, space in (("release", "shared::cta"), ("acquire", "shared::cluster")):
+        mnemonic = f"fence.{sem}.sync_restrict::{space}.cluster;"
+        yield Ingredient(f"fence.{sem}.restricted", (Form((sem,), mnemonic),), fence=True)
     for what in ("async", "alias", "async.shared::cta", "async.global"):
         yield Ingredient(f"fence.proxy.{what}", (Form(("proxy",), f"fence.proxy.{what};"),), fence=True)
     for what in ("before", "after"):
@@ -219,8 +224,9 @@ def _copies(scopes: Sequence[str]) -> Iterable[Ingredient]:
     yield Ingredient("copy.out", (Form((), out),), SHARED + TILE, "rw", local=True)
     reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [{y}], [{x}], 16;\ncp.async.bulk.commit_group;"
     yield Ingredient("reduce", (Form((), reduce),), SHARED + TILE, "ru", local=True)
-    yield Ingredient("wait_group", (Form((), "cp.async.bulk.wait_group 0;"),), local=True)
-    yield Ingredient("wait_group.read", (Form((), "cp.async.bulk.wait_group.read 0;"),), local=True)
+    groups = ("copy.out", "reduce")
+    yield Ingredient("wait_group", (Form((), "cp.async.bulk.wait_group 0;"),), local=True, ends=groups)
+    yield Ingredient("wait_group.read", (Form((), "cp.async.bulk.wait_group.read 0;"),), local=True, ends=groups)
 
 
 def _tensor() -> Iterable[Ingredient]:
@@ -233,8 +239,9 @@ def _tensor() -> Iterable[Ingredient]:
     )
     yield Ingredient("tcgen05.st", (Form((), put),), TENSOR, "w", local=True)
     yield Ingredient("tcgen05.ld", (Form((), get),), TENSOR, "r", answers=True, local=True)
-    yield Ingredient("tcgen05.wait::st", (Form((), "tcgen05.wait::st.sync.aligned;"),), local=True)
-    yield Ingredient("tcgen05.wait::ld", (Form((), "tcgen05.wait::ld.sync.aligned;"),), local=True)
+    for what in ("st", "ld"):
+        form = Form((), f"tcgen05.wait::{what}.sync.aligned;")
+        yield Ingredient(f"tcgen05.wait::{what}", (form,), local=True, ends=(f"tcgen05.{what}",))
     yield Ingredient("tcgen05.mma", (Form((), mma),), TENSOR + SHARED, "wr", local=True)
     copy = "mov.u64 %dc{n}, {y};\ntcgen05.cp.cta_group::1.128x256b [{x}], %dc{n};"
     yield Ingredient("tcgen05.cp", (Form((), copy),), TENSOR + SHARED, "wr", local=True)
@@ -249,7 +256,7 @@ def _wgmma() -> Iterable[Ingredient]:
         "{{%{r}, %s{n}, %t{n}, %u{n}}}, %da{n}, %db{n}, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;"
     )
     yield Ingredient("wgmma", (Form((), mma),), SHARED, "r", answers=True, local=True)
-    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True)
+    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True, ends=("wgmma",))
     yield Ingredient("wgmma.fence", (Form(("wgmma",), "wgmma.fence.sync.aligned;"),), fence=True)
 
 
@@ -264,8 +271,11 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
     "barriers": ("ld.weak", "st.weak", "bar"),
     "async": (
-        "ld.tile", "st.tile", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
         "wait_group.read", "fence.proxy.async",
+    ),
+    "copies": (
+        "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
     ),
     "objects": ("ld.shared.weak", "st.shared.weak", "arrive", "wait", "fence.acq_rel"),
     "tensor": (

@@ -1,0 +1,197 @@
+"""The figures of docs/search.md: readings told apart, properties verified, bounds reached, programs counted.
+
+    python benchmarks/searches.py readings|properties|bounds|count [NAME ...] [--seconds N] [--svg FILE]
+
+Prints rows of Markdown, with CPU seconds of one process. NAME: only these rows. `readings` also draws which model
+implies which (--svg), `bounds` the bound reached against time. `--seconds`: for each row of `bounds`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memmodel.output import write_text
+from memmodel.search.properties import checks_to_show, load_property, shipped_properties
+from memmodel.search.sketches import sketches
+from memmodel.search.tasks import DifferenceTask, PropertyTask
+from memmodel.search.vocabulary import Vocabulary, vocabulary
+from memmodel.search.work import HereAndNow, Processes, Record, run
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models, and the programs on which they are compared; `accesses`: instructions besides fences."""
+
+    second: str
+    words: str
+    size: int
+    spread: str = "one"
+    scopes: str = "cta"
+    places: int = 1
+    accesses: int | None = None
+    first: str = "ptx-9.3"
+
+    def vocabulary(self) -> Vocabulary:
+        split = [one.split(",") for one in (self.words, self.scopes, self.spread)]
+        return replace(vocabulary(split[0], split[1], 2, self.places, split[2]), most=self.accesses)
+
+
+_MMA = "tcgen05.mma,tcgen05.commit,tcgen05.ld"
+_TENSOR = "tcgen05.st,tcgen05.ld,tcgen05.wait::st,arrive.release,wait.acquire"
+_HANDED = "st.shared.weak,arrive.release,wait.acquire,copy.out,fence.proxy.async"
+_OVER = "ld.shared.weak,st.shared.weak,copy.in,wait.acquire,fence.proxy.async"
+_WGMMA = "wgmma,st.shared.weak,fence.proxy.async,wgmma.fence"
+PAIRS = (
+    Pair("readings/D1-issuer", "copy.in,copy.out,wait.acquire", 3, "cluster", "cluster", 2),
+    Pair("readings/D2-accessor", _HANDED, 5, accesses=4),
+    Pair("readings/D2-anywhere", "ld.shared.weak,st.shared.weak,copy.in,fence.proxy.async", 4, "cluster", "cluster"),
+    Pair("readings/D3-implicit", f"{_MMA},wait.acquire,st.shared.weak", 4),
+    Pair("readings/D4a-no-before", f"{_TENSOR},tcgen05.fence::after", 6, accesses=5),
+    Pair("readings/D4b-acquire", f"{_MMA},wait.acquire", 4),
+    Pair("readings/D4c-any-wait", f"{_MMA},wait.relaxed", 4),
+    Pair("readings/D4ab-no-fences", _TENSOR, 5),
+    Pair("readings/D4ab-no-fences", f"{_TENSOR},tcgen05.fence::after", 6, accesses=5, first="readings/D4a-no-before"),
+    Pair("readings/D4ab-no-fences", _TENSOR, 5, first="readings/D4b-acquire"),
+    Pair("readings/D4c-any-wait", f"{_MMA},wait", 4, first="readings/D4b-acquire"),
+    Pair("readings/D5-fence", "tcgen05.mma,tcgen05.ld,st.shared.weak,fence.proxy.async", 3),
+    Pair("readings/D6-issuer", "copy.in,wait.acquire,ld.shared.weak", 3, "cluster"),
+    Pair("readings/D7-anywhere", "copy.in,copy.out,wait.acquire", 3, "cluster", "cluster", 2),
+    Pair("readings/D8-mma-cp", "tcgen05.mma,tcgen05.cp,tcgen05.ld", 3),
+    Pair("readings/D9-letter", "reduce,st.tile,ld.tile", 3, scopes="cta,gpu"),
+    Pair("readings/D10-dependent", "ld.shared.weak,st.shared.weak,arrive.release,wait.acquire", 4),
+    Pair("readings/D11-unfinished", _OVER, 5, accesses=4),
+    Pair("readings/D12-issue", _WGMMA, 4),
+    Pair("readings/D12-proxy-fence", _WGMMA, 4),
+    Pair("readings/D12-issue", _WGMMA, 4, first="readings/D12-proxy-fence"),
+    Pair("readings/D13-thread", "wgmma,wgmma.wait,st.shared.weak", 4, "one,warpgroup"),
+    Pair("readings/D14-cluster", "arrive.plain,wait.plain,ld.shared.weak,st.shared.weak", 4, "cluster", "cluster"),
+)  # fmt: skip
+"""Each reading against the default, and those that change one definition against each other."""
+
+BOUNDS = {
+    "core": vocabulary(["core"]),
+    "async": vocabulary(["async"]),
+    "copies": vocabulary(["copies"], threads=2, locations=1, spread=("one",)),
+}
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("readings/").partition("-")[0] if "/" in name else name
+
+
+def readings(names: list[str], svg: str | None) -> None:
+    """Every pair: the smallest difference, and which of the two allows more."""
+    implied: set[tuple[str, str]] = set()
+    print(
+        "| models | instructions | smallest difference | CPU seconds | allows more |\n|---|---|---|---|---|", flush=True
+    )
+    for pair in PAIRS:
+        if names and not set(names) & {pair.second.removeprefix("readings/"), _short(pair.second)}:
+            continue
+        started = time.process_time()
+        task = DifferenceTask(pair.first, pair.second, pair.vocabulary(), pair.size, True)
+        found = run(task, HereAndNow()).results
+        more = sorted({str(one["allows"]) for one in found})
+        if len(more) == 1:
+            implied.add((({pair.first, pair.second} - set(more)).pop(), more[0]))
+        spent = time.process_time() - started
+        least = min((int(one["size"]) for one in found), default=0)
+        models = f"`{pair.first.removeprefix('readings/')}`, `{pair.second.removeprefix('readings/')}`"
+        told = " and ".join(one.removeprefix("readings/") for one in more) or "neither"
+        words = f"{', '.join(pair.words.split(','))}"
+        print(f"| {models} | {words} | {least or 'none'} of {pair.size} | {spent:.0f} | {told} |", flush=True)
+    if svg is not None:
+        from memmodel.search.lattice import lattice, lattice_svg
+
+        every = dict.fromkeys(name for pair in PAIRS for name in (pair.first, pair.second))
+        drawn = lattice(list(every), implied)
+        write_text(svg, lattice_svg(drawn))
+
+
+def properties(names: list[str]) -> None:
+    """Every shipped property of ptx-9.3, to its size; NAME may be NAME:SIZE."""
+    print("| property | up to | CPU seconds | answer |\n|---|---|---|---|", flush=True)
+    asked = dict(one.partition(":")[::2] for one in names) or dict.fromkeys(shipped_properties(), "")
+    for name, size in asked.items():
+        it = load_property(name)
+        missing = checks_to_show(it, "ptx-9.3")
+
+        def enough(results: list[Record], missing: set[str] = missing) -> bool:
+            return bool(results) and missing <= {one["check"] for one in results}
+
+        started = time.process_time()
+        found = run(PropertyTask(name, "ptx-9.3", it.vocabulary, int(size or it.size)), HereAndNow(), enough=enough)
+        spent = time.process_time() - started
+        if it.kind == "possible":
+            shown = sorted({int(one["size"]) for one in found.results})
+            answer = "shown with " + ", ".join(map(str, shown)) if enough(found.results) else "not shown"
+        else:
+            answer = f"{len(found.results)} violations" if found.results else "holds"
+        print(f"| `{name}` | {found.bound} | {spent:.0f} | {answer} |", flush=True)
+
+
+def bounds(names: list[str], seconds: float, svg: str | None) -> None:
+    """`diff sc ptx-6.0` (copies: `ptx-9.3` and D2-anywhere), as far as the CPU time of two processes lasts."""
+    from memmodel.search.explain import bound_plot
+
+    for name in names or BOUNDS:
+        first, second = ("sc", "ptx-6.0") if name == "core" else ("ptx-9.3", "readings/D2-anywhere")
+        task = DifferenceTask(first, second, BOUNDS[name], 12, True)
+        count, reached = 0, dict[int, float]()
+        for size in range(1, 13):
+            started, last = _children(), dict[int, float]()
+
+            def told(at: int, done: int, total: int, last: dict[int, float] = last) -> None:
+                last[at] = _children()
+
+            found = run(replace(task, most=size), Processes(2), seconds=4 * seconds, told=told)
+            spent = _children() - started
+            print(f"{name}: {size} instructions, {found.sketches} shapes, {spent:.0f} CPU seconds", flush=True)
+            count += found.sketches
+            if found.interrupted or spent > 2 * seconds:
+                break
+            reached[size] = spent / 2
+        if svg is not None:
+            write_text(str(Path(svg).with_suffix("")) + f"-{name}.svg", bound_plot(reached))
+
+
+def _children() -> float:
+    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+
+
+def count(names: list[str]) -> None:
+    """How many shapes, and how many programs these spell."""
+    from memmodel.search.programs import Ready
+
+    print("| vocabulary | instructions | shapes | programs |\n|---|---|---|---|")
+    for name in names or BOUNDS:
+        for size in (2, 3, 4):
+            every = [one for most in range(1, size + 1) for one in sketches(BOUNDS[name], most)]
+            spelt = sum(Ready(one, BOUNDS[name], size).worlds.bit_count() for one in every)
+            print(f"| `{name}` | {size} | {len(every):,} | {spelt:,} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["readings", "properties", "bounds", "count"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--svg")
+    options = parser.parse_args()
+    if options.what == "readings":
+        readings(options.names, options.svg)
+    elif options.what == "properties":
+        properties(options.names)
+    elif options.what == "bounds":
+        bounds(options.names, options.seconds, options.svg)
+    else:
+        count(options.names)
+
+
+if __name__ == "__main__":
+    main()
