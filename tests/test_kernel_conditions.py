@@ -151,3 +151,59 @@ bar.sync 0;
 """
     assert [one.rule for one in judged(store).findings] == ["undefined-after-exit"]
     assert judged(store + "@%p0 cp.async.bulk.wait_group.read 0;\n").word == "clean"
+
+
+COPIED = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+mov.u32 %r20, 256;
+@!%p0 bra W;
+mbarrier.arrive.expect_tx.shared.b64 %d5, [%r4], {expected};
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d0], %r20, [%r4];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra W;
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (COPIED.format(expected=512), "lacks 256 bytes that were announced"),
+        (COPIED.format(expected=128), "got 128 bytes that nobody announced"),
+        (lines(obj(65), arrive(), wait()), "lacks 1 of 65 arrivals"),
+        ("bar.sync 1, 96;", "64 of 96 threads have arrived at barrier 1"),
+        (wait(state="%d0"), "its mbarrier object is not initialised"),
+    ],
+)
+def test_a_hang_names_what_is_missing(body: str, said: str) -> None:
+    (finding,) = judged(body).findings
+    assert finding.rule == "hang" and said in finding.message
+
+
+POLL = """
+mov.u32 %r8, %ctaid.x;
+setp.ne.s32 %p1, %r8, 0;
+@%p1 st.release.gpu.global.u32 [%d0], 1;
+@%p1 bra L;
+W: ld.acquire.gpu.global.u32 %r5, [%d0];
+setp.ne.s32 %p2, %r5, 1;
+@%p2 bra W;
+L:
+"""
+TIME_OUT = """
+mov.u32 %r20, 0;
+W: mbarrier.try_wait.shared.b64 %p5, [%r4], %d5;
+@%p5 bra L;
+add.s32 %r20, %r20, 1;
+setp.lt.s32 %p6, %r20, 100000;
+@%p6 bra W;
+trap;
+L:
+"""
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert any("all are resident" in one for one in judged(POLL, 1, 2, "zero").notes)
+    assert not judged(POLL, 1, 1, "zero").notes
+    verdict = judged(lines(obj(), arrive(), TIME_OUT))
+    assert verdict.word == "clean" and "time-out" in verdict.notes[0]

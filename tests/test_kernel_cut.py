@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from test_kernel_run import FLAG
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
+from memmodel.kernel.check import entry_of, read_launch, read_module
 from memmodel.kernel.cut.litmus import best
+from memmodel.kernel.cut.litmus import cuts as all_cuts
 from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
 from memmodel.kernel.launch import Launch
 
@@ -75,3 +78,37 @@ def test_the_command_writes_tests(tmp_path: Path) -> None:
     assert again.exit_code == 0, again.output
     fixed = CliRunner().invoke(app, ["fix", str(folder / "01-data-race.litmus")])
     assert fixed.exit_code == 0 and "+" in fixed.output, fixed.output
+
+
+# ---- the examples ----------------------------------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).parent.parent / "docs" / "examples" / "kernels"
+SMALL = ["dsmem", "tma_pipeline", "splitk", "scan"]
+LARGE = ["gemm_sm90"] if os.environ.get("MEMMODEL_KERNEL_ALL") == "1" else []
+
+
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_the_findings_of_the_examples_are_cut(name: str) -> None:
+    """Each finding that is about events of threads becomes a test with the whole way between them."""
+    read, given = read_module(EXAMPLES / f"{name}-broken.ptx"), read_launch(EXAMPLES / f"{name}.launch.json")
+    work = LaunchJudge(
+        read, entry_of(read, given.kernel), given, load_model("ptx-9.3"), ExploreOptions(schedules=1, first=True)
+    )
+    work.judge()
+    found = list(all_cuts(work))
+    assert found and all(text is not None and why == "" for _, text, why in found), [(f.rule, w) for f, _, w in found]
+    assert len(found) + sum(one.rule == "hang" for one in work.verdict.findings) == len(work.verdict.findings)
+
+
+def test_an_object_that_is_invalidated_in_use() -> None:
+    body = """
+@%p0 mbarrier.init.shared.b64 [%r4], 64;
+bar.sync 0;
+mbarrier.arrive.shared.b64 %d5, [%r4];
+W: mbarrier.try_wait.shared.b64 %p5, [%r4], %d5;
+@!%p5 bra W;
+setp.eq.s32 %p1, %r0, 32;
+@%p1 mbarrier.inval.shared.b64 [%r4];
+"""
+    text, why = cuts(body)["undefined-mbarrier-inval"]
+    assert text is not None and why == "" and "mbarrier.inval" in text

@@ -1,6 +1,6 @@
-"""Litmus tests as kernels: the table of all of them, and some of them judged again on both roads.
+"""Litmus tests as kernels: the table of all of them, some of them judged again on both roads, and random ones.
 
-MEMMODEL_KERNEL_ALL=1 judges all that the table calls the same.
+MEMMODEL_KERNEL_ALL=1 judges all that the table calls the same, and 300 random ones.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import random
 from collections import Counter
 
 import pytest
+from kernel_random import differing
 from kernel_roundtrip import ROOT, TABLE, compared, litmus_files
 
 ROWS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()]
 SAME = [row[0] for row in ROWS if row[1] == "same"]
-CHOSEN = SAME if os.environ.get("MEMMODEL_KERNEL_ALL") == "1" else random.Random(3).sample(SAME, 12)
+ALL = os.environ.get("MEMMODEL_KERNEL_ALL") == "1"
+CHOSEN = SAME if ALL else random.Random(3).sample(SAME, 12)
 
 
 def test_the_table_has_every_test() -> None:
@@ -33,3 +35,8 @@ def test_what_differs_is_explained() -> None:
 def test_both_roads_find_the_same(name: str) -> None:
     answer, said = compared(ROOT / "litmus" / name)
     assert answer == "same", said
+
+
+def test_random_tests_find_the_same_on_both_roads() -> None:
+    counts, found = differing(range(300 if ALL else 10))
+    assert not found and counts["same"] > 0.9 * sum(counts.values())

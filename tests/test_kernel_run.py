@@ -12,7 +12,6 @@ from kernel_samples import NEIGHBOUR, copy, entry, judged, launch, module
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
 from memmodel.kernel.judge.conflicts import Conflicts
-from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.roles import Roles
@@ -22,6 +21,7 @@ from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
 from memmodel.kernel.text.polling import complaints
 from memmodel.referee.evaluate import evaluate
+from memmodel.referee.flags import Flags
 
 
 def rules(verdict: KernelVerdict) -> set[str]:

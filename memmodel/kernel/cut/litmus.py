@@ -68,7 +68,7 @@ def confirmed(text: str) -> bool:
     return report.holds is True
 
 
-def tests(work: LaunchJudge) -> Iterator[tuple[KernelFinding, str | None, str]]:
+def cuts(work: LaunchJudge) -> Iterator[tuple[KernelFinding, str | None, str]]:
     """The test of each finding that is about two events."""
     for number, finding in enumerate(work.verdict.findings, 1):
         made = work.made.get(id(finding))

@@ -6,16 +6,37 @@ test is made of here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memmodel.base.labels import Access, Barrier, Fence, GroupWait, Issue, ProxyFence
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Barrier,
+    Fence,
+    GroupWait,
+    Issue,
+    Mark,
+    Marker,
+    Mbarrier,
+    ProxyFence,
+    Signal,
+)
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx import Proxy, Space
+
+ALIGN = COPIED = 16
+"""Bytes that a variable is aligned to, and that an asynchronous instruction of a test touches."""
+FEW = 6
+"""Updates of one phase that a test may have."""
+OF_LIVES = ("undefined-mbarrier-inval", "undefined-before-init")
+COMPLETING = (Action.ARRIVE, Action.COMPLETE_TX)
 
 
 class NotCut(Exception):
@@ -26,25 +47,30 @@ class NotCut(Exception):
 class Deed:
     """One instruction of a thread of the story, at its place in program order.
 
-    `event`: what it left in the trace; None for a weak access of the finding. `touched`: block, offset, bytes.
+    `event`: what it left in the trace; None for a weak access of the finding. `touched`: of what the finding is about,
+    block, offset, bytes; `writes`: does it write them?
     """
 
     instruction: PtxInstruction
     order: float
     event: TraceEvent | None = None
     touched: tuple[Block, int, int] | None = None
+    writes: bool = False
 
 
 class CutStory:
     """`threads`: those that take part, by number, with what they do.
 
     The graph has representatives; the story has the two threads that touch one byte, and the others beside them.
+    `one_object`: it is about the whole life of an mbarrier object; `late`: its last arrival is for the phase after.
     """
 
     def __init__(self, made: RunJudge, finding: KernelFinding) -> None:
         self.made, self.finding = made, finding
         self.threads: dict[int, list[Deed]] = {}
         self.uses: dict[int, Use] = {}
+        self.one_object = finding.rule in OF_LIVES
+        self.late = False
         self._pair = made.graph.pair_of.get(frozenset(finding.events))
         if self._pair is not None:
             pair = made.graph.pairs[self._pair]
@@ -53,7 +79,16 @@ class CutStory:
                 use = next((one for one in left if _fits(made, number, one)), left[0])
                 left.remove(use)
                 self.uses[number] = use
+        for number in finding.events if self._pair is None else ():
+            alone = made.graph.behind[number].use
+            if alone is not None and alone.parts:
+                self.uses[number] = alone
         self._actual = {_owner(made, number): use.thread for number, use in self.uses.items()}
+
+    def deeds(self) -> Iterator[Deed]:
+        """All that is done, thread by thread."""
+        for deeds in self.threads.values():
+            yield from deeds
 
     def of(self, number: int) -> TraceThread:
         return self.made.run.threads[number]
@@ -80,9 +115,17 @@ class CutStory:
 
     def touched(self, number: int) -> tuple[Block, int, int]:
         """The bytes of a weak access of the finding: one execution of its instruction, around the common byte."""
-        assert self._pair is not None
-        pair, use = self.made.graph.pairs[self._pair], self.uses[number]
-        return _element(self.made.body[use.at], use.first, use.size, pair.first, pair.block)
+        use = self.uses[number]
+        if self._pair is None:
+            block, first = use.parts[0].block, use.first
+        else:
+            pair = self.made.graph.pairs[self._pair]
+            block, first = pair.block, pair.first
+        if use.issue is not None:
+            if block.instance.space is Space.TENSOR:
+                return block, first, 4
+            return block, first // COPIED * COPIED, COPIED
+        return _element(self.made.body[use.at], use.first, use.size, first, block)
 
 
 def _fits(made: RunJudge, number: int, use: Use) -> bool:
@@ -97,7 +140,9 @@ def _fits(made: RunJudge, number: int, use: Use) -> bool:
 
 def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutStory:
     """The story of a finding. `bare`: the accesses alone."""
-    if len(finding.events) != 2:
+    if finding.rule == "undefined-unobserved-phase":
+        return _phases(made, finding)
+    if len(set(finding.events)) != 2:
         raise NotCut("it is about one event")
     found = CutStory(made, finding)
     first, second = finding.events
@@ -113,6 +158,27 @@ def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutS
     return found
 
 
+def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
+    """An arrive in a phase, and what completed the phase before."""
+    late = made.graph.events[finding.events[0]]
+    log = made.run.objects[late.block, late.first] if late.block is not None else []
+    phase = next(step.before for step in log if step.event is late)
+    early = [step.event for step in log if step.before == phase - 1 and _action(step.event) in COMPLETING]
+    if len(early) > FEW:
+        raise NotCut(f"{len(early)} updates complete the phase before")
+    found = CutStory(made, finding)
+    found.one_object = found.late = True
+    for event in (*early, late):
+        whole = event if event.issue is None else event.issue
+        _add(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
+    return found
+
+
+def _action(event: TraceEvent) -> Action | None:
+    label = event.label
+    return label.action if isinstance(label, Mbarrier | Signal) else None
+
+
 def _owner(made: RunJudge, number: int) -> int:
     """The thread that the graph has for an event: a representative."""
     thread = made.graph.points[number].thread
@@ -126,9 +192,10 @@ def _tell(found: CutStory, number: int) -> None:
     use = found.uses.get(number)
     if use is not None and use.event is None:
         if use.issue is not None:
-            _add(found, use.thread, Deed(instruction, float(use.issue.order or 0), use.issue))
+            order, touched = float(use.issue.order or 0), found.touched(number)
+            _add(found, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
         else:
-            _add(found, use.thread, Deed(instruction, use.epoch - 0.5, None, found.touched(number)))
+            _add(found, use.thread, Deed(instruction, use.epoch - 0.5, None, found.touched(number), use.writes))
         return
     event = made.graph.events.get(number)
     if event is None:
@@ -161,6 +228,8 @@ def _add(found: CutStory, thread: int, deed: Deed) -> None:
     deeds = found.threads.setdefault(thread, [])
     for known in deeds:
         if known.event is deed.event and (deed.event is not None or known.order == deed.order):
+            if deed.touched is not None:  # on the way, and an end of it
+                known.touched, known.writes = deed.touched, deed.writes
             return
         if _same_barrier(known.event, deed.event):
             return
@@ -183,12 +252,31 @@ def _fences(found: CutStory, one: int, other: int) -> None:
     low, high = points[one].order or 0, points[other].order
     for event in found.of(owner).events:
         number = found.made.graph.number.get(id(event))
-        if number is None or not isinstance(event.label, Fence | ProxyFence):
+        if number is None or not _fence(event):
             continue
         order = points[number].order or 0
         if order > low and (high is None or order < high):
             actual = found.event(event)
             _add(found, actual.thread, Deed(found.made.body[event.at], float(actual.order or 0), actual))
+
+
+def _fence(event: TraceEvent) -> bool:
+    label = event.label
+    if isinstance(label, Mark):
+        return label.what in (Marker.BEFORE, Marker.AFTER)
+    if isinstance(label, ProxyFence):
+        return label.proxy is not Proxy.TENSORMAP  # it orders uses of tensor maps, which no test has
+    return isinstance(label, Fence)
+
+
+def touched_by(one: Deed) -> list[tuple[Block, int, int]]:
+    """The bytes of a deed that the test has variables for."""
+    if one.touched is not None:
+        return [one.touched]
+    event = one.event
+    if event is not None and isinstance(event.label, Access) and event.block is not None:
+        return [(event.block, event.first, event.size)]
+    return []
 
 
 def _completions(found: CutStory, thread: int, deeds: list[Deed]) -> None:
@@ -202,4 +290,4 @@ def _completions(found: CutStory, thread: int, deeds: list[Deed]) -> None:
             _add(found, thread, Deed(found.made.body[event.at], float(event.order or 0), event))
 
 
-__all__ = ["CutStory", "Deed", "NotCut", "story", "width"]
+__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "NotCut", "story", "touched_by", "width"]

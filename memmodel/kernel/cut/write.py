@@ -1,22 +1,23 @@
 """A story as a litmus test in block layout: registers replaced by numbers, bytes by variables.
 
-In: CutStory. Out: text. Settled here: a load that took part in the order goes on only with the value that it read; a
-phase of an mbarrier object is the first one of an object that is there from the start.
+In: CutStory. Out: text. Settled here: a load that took part in the order goes on only with the value that it read; each
+phase of an mbarrier object is the first one of an object of its own; an asynchronous instruction keeps 16 bytes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, GroupWait, Issue, Mbarrier, ProxyFence, Side
-from memmodel.kernel.cut.story import CutStory, Deed, NotCut
-from memmodel.kernel.judge.events import TraceEvent, WeakAccess
+from memmodel.base.labels import Access, Barrier, Domain, Fence, GroupWait, Issue, Mark, Marker, Mbarrier, ProxyFence
+from memmodel.kernel.cut.issues import issued
+from memmodel.kernel.cut.objects import ObjectLayout, remote
+from memmodel.kernel.cut.story import ALIGN, CutStory, Deed, NotCut, touched_by
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import VectorOperand
 from memmodel.memory.bytes import Instance
 from memmodel.ptx import Space
 
-ALIGN = 16
+OPERATIONS = ("add", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas")
 FLOATS = {"f16": "b16", "bf16": "b16", "f32": "b32", "f64": "b64", "f16x2": "b32"}
 ASKED = {"data-race": "race", "mixed-size-race": "race", "tensor-memory-hazard": "hazard"}
 
@@ -37,9 +38,12 @@ class Writer:
     told: CutStory
     name: str
     regions: dict[Block, list[_Region]] = field(default_factory=dict)
-    objects: dict[tuple[Block, int], str] = field(default_factory=dict)
+    layout: ObjectLayout = field(init=False)
+    _names: set[str] = field(default_factory=set)
+    _beside: list[str] = field(default_factory=list)
     _values: dict[tuple[Block, int], int] = field(default_factory=dict)
     _reads: dict[int, int] = field(default_factory=dict)
+    _wrote: dict[int, int] = field(default_factory=dict)
     _labels: int = 0
 
     def text(self) -> str:
@@ -64,11 +68,9 @@ class Writer:
 
     def _lay_out(self) -> None:
         touched: dict[Block, list[tuple[int, int]]] = {}
-        for deeds in self.told.threads.values():
-            for one in deeds:
-                for block, first, size in self._bytes(one):
-                    touched.setdefault(block, []).append((first, first + size))
-        names: set[str] = set()
+        for one in self.told.deeds():
+            for block, first, size in touched_by(one):
+                touched.setdefault(block, []).append((first, first + size))
         for block, spans in touched.items():
             spans.sort()
             joined = [list(spans[0])]
@@ -79,92 +81,66 @@ class Writer:
                     joined.append([first, end])
             for first, end in joined:
                 first = first // ALIGN * ALIGN
-                name = _unused(_word(block.instance), names)
+                name = self.fresh(_word(block.instance))
                 self.regions.setdefault(block, []).append(_Region(name, first, -(-end // ALIGN) * ALIGN))
-        for deeds in self.told.threads.values():
-            for one in deeds:
-                event = _object_of(one)
-                if event is not None and event.block is not None:
-                    self.objects.setdefault((event.block, event.first), _unused("bar", names))
+        self.layout = ObjectLayout(self.told, lambda: self.fresh("bar"))
 
-    def _bytes(self, one: Deed) -> list[tuple[Block, int, int]]:
-        if one.touched is not None:
-            return [one.touched]
-        event = one.event
-        if event is None:
-            return []
-        if isinstance(event.label, Access) and event.block is not None:
-            return [(event.block, event.first, event.size)]
-        if isinstance(event.label, Issue):
-            return [(weak.block, weak.first, weak.size) for weak in self._copied(event)]
-        return []
+    def fresh(self, name: str) -> str:
+        """A name that is not used yet."""
+        found, number = name, 1
+        while found in self._names:
+            number += 1
+            found = f"{name}{number}"
+        self._names.add(found)
+        return found
 
-    def _copied(self, issue: TraceEvent) -> list[WeakAccess]:
-        return [weak for weak in self.told.made.run.weak() if weak.issue is issue]
+    def beside(self, space: str) -> str:
+        """A variable of 16 bytes, or some tensor memory, for what the story is not about."""
+        name = self.fresh({"shared": "a", "tensor": "t"}.get(space, "b"))
+        if space == "tensor":
+            self._beside.append(f".tensor .b32 {name};")
+            return name
+        self._beside.append(f".{space} .align {ALIGN} .u32 {name}[4];")
+        return name
 
     def _declarations(self) -> list[str]:
         found = []
         for block, regions in self.regions.items():
-            space = ".shared" if block.instance.space is Space.SHARED else ".global"
-            found += [f"{space} .align {ALIGN} .u32 {one.name}[{(one.end - one.first) // 4}];" for one in regions]
-        for place, name in self.objects.items():
-            start = "" if self._initialised(place) else f" = mbarrier({self._arrivals(place)})"
-            found.append(f".shared .align 8 .b64 {name}{start};")
-        return found
+            space = block.instance.space
+            if space is Space.TENSOR:
+                found += [f".tensor .b32 {one.name};" for one in regions]
+                continue
+            named = ".shared" if space is Space.SHARED else ".global"
+            found += [f"{named} .align {ALIGN} .u32 {one.name}[{(one.end - one.first) // 4}];" for one in regions]
+        return [*found, *self._beside, *self.layout.declarations()]
 
-    def _arrivals(self, place: tuple[Block, int]) -> int:
-        count = 0
-        for deeds in self.told.threads.values():
-            for one in deeds:
-                event = _object_of(one)
-                label = None if event is None else event.label
-                if event is None or (event.block, event.first) != place:
-                    continue
-                if isinstance(label, Mbarrier) and label.action is Action.ARRIVE:
-                    count += 1
-                elif isinstance(label, Mbarrier) and label.action not in (Action.TEST, Action.EXPECT_TX, Action.INIT):
-                    raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        return max(1, count)
-
-    def _initialised(self, place: tuple[Block, int]) -> bool:
-        events = [_object_of(one) for deeds in self.told.threads.values() for one in deeds]
-        return any(
-            one is not None
-            and _place(one) == place
-            and isinstance(one.label, Mbarrier)
-            and one.label.action is Action.INIT
-            for one in events
-        )
-
-    def _address(self, block: Block, at: int, thread: int) -> str:
+    def address(self, block: Block, at: int, thread: int) -> str:
+        """The address of a byte, as a thread names it."""
         for one in self.regions[block]:
             if one.first <= at < one.end:
-                mine = self.told.of(thread).place.cta_id
-                away = block.instance.owner is not None and block.instance.owner != mine
-                if away:
-                    raise NotCut("it is about the shared memory of another CTA")
-                return f"[{one.name}]" if at == one.first else f"[{one.name}+{at - one.first}]"
+                name = one.name + remote(self.told, block, thread)
+                if block.instance.space is Space.TENSOR or at == one.first:
+                    return f"[{name}]"
+                return f"[{name}+{at - one.first}]"
         raise NotCut("its bytes are not known")
 
     # ---- values ----------------------------------------------------------------------------------------------
 
     def _replay(self) -> None:
-        """What strong accesses of the story read, if it begins with zeros, in the order of the run."""
-        events = [one for deeds in self.told.threads.values() for one in deeds if one.event is not None]
+        """What strong accesses of the story read, if it begins with zeros, in the order of the run.
+
+        Each write leaves one more than it found, so that the story goes on only as the run did.
+        """
+        events = [one for one in self.told.deeds() if one.event is not None]
         for one in sorted(events, key=lambda one: one.event.time if one.event is not None else 0):
-            event = one.event
+            event, words = one.event, one.instruction.words
             if event is None or not isinstance(event.label, Access) or event.block is None:
                 continue
             place = event.block, event.first
-            old = self._values.get(place, 0)
-            self._reads[id(event)] = old
-            words = one.instruction.words
-            if words[0] == "st":
-                self._values[place] = 1
-            elif words[0] in ("atom", "red"):
-                if "cas" in words:
-                    raise NotCut(f"{one.instruction.opcode} is not put into a test")
-                self._values[place] = old + 1 if "add" in words or "inc" in words else 1
+            old = self._reads[id(event)] = self._values.get(place, 0)
+            writes = words[0] in ("st", "red") or (words[0] == "atom" and event.partner is not None)
+            if writes:
+                self._wrote[id(event)] = self._values[place] = old + 1
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -188,19 +164,20 @@ class Writer:
     def _deed(self, one: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
         event, words = one.event, one.instruction.words
         if event is None:
-            assert one.touched is not None
             return [self._weak(one, number)], False
         label = event.label
         if isinstance(label, Fence | ProxyFence):
             return [self._plain(one)], False
+        if isinstance(label, Mark):
+            return ["exit;" if label.what is Marker.EXIT else self._plain(one)], False
         if isinstance(label, Access):
             return self._strong(one, number, last=last)
         if isinstance(label, Barrier):
-            return [self._barrier(one)], False
+            return self._barrier(one), False
         if isinstance(label, Mbarrier):
-            return self._object(one, event), False
+            return self.layout.lines(one, number, f"W{self.next()}"), False
         if isinstance(label, Issue):
-            return self._copy(one, event, number), False
+            return issued(self, one, event, number), False
         if isinstance(label, GroupWait):
             return [self._group_wait(one, number)], False
         raise NotCut(f"{'.'.join(words)} is not put into a test")
@@ -213,10 +190,11 @@ class Writer:
     def _weak(self, one: Deed, number: int) -> str:
         assert one.touched is not None
         block, at, size = one.touched
-        address = self._address(block, at, number)
-        words, sides = one.instruction.words, [side.what for side in self.told.finding.sides]
+        address = self.address(block, at, number)
+        words = one.instruction.words
+        away = remote(self.told, block, number) != ""
         if words[0] in ("ld", "st"):
-            opcode = _typed(words, block)
+            opcode = _typed(words, block, away=away)
             vector = isinstance(one.instruction.operands[0 if words[0] == "ld" else 1], VectorOperand)
             many = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1) if vector else 1
             if words[0] == "ld":
@@ -224,43 +202,44 @@ class Writer:
                 return f"{opcode} {what}, {address};"
             what = "{" + ", ".join("1" for _ in range(many)) + "}" if vector else "1"
             return f"{opcode} {address}, {what};"
-        writes = any("writes" in one_side for one_side in sides) and words[0] in ("stmatrix", "st")
-        space = "shared" if block.instance.space is Space.SHARED else "global"
+        space = "global" if block.instance.space is not Space.SHARED else "shared::cluster" if away else "shared"
         unit = min(size, 4)
-        kind = "st" if writes else "ld"
-        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if writes else f"%v0, {address};")
+        kind = "st" if one.writes else "ld"
+        return f"{kind}.{space}.b{8 * unit} " + (f"{address}, 1;" if one.writes else f"%v0, {address};")
 
     def _strong(self, one: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
-        event = one.event
+        event, words = one.event, one.instruction.words
         assert event is not None and event.block is not None
-        address = self._address(event.block, event.first, number)
-        words = one.instruction.words
-        opcode = _typed(words, event.block)
-        kind = f"b{event.size * 8}"
+        address = self.address(event.block, event.first, number)
+        opcode = _typed(words, event.block, away=remote(self.told, event.block, number) != "")
         if any(word in ("v2", "v4", "v8") for word in words):
             raise NotCut(f"{one.instruction.opcode} is not put into a test")
+        old, new = self._reads[id(event)], self._wrote.get(id(event))
         if words[0] == "st":
-            return [f"{opcode} {address}, 1;"], False
+            return [f"{opcode} {address}, {new};"], False
         if words[0] == "red":
-            return [f"{opcode} {address}, {_amount(one)};"], False
-        register = f"%s{self._next()}"
-        lines = [
-            f"{opcode} {register}, {address};"
-            if words[0] == "ld"
-            else f"{opcode} {register}, {address}, {_amount(one)};"
-        ]
+            return [f"{opcode} {address}, {_amount(words, new)};"], False
+        register = f"%s{self.next()}"
+        if "cas" in words:
+            given = f", {old}, {new}" if new is not None else f", {old + 100}, 0"
+        else:
+            given = "" if words[0] == "ld" else f", {_amount(words, new)}"
+        lines = [f"{opcode} {register}, {address}{given};"]
         if last:
             return lines, False
-        lines += [f"setp.ne.{kind.replace('b', 'u')} %q, {register}, {self._reads[id(event)]};", "@%q bra END;"]
+        lines += [f"setp.ne.u{event.size * 8} %q, {register}, {old};", "@%q bra END;"]
         return lines, True
 
-    def _next(self) -> int:
+    def next(self) -> int:
+        """Another number for a label or a register."""
         self._labels += 1
         return self._labels
 
-    def _barrier(self, one: Deed) -> str:
+    def _barrier(self, one: Deed) -> list[str]:
         event = one.event
         assert event is not None and isinstance(event.label, Barrier) and event.barrier is not None
+        if event.label.domain is Domain.CLUSTER:
+            return [f"{one.instruction.opcode.replace('.aligned', '')};"]
         if event.label.domain is not Domain.CTA:
             raise NotCut(f"{one.instruction.opcode} is not put into a test")
         kind = "arrive" if "arrive" in one.instruction.words else "sync"
@@ -269,115 +248,47 @@ class Writer:
             any(other.event is not None and (other.event.barrier, other.event.generation) == meeting for other in deeds)
             for deeds in self.told.threads.values()
         )
-        return f"bar.{kind} {event.barrier.key[0]}, {32 * there};"
-
-    def _object(self, one: Deed, event: TraceEvent) -> list[str]:
-        assert event.block is not None and isinstance(event.label, Mbarrier)
-        name = self.objects[event.block, event.first]
-        words = one.instruction.words
-        if event.label.action is Action.TEST:
-            kept = [word for word in words if word not in ("b64", "parity", "mbarrier", "try_wait", "test_wait")]
-            kept = [word for word in kept if not word.startswith("shared")]
-            label = f"W{self._next()}"
-            opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
-            return [f"{label}:", f"{opcode} %p, [{name}], 0;", f"@!%p bra {label};"]
-        if event.label.action is Action.INIT:
-            return [f"{_local(words)} [{name}], {self._arrivals((event.block, event.first))};"]
-        if event.label.action is Action.EXPECT_TX:
-            return [f"{_local(words)} [{name}], {event.count};"]
-        if event.label.action is Action.ARRIVE:
-            if "expect_tx" in words:
-                return [f"{_local(words)} _, [{name}], {event.count};"]
-            return [f"{_local(words)} _, [{name}];"]
-        raise NotCut(f"{one.instruction.opcode} is not put into a test")
-
-    def _copy(self, one: Deed, issue: TraceEvent, number: int) -> list[str]:
-        words = one.instruction.words
-        sides: dict[Side, tuple[Block, int, int]] = {}
-        for weak in self._copied(issue):
-            assert isinstance(weak.label, Access)
-            sides[weak.label.side] = weak.block, weak.first, weak.size
-        if words[:2] != ("cp", "async") or "tensor" in words or set(sides) != {Side.READ, Side.WRITE}:
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        (target, at, size), (source, start, _) = sides[Side.WRITE], sides[Side.READ]
-        to, origin = self._address(target, at, number), self._address(source, start, number)
-        lines: list[str] = []
-        place = next((key for key in self.objects if key == _place(issue)), None)
-        text = f"{one.instruction.opcode} {to}, {origin}, {size}"
-        if "bulk" not in words or place is None:
-            group = "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"
-            return [*lines, f"{text};", group]
-        name = self.objects[place]
-        expected = any(
-            isinstance(other.event.label, Mbarrier) and "expect_tx" in other.instruction.words
-            for deeds in self.told.threads.values()
-            for other in deeds
-            if other.event is not None and _place(other.event) == place
-        )
-        if not expected:
-            lines.append(f"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [{name}], {size};")
-        return [*lines, f"{text}, [{name}];"]
+        return [f"bar.{kind} {event.barrier.key[0]}, {32 * there};"]
 
     def _group_wait(self, one: Deed, number: int) -> str:
         event = one.event
-        assert event is not None
-        mine = [other.event for other in self.told.threads[number] if other.event is not None]
-        issues = [other for other in mine if isinstance(other.label, Issue)]
+        assert event is not None and isinstance(event.label, GroupWait)
+        words, family = one.instruction.words, event.label.family
+        mine = [other.event for other in self.told.threads[number] if other.order < one.order]
+        issues = [other for other in mine if other is not None and isinstance(other.label, Issue)]
+        issues = [other for other in issues if isinstance(other.label, Issue) and other.label.family is family]
         left = sum(issue not in event.completes for issue in issues)
-        words = one.instruction.words
-        if "wait_all" in words:
+        if "wait_all" in words or words[0] == "tcgen05":
             return f"{one.instruction.opcode};"
         return f"{one.instruction.opcode} {left};"
 
 
-def _object_of(one: Deed) -> TraceEvent | None:
-    """The event about an mbarrier object that a deed has: its own, or the signal of a copy."""
-    event = one.event
-    if event is None:
-        return None
-    if isinstance(event.label, Mbarrier):
-        return event
-    return event.partner if isinstance(event.label, Issue) and event.partner is not None else None
-
-
-def _place(event: TraceEvent) -> tuple[Block, int] | None:
-    told = event.partner if isinstance(event.label, Issue) else event
-    return None if told is None or told.block is None else (told.block, told.first)
-
-
-def _typed(words: tuple[str, ...], block: Block) -> str:
+def _typed(words: tuple[str, ...], block: Block, *, away: bool) -> str:
     """The opcode with a state space and without floating-point types, whose values are numbers here."""
-    space = "shared" if block.instance.space is Space.SHARED else "global"
+    space = "global" if block.instance.space is not Space.SHARED else "shared::cluster" if away else "shared"
     kept = [FLOATS.get(word, word) if number == len(words) - 1 else word for number, word in enumerate(words)]
     kept = [word for word in kept if not word.startswith(("L1", "L2", "evict")) and word != "cache_hint"]
-    if not any(word.split("::")[0] in ("shared", "global") for word in kept):
-        kept.insert(len(kept) - 1 - sum(word in ("v2", "v4", "v8") for word in kept), space)
+    kept = [word for word in kept if word.split("::")[0] not in ("shared", "global")]
+    kept.insert(len(kept) - 1 - sum(word in ("v2", "v4", "v8") for word in kept), space)
+    if words[0] in ("atom", "red"):  # their state space stands before the operation
+        kept.remove(space)
+        name = next(n for n, word in enumerate(kept) if word in OPERATIONS)
+        kept.insert(name, space)
     return ".".join(kept)
 
 
-def _local(words: tuple[str, ...]) -> str:
-    """The opcode of an operation on an object of the own CTA."""
-    kept = [word for word in words if not word.startswith("shared") and word != "b64"]
-    return ".".join([*kept, "shared::cta.b64"])
-
-
-def _amount(one: Deed) -> int:
-    """What an atomic operation adds or stores; the bound of .inc is far away."""
-    return 255 if "inc" in one.instruction.words else 1
+def _amount(words: tuple[str, ...], new: int | None) -> int:
+    """The operand with which an atomic operation adds one; the bound of .inc is far away."""
+    if new is None or not {"add", "inc", "max", "exch"} & set(words):
+        raise NotCut(f"{'.'.join(words)} is not put into a test")
+    return 255 if "inc" in words else 1 if "add" in words else new
 
 
 def _word(instance: Instance) -> str:
     """A name for memory."""
     if instance.space is Space.SHARED:
         return "s"
+    if instance.space is Space.TENSOR:
+        return "t"
     kept = "".join(char if char.isascii() and char.isalnum() else "_" for char in instance.name)
     return kept if kept[:1].isalpha() else f"g_{kept}"
-
-
-def _unused(name: str, names: set[str]) -> str:
-    found, number = name, 1
-    while found in names:
-        number += 1
-        found = f"{name}{number}"
-    names.add(found)
-    return found

@@ -12,7 +12,7 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
 
 
 def said(instruction: PtxInstruction, why: str) -> str:
@@ -130,6 +130,31 @@ def _ordered(
                     lines = f"lines {instruction(one).line} and {instruction(later).line}"
                     found.append(f"{lines}: {what} that follow one another are not ordered")
     return found
+
+
+def residents(run: LaunchTrace, body: tuple[PtxInstruction, ...], chosen: frozenset[int]) -> list[str]:
+    """The loops in which a CTA waits for what another one writes, which has to be there then.
+
+    `chosen`: the instructions on whose results the run depends.
+    """
+    found = []
+    for thread in run.threads:
+        for event in thread.events:
+            source = event.source
+            if source is None or event.at not in chosen or not _in_loop(body, event.at):
+                continue
+            other = run.threads[source.thread]
+            if other.cta != thread.cta and (other.place.cluster is None or other.place.cluster != thread.place.cluster):
+                found.append(
+                    f"line {body[event.at].line}: a CTA waits for another one: there is no hang if all are resident"
+                )
+    return list(dict.fromkeys(found))
+
+
+def _in_loop(body: tuple[PtxInstruction, ...], at: int) -> bool:
+    """Does a branch behind the instruction lead back to before it?"""
+    targets = ((one.number, operand.at) for one in body for operand in one.operands if isinstance(operand, JumpTarget))
+    return any(target <= at <= number for number, target in targets)
 
 
 def strong_sizes(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str]:

@@ -16,6 +16,7 @@ from time import process_time
 
 from memmodel.cat.syntax import Model
 from memmodel.kernel.judge.beyond import any_grid, any_trips
+from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.leftover import contested, stores_matter
@@ -25,6 +26,7 @@ from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
 from memmodel.kernel.text.origin import come_from
+from memmodel.kernel.text.polling import time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
@@ -99,6 +101,9 @@ class LaunchJudge:
             self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
+            verdict.notes += residents(run, self.entry.body or (), self._chosen)
+            for test, trap in time_outs(self.entry, run.tests):
+                verdict.notes.append(f"line {test.line}: the time-out that ends at line {trap.line} is left out")
             if run.elected:
                 self._elected(replace(base, last_elected=True, opaque=settled))
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)

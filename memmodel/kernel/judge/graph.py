@@ -30,7 +30,7 @@ from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
-from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
 from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
@@ -290,8 +290,11 @@ class Graph:
     def _ends(self, relations: dict[str, Rows]) -> None:
         """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
         exits: dict[object, int] = {}
+        running = {thread.place.cta_id for thread in self.run.threads if not _has_ended(thread)}
         for one in self.points:
-            if isinstance(one.label, Mark) and one.label.what is Marker.EXIT and one.place is not None:
+            if one.place is None or one.place.cta_id in running:
+                continue
+            if isinstance(one.label, Mark) and one.label.what is Marker.EXIT:
                 exits[one.place.cta_id] = exits.get(one.place.cta_id, 0) | 1 << one.event
         for one in self.points:
             if one.place is None:
@@ -387,6 +390,11 @@ class Graph:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and one.after > test.seen) or one.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
+
+
+def _has_ended(thread: TraceThread) -> bool:
+    label = thread.events[-1].label if thread.events else None
+    return isinstance(label, Mark) and label.what is Marker.EXIT
 
 
 def _action(label: Label) -> Action | None:

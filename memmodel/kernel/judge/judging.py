@@ -15,7 +15,6 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import stored_values
-from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import last_writes
@@ -25,6 +24,7 @@ from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
+from memmodel.referee.flags import Flags
 
 MAX_EVENTS = 12_000
 LOOKED_AT = 12

@@ -13,10 +13,10 @@ from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.evaluation import Flags, bits
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy, Sem
+from memmodel.referee.flags import Flags, bits
 
 STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl")
 """What leads from one thread to another, or from an instruction to its parts; program order does the rest."""

@@ -176,8 +176,10 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 continue
             passes = one.over % 2 != phase % 2 if parity else one.over > phase & _PHASES
             if not one.live or not passes:
+                group.on = block, at
                 return False
             found.append((block, at))
+        group.on = None
         for lane, (block, at) in zip(lanes, found, strict=False):
             made = machine.event(warp.threads[lane], instruction.number, label)
             made.block, made.first, made.size = block, at, 8

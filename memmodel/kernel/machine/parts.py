@@ -29,13 +29,15 @@ class Faulty(Exception):
 class LaneGroup:
     """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
 
-    `frames`: the calls that they are in. `spun`: how often they jumped back in a loop that polls.
+    `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
+    `spun`: how often they jumped back in a loop that polls.
     """
 
     at: int
     lanes: Lanes
     blocked: bool = False
     waits: object = None
+    on: tuple[Block, int] | None = None
     frames: tuple[int, ...] = ()
     spun: int = 0
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 
 from memmodel.base.labels import Access, Action, Mbarrier
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.evaluation import Flags, bits
 from memmodel.kernel.judge.judging import Judgement, RunJudge
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy
+from memmodel.referee.flags import Flags, bits
 
 STEPS = ("synchronizes", "iss", "compl", "complwg")
 """What base causality is made of, with program order."""

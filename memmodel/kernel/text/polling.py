@@ -60,6 +60,18 @@ def complaints(
     return found
 
 
+def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruction, PtxInstruction]]:
+    """The tests after whose failure a thread may stop the kernel, each with the trap."""
+    body = entry.body or ()
+    found = []
+    for number in sorted(set(tests)):
+        traps: list[int] = []
+        if len(written(body[number])) == 1:
+            _failing(body, number, written(body[number])[0], traps)
+        found += [(body[number], body[trap]) for trap in sorted(set(traps))[:1]]
+    return found
+
+
 def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
     """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
 
@@ -167,8 +179,10 @@ def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[b
     return True, changed
 
 
-def _failing(body: tuple[PtxInstruction, ...], test: int, slot: int) -> tuple[str | None, set[int]]:
-    """Follow the paths on which the test returned false, up to the test."""
+def _failing(
+    body: tuple[PtxInstruction, ...], test: int, slot: int, traps: list[int] | None = None
+) -> tuple[str | None, set[int]]:
+    """Follow the paths on which the test returned false, up to the test. `traps`: those on the way are added to it."""
     waiting: list[tuple[int, Known]] = [(test + 1, ((slot, 0),))]
     seen: set[tuple[int, Known]] = set()
     changed: set[int] = set()
@@ -182,6 +196,8 @@ def _failing(body: tuple[PtxInstruction, ...], test: int, slot: int) -> tuple[st
         one = body[state[0]]
         head = one.words[0]
         if head == "trap":
+            if traps is not None:
+                traps.append(state[0])
             continue
         if head in ("ret", "exit") or head not in PURE:
             return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed

@@ -1,0 +1,127 @@
+"""Asynchronous instructions of a story as lines of a litmus test: 16 bytes around the byte that it is about, and fresh
+memory for all else.
+
+In: the writer, a deed, its issue. Out: lines. Settled here: a tensor copy becomes a bulk copy of the same kind, and a
+matrix descriptor the address of 16 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from memmodel.base.labels import Family, Issue
+from memmodel.kernel.cut.objects import ObjectLayout, remote
+from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
+from memmodel.kernel.judge.events import TraceEvent
+from memmodel.kernel.machine.memory import Block
+from memmodel.ptx import Space
+
+NO_MATTER = ("tensor", "1d", "2d", "3d", "4d", "5d", "tile", "multicast::cluster", "L2::cache_hint")
+"""Words of a copy that say nothing of its order."""
+SHAPE = "mov.u32 %i{n}, 0x8100010;"
+"""An instruction descriptor for tcgen05.mma of .kind::f16."""
+
+
+class Names(Protocol):
+    """What the writer of a test offers."""
+
+    told: CutStory
+    layout: ObjectLayout
+
+    def beside(self, space: str) -> str: ...
+    def next(self) -> int: ...
+    def address(self, block: Block, at: int, thread: int) -> str: ...
+
+
+def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
+    """The lines of an asynchronous instruction."""
+    label = issue.label
+    assert isinstance(label, Issue)
+    if label.family is Family.COMMIT:
+        where = _object(names, issue, thread)
+        return [f"tcgen05.commit.cta_group::{label.group or 1}.mbarrier::arrive::one.shared::cluster.b64 {where};"]
+    if label.family is Family.CP_ASYNC and "mbarrier" in one.instruction.words:
+        return [f"cp.async.mbarrier.arrive.noinc.shared::cta.b64 {_object(names, issue, thread)};"]
+    if label.family in (Family.BULK, Family.BULK_REDUCTION, Family.CP_ASYNC):
+        return [*names.layout.before(one, thread), *_copy(names, one, issue, thread)]
+    if label.family is Family.ST_ASYNC:
+        where = _object(names, issue, thread)
+        opcode = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32"
+        if one.instruction.words[0] == "red" or one.touched is None:
+            raise NotCut(f"{one.instruction.opcode} is not put into a test")
+        return [*names.layout.before(one, thread), f"{opcode} {_target(names, one, thread)}, 1, {where};"]
+    if label.family is Family.WGMMA:
+        return _wgmma(names, one, thread)
+    if label.family in (Family.MMA, Family.TCGEN_CP, Family.TCGEN_LD, Family.TCGEN_ST):
+        return _tensor(names, one, label, thread)
+    raise NotCut(f"{one.instruction.opcode} is not put into a test")
+
+
+def _object(names: Names, issue: TraceEvent, thread: int) -> str:
+    signals = names.layout.signals(issue)
+    if not signals:
+        raise NotCut("a signal of the finding is not known")
+    return names.layout.named(names.layout.place(signals[0]), thread)
+
+
+def _target(names: Names, one: Deed, thread: int) -> str:
+    """The address of the bytes that the story is about."""
+    assert one.touched is not None
+    block, at, _ = one.touched
+    return names.address(block, at // COPIED * COPIED if block.instance.space is not Space.TENSOR else at, thread)
+
+
+def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
+    words = [word for word in one.instruction.words if word not in NO_MATTER and not word.startswith("cta_group")]
+    spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
+    if len(spaces) != 2:
+        raise NotCut(f"{one.instruction.opcode} is not put into a test")
+    ends = [f"[{names.beside(space.split('::')[0])}]" for space in spaces] if one.touched is None else []
+    if one.touched is not None:
+        mine = _target(names, one, thread)
+        ends = [mine if writes is one.writes else f"[{names.beside(space.split('::')[0])}]"
+                for writes, space in zip((True, False), spaces, strict=True)]  # fmt: skip
+    if one.touched is not None and remote(names.told, one.touched[0], thread) and "shared::cta" in words:
+        words[words.index("shared::cta")] = "shared::cluster"
+    if "reduce" in words and words[-1] == "bulk_group":  # of a tensor reduction, whose type the map has
+        words.append("u32")
+    text = f"{'.'.join(words)} {ends[0]}, {ends[1]}, {COPIED}"
+    if "mbarrier::complete_tx::bytes" in words:
+        return [f"{text}, {_object(names, issue, thread)};"]
+    return [f"{text};", "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"]
+
+
+def _wgmma(names: Names, one: Deed, thread: int) -> list[str]:
+    number = names.next()
+    mine = names.beside("shared") if one.touched is None else _target(names, one, thread)[1:-1]
+    result = ", ".join(f"%d{number}_{place}" for place in range(4))
+    opcode = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+    return [
+        f"mov.u64 %da{number}, {mine};",
+        f"mov.u64 %db{number}, {names.beside('shared')};",
+        "wgmma.fence.sync.aligned;",
+        f"{opcode} {{{result}}}, %da{number}, %db{number}, 1, 1, 1, 0, 0;",
+        "wgmma.commit_group.sync.aligned;",
+    ]
+
+
+def _tensor(names: Names, one: Deed, label: Issue, thread: int) -> list[str]:
+    """tcgen05.mma, cp, ld and st."""
+    group, number = f"cta_group::{label.group or 1}", names.next()
+    inside = one.touched is not None and one.touched[0].instance.space is Space.TENSOR
+    mine = f"[{names.beside('tensor')}]" if one.touched is None else _target(names, one, thread)
+    if label.family is Family.TCGEN_LD:
+        return [f"tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%v{number}}}, {mine};"]
+    if label.family is Family.TCGEN_ST:
+        return [f"mov.u32 %v{number}, 1;", f"tcgen05.st.sync.aligned.32x32b.x1.b32 {mine}, {{%v{number}}};"]
+    where = mine if inside or one.touched is None else f"[{names.beside('tensor')}]"
+    operand = mine[1:-1] if one.touched is not None and not inside else names.beside("shared")
+    if label.family is Family.TCGEN_CP:
+        return [f"mov.u64 %da{number}, {operand};", f"tcgen05.cp.{group}.128x256b {where}, %da{number};"]
+    return [
+        f"mov.u64 %da{number}, {operand};",
+        f"mov.u64 %db{number}, {names.beside('shared')};",
+        SHAPE.format(n=number),
+        f"mov.pred %c{number}, 1;",
+        f"tcgen05.mma.{group}.kind::f16 {where}, %da{number}, %db{number}, %i{number}, %c{number};",
+    ]

@@ -1,0 +1,173 @@
+"""The mbarrier objects of a story: each phase of an object becomes an object of its own, in its first phase.
+
+In: CutStory. Out: their declarations, and the lines of what threads do with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memmodel.base.labels import Action, Family, Issue, Mbarrier
+from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
+from memmodel.kernel.judge.events import TraceEvent
+from memmodel.kernel.machine.memory import Block
+
+Place = tuple[Block, int, int]
+"""The memory of an object, its first byte, and a phase."""
+
+
+def remote(told: CutStory, block: Block, thread: int) -> str:
+    """What a name has behind it that means the memory of another CTA."""
+    owner, mine = block.instance.owner, told.of(thread).place
+    if owner is None or owner == mine.cta_id:
+        return ""
+    there = next(one.place for one in told.made.run.threads if one.place.cta_id == owner)
+    return f"@cta{there.cta}"
+
+
+class ObjectLayout:
+    """The objects of a story, with their names."""
+
+    def __init__(self, told: CutStory, fresh: Callable[[], str]) -> None:
+        self.told = told
+        self.phase: dict[int, int] = {}
+        for log in told.made.run.objects.values():
+            for step in log:
+                phase = step.before if step.update else step.seen - 1
+                self.phase[id(step.event)] = 0 if told.one_object else phase
+        self.names: dict[Place, str] = {}
+        self.begun: set[Place] = set()
+        self.counts: dict[Place, int] = {}
+        self.bytes: dict[Place, int] = {}
+        self.expecting: dict[Place, TraceEvent] = {}
+        for one in told.deeds():
+            for place in self._places(one):
+                self.names.setdefault(place, "")
+                self._count(one, place)
+        for place in self.names:
+            self.names[place] = fresh()
+
+    def place(self, event: TraceEvent) -> Place:
+        """The phase of an object that an event is about."""
+        assert event.block is not None
+        return event.block, event.first, max(0, self.phase[id(event)])
+
+    def _places(self, one: Deed) -> list[Place]:
+        event = one.event
+        if event is None:
+            return []
+        if isinstance(event.label, Mbarrier):
+            return [self.place(event)]
+        return [self.place(signal) for signal in self.signals(event)]
+
+    def signals(self, event: TraceEvent) -> list[TraceEvent]:
+        """The signals of an asynchronous instruction that the story is about; the first one if there are many."""
+        return event.signals[:1] if isinstance(event.label, Issue) else []
+
+    def _count(self, one: Deed, place: Place) -> None:
+        event = one.event
+        assert event is not None
+        label = event.label
+        if isinstance(label, Mbarrier):
+            if label.action is Action.INIT:
+                self.begun.add(place)
+            elif label.action is Action.ARRIVE:
+                self.counts[place] = self.counts.get(place, 0) + 1
+            if _expects(one):
+                self.expecting.setdefault(place, event)
+            return
+        signal = event.signals[0]
+        if getattr(signal.label, "action", None) is Action.ARRIVE:
+            self.counts[place] = self.counts.get(place, 0) + 1
+        else:
+            self.bytes[place] = self.bytes.get(place, 0) + _size(one)
+
+    def arrivals(self, place: Place) -> int:
+        """The count of an object: the arrivals of the story, and those that go with copies that nobody announces."""
+        if self.told.late:
+            return max(1, self.counts.get(place, 0) - 1)
+        extra = sum(place in self._places(one) and self.announces(one, place) for one in self.told.deeds())
+        return max(1, self.counts.get(place, 0) + extra)
+
+    def announces(self, one: Deed, place: Place) -> bool:
+        """Does an asynchronous instruction itself announce its bytes, since no thread of the story does?"""
+        event = one.event
+        return (
+            event is not None
+            and isinstance(event.label, Issue)
+            and place in self.bytes
+            and (place not in self.expecting)
+        )
+
+    def declarations(self) -> list[str]:
+        """The objects, those that no thread of the story initialises with their counts."""
+        return [
+            f".shared .align 8 .b64 {name}"
+            + ("" if place in self.begun else f" = mbarrier({self.arrivals(place)})")
+            + ";"
+            for place, name in self.names.items()
+        ]
+
+    def named(self, place: Place, thread: int) -> str:
+        """The address of an object, as a thread names it."""
+        return f"[{self.names[place]}{remote(self.told, place[0], thread)}]"
+
+    def before(self, one: Deed, thread: int) -> list[str]:
+        """What stands before an asynchronous instruction: the bytes that it announces."""
+        event = one.event
+        assert event is not None
+        found = []
+        for signal in self.signals(event):
+            place = self.place(signal)
+            if self.announces(one, place):
+                where = self.named(place, thread)
+                space = "shared::cluster" if "@" in where else "shared::cta"
+                scope = "cluster" if "@" in where else "cta"
+                found.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {_size(one)};")
+        return found
+
+    def lines(self, one: Deed, thread: int, label: str) -> list[str]:
+        """What a thread does with an object."""
+        event, words = one.event, one.instruction.words
+        assert event is not None and isinstance(event.label, Mbarrier)
+        action, place = event.label.action, self.place(event)
+        where = self.named(place, thread)
+        space = "shared::cluster" if "@" in where else "shared::cta"
+        if action is Action.TEST:
+            if self.phase[id(event)] < 0:  # the phase before the first one is over from the start
+                return []
+            kept = _kept(words, "mbarrier", "try_wait", "test_wait", "parity")
+            opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
+            return [f"{label}:", f"{opcode} %p, {where}, 0;", f"@!%p bra {label};"]
+        if action is Action.INIT:
+            return [f"mbarrier.init.shared::cta.b64 {where}, {self.arrivals(place)};"]
+        if action is Action.INVAL:
+            return [f"mbarrier.inval.shared::cta.b64 {where};"]
+        size = self.bytes.get(place, 0) if self.expecting.get(place) is event else 0
+        if action is Action.EXPECT_TX:
+            kept = _kept(words, "mbarrier", "expect_tx")
+            return [f"{'.'.join(['mbarrier.expect_tx', *kept, space, 'b64'])} {where}, {size};"] if size else []
+        if action is Action.ARRIVE and "noComplete" not in words:
+            kept = _kept(words, "mbarrier", "arrive", "arrive_drop", "expect_tx")
+            form = ["mbarrier.arrive", *(["expect_tx"] if size else []), *kept, space, "b64"]
+            return [f"{'.'.join(form)} _, {where}{f', {size}' if size else ''};"]
+        raise NotCut(f"{one.instruction.opcode} is not put into a test")
+
+
+def _kept(words: tuple[str, ...], *left: str) -> list[str]:
+    """The semantics and the scope among the words of an opcode."""
+    return [word for word in words if word not in left and word != "b64" and not word.startswith("shared")]
+
+
+def _expects(one: Deed) -> bool:
+    return "expect_tx" in one.instruction.words
+
+
+def _size(one: Deed) -> int:
+    """The bytes of which an asynchronous instruction of the story tells."""
+    event = one.event
+    store = event is not None and isinstance(event.label, Issue) and event.label.family is Family.ST_ASYNC
+    return 4 if store else COPIED
+
+
+__all__ = ["ObjectLayout", "remote"]
