@@ -140,7 +140,7 @@ class LaunchTrace:
     """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
 
     `awaits`: by the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase.
-    `cancels`: the requests to cancel a cluster.
+    `cancels`: the requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute.
     `infeasible`: the kernel did not let its atomic operations be made in the order that was asked for.
     """
 
@@ -152,6 +152,7 @@ class LaunchTrace:
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
+    endless: dict[int, PtxInstruction] = field(default_factory=dict)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)

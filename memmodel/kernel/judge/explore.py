@@ -15,7 +15,7 @@ from math import factorial, prod
 from time import process_time
 
 from memmodel.cat.syntax import Model
-from memmodel.kernel.judge.beyond import any_grid, any_trips
+from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.origin import come_from
@@ -80,13 +80,15 @@ class LaunchJudge:
             base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
-            made = RunJudge(self.entry, run)
-            self._statistics(run, made)
-            verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
+            self._count(run)
+            for one in run.endless.values():
+                verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             settled = frozenset(number for _, number in run.choices)
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
             settled -= self._chosen
+            made = RunJudge(self.entry, run, self._chosen)
+            self._statistics(made)
             self._judged(made)
             self._readings(made)
             self._beyond(run)
@@ -109,7 +111,7 @@ class LaunchJudge:
         run = self._run(schedule)
         stopped = next((one.instruction for one in run.problems if one.rule in ("trap", "assertion")), None)
         if stopped is None:
-            self._judged(RunJudge(self.entry, run))
+            self._judged(RunJudge(self.entry, run, self._chosen))
             return
         self.verdict.notes.append(
             f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; left out"
@@ -131,7 +133,7 @@ class LaunchJudge:
 
     def _look(self, schedule: Schedule) -> LaunchTrace:
         run = self._run(schedule)
-        made = RunJudge(self.entry, run)
+        made = RunJudge(self.entry, run, self._chosen)
         self._events += len(made.execution.events)
         self._judged(made)
         return run
@@ -166,10 +168,15 @@ class LaunchJudge:
         if self.options.any_trips:
             self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
 
-    def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
+    def _count(self, run: LaunchTrace) -> None:
+        """What the run did, before anything is left out."""
         numbers = self.verdict.statistics
+        self.verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
         numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), run.accesses
         numbers.events = sum(len(thread.events) for thread in run.threads)
+
+    def _statistics(self, made: RunJudge) -> None:
+        numbers = self.verdict.statistics
         numbers.judged, numbers.pairs = len(made.execution.events), len(made.graph.pairs)
         numbers.roles = len(set(made.roles.who))
         numbers.seconds["graph"] = made.seconds

@@ -19,6 +19,7 @@ from memmodel.kernel.judge.evaluation import Flags
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.missing import Missing, Ways
+from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.text.polling import complaints
@@ -45,9 +46,12 @@ class Judgement:
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph."""
 
-    def __init__(self, entry: PtxFunction, run: LaunchTrace, *, symmetric: bool = True) -> None:
+    def __init__(
+        self, entry: PtxFunction, run: LaunchTrace, chosen: frozenset[int] = frozenset(), *, symmetric: bool = True
+    ) -> None:
+        """`chosen`: numbers of the instructions on whose results the run depends. The trace is taken over."""
         started = process_time()
-        self.entry, self.run = entry, run
+        self.entry, self.run = entry, hushed(run, chosen)
         self.body = entry.body or ()
         self.roles = Roles(run, symmetric=symmetric)
         count = sum(len(run.threads[one].events) for one in self.roles.kept(()))

@@ -311,7 +311,7 @@ def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
             read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
             old, given = block.load(at, unit), [one[lane] for one in values]
-            if instruction.number in machine.schedule.opaque and slot is not None:
+            if instruction.number in machine.schedule.opaque:
                 old = None
             new: Value = None if old is None or None in given or fn is None else fn(old, *given)
             writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
