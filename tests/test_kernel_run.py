@@ -298,9 +298,19 @@ def test_equal_stores_have_a_name() -> None:
     equal = judged("st.shared.u32 [%r2], 7;")
     assert equal.word == "clean" and rules(equal) == {"equal-store-race"}
     assert rules(judged("st.shared.u32 [%r2], %r0;")) == {"data-race"}
-    opaque = "ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;"
-    assert rules(judged(opaque, threads=32)) == {"same-store-race"}
-    assert rules(judged(opaque)) == {"same-store-race", "data-race"}
+    own = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.u32 %r9, [%d2];\n"
+    assert rules(judged(own + "st.shared.u32 [%r2], %r9;", threads=32)) == {"same-store-race"}
+    assert rules(judged(own + "st.shared.u32 [%r2], %r9;")) == {"same-store-race", "data-race"}
+    one_place = judged("ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;")
+    assert one_place.word == "clean" and rules(one_place) == {"equal-store-race"}
+    sums = own + "redux.sync.add.u32 %r10, %r9, {mask};\nst.shared.u32 [%r2], %r10;"
+    assert rules(judged(sums.format(mask="-1"), threads=32)) == {"equal-store-race"}
+    assert rules(judged(sums.format(mask="-1"))) == {"equal-store-race", "data-race"}
+    halves = sums.replace("{mask}", "%r11").replace("redux", "selp.b32 %r11, 65535, 0xffff0000, %p4;\nredux")
+    assert rules(judged("setp.lt.u32 %p4, %r0, 16;\n" + halves, threads=32)) == {"same-store-race"}
+    turns = "bar.sync 0;\nld.shared.u32 %r9, [%r2];\nbar.sync 0;\n{other}st.shared.u32 [%r2], %r9;"
+    assert rules(judged(turns.format(other=""))) == {"equal-store-race"}
+    assert rules(judged(turns.format(other="add.u32 %r9, %r9, %r0;\n"))) == {"same-store-race", "data-race"}
 
 
 BUTTERFLY = """
