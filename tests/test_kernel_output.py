@@ -70,7 +70,7 @@ def located() -> KernelVerdict:
 
 
 def test_sarif_is_valid() -> None:
-    unknown = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
+    unknown = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nbar.sync 0;\nX:")
     verdicts = [located(), judged(copy(proxy="")), judged("st.shared.u32 [%r2], 7;"), unknown, judged(copy())]
     log = json.loads(json.dumps(sarif(verdicts)))
     valid(log)

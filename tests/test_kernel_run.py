@@ -98,9 +98,32 @@ def test_bad_addresses() -> None:
 def test_what_is_not_known_is_undecided() -> None:
     unknown = judged("frobnicate.b32 %r9, %r1;")
     assert unknown.word == "undecided" and "frobnicate.b32 is not known" in unknown.open[0]
-    branch = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
-    assert branch.word == "undecided" and "does not know" in branch.open[0]
-    assert judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:", init="zero").word == "clean"
+    test = "ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n"
+    for effect in ("@%p3 bra X;\nbar.sync 0;\nX:", "@%p3 bar.sync 0;", "L: @%p3 bra L;\nbar.sync 0;\n@%p3 bra L;"):
+        branch = judged(test + effect)
+        assert branch.word == "undecided" and "does not know" in branch.open[0]
+    assert judged(test + "@%p3 bra X;\nbar.sync 0;\nX:", init="zero").word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("sides", "word"),
+    [
+        ("@%p3 bra X;\nadd.u32 %r9, %r9, 1;\nX:", "clean"),
+        ("@%p3 mov.u32 %r9, 1;", "clean"),
+        ("@%p3 bra Y;\nadd.u32 %r9, %r9, 1;\nbra X;\nY: @%p4 bra X;\nsub.u32 %r9, %r9, 1;\nX:", "clean"),
+        ("bra A;\nY: mov.u32 %r9, 1;\nbra X;\nA: @%p3 bra Y;\nX:", "clean"),
+        ("L: sub.u32 %r9, %r9, 1;\nsetp.ne.u32 %p3, %r9, 0;\n@%p3 bra L;", "clean"),
+        ("@%p3 bra X;\nmov.u32 %r3, %r2;\nX:", "undecided"),
+        ("@%p3 bra X;\nld.shared.u32 %r9, [%r3];\nX:", "undecided"),
+        ("@%p3 bra X;\nret;\nX:", "undecided"),
+    ],
+)
+def test_sides_that_only_compute(sides: str, word: str) -> None:
+    """Which side an unknown branch takes changes nothing if both only compute: what they write is unknown then."""
+    test = "ld.global.u32 %r9, [%d0];\nsetp.gt.s32 %p3, %r9, 7;\nsetp.gt.s32 %p4, %r9, 9;\n"
+    verdict = judged(f"{test}{sides}\nst.shared.u32 [%r3], %r9;", threads=32)
+    assert verdict.word == word
+    assert ("only computes, and was taken to end" in "".join(verdict.notes)) == ("L:" in sides)
 
 
 def test_a_loop_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,22 +172,49 @@ def test_what_nothing_depends_on_is_no_choice(body: str) -> None:
 
 
 def test_choices_are_explored() -> None:
-    many = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=32)
+    many = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", init="zero", threads=32)
     assert many.word == "explored" and many.explored == 8 and not many.open
     assert many.choices == [
         "line 20: what this predicate decides depends on the result of atom.global.add.u32 at line 18, "
         "which depends on the schedule"
     ]
-    few = judged(TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nX:", init="zero", threads=1, ctas=3)
+    few = judged(
+        TICKET + "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", init="zero", threads=1, ctas=3
+    )
     assert few.word == "clean" and few.explored == 6 and few.exhaustive
     assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=2).word == "clean"
     assert judged(TICKET + BRANCH, init="zero", threads=1, ctas=3).word == "findings"
-    lanes = judged("activemask.b32 %r9;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra X;\nX:", threads=32)
+    lanes = judged("activemask.b32 %r9;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:", threads=32)
     assert lanes.word == "explored"
 
 
+QUIET = "ld.global.f32 %f1, [%d0];\nred.global.add.f32 [%d0+4], %f1;\nred.global.add.f32 [%d0+8], %f1;\n"
+
+
+def test_atomic_operations_that_nobody_observes_are_no_events_of_their_own() -> None:
+    alone = judged(QUIET, ctas=2)
+    assert alone.word == "clean" and alone.statistics.events == 64 * 2 * 5 and alone.statistics.judged < 40
+    assert rules(judged(QUIET + "ld.global.f32 %f2, [%d0+8];", ctas=2)) == {"data-race"}
+    assert rules(judged(QUIET + "bar.sync 0;\nld.global.f32 %f2, [%d0+8];", ctas=2)) == {"data-race"}
+    assert judged(QUIET + "bar.sync 0;\nld.global.f32 %f2, [%d0+8];").word == "clean"
+    assert rules(judged(QUIET.replace("red.", "red.relaxed.cta."), ctas=2)) == {"data-race"}
+    assert rules(judged(QUIET + "ld.relaxed.cta.global.f32 %f2, [%d0+8];", ctas=2)) == {"data-race"}
+    assert judged(QUIET + "red.global.add.f64 [%d0+8], %d1;").word == "undecided"
+
+
+def test_what_atomic_operations_without_a_result_leave_may_matter() -> None:
+    body = (
+        "{one}\n{other}\nbar.sync 0;\nld.global.u32 %r9, [%d0];\nsetp.gt.u32 %p3, %r9, 7;\n@%p3 bra X;\nbar.sync 0;\nX:"
+    )
+    add, most = "red.global.add.u32 [%d0], %r0;", "red.global.max.u32 [%d0], %r0;"
+    assert judged(body.format(one=add, other=""), init="zero").word == "clean"
+    assert judged(body.format(one=add, other=most), init="zero").word == "explored"
+
+
 def test_where_unknown_values_come_from() -> None:
-    verdict = judged("ld.global.u32 %r9, [%d0];\nadd.s32 %r9, %r9, 1;\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nX:")
+    verdict = judged(
+        "ld.global.u32 %r9, [%d0];\nadd.s32 %r9, %r9, 1;\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nfence.acq_rel.cta;\nX:"
+    )
     assert verdict.open == [
         "line 20: what this predicate decides depends on a value that this run does not know; "
         "it comes from ld.global.u32 at line 17"
@@ -248,9 +298,19 @@ def test_equal_stores_have_a_name() -> None:
     equal = judged("st.shared.u32 [%r2], 7;")
     assert equal.word == "clean" and rules(equal) == {"equal-store-race"}
     assert rules(judged("st.shared.u32 [%r2], %r0;")) == {"data-race"}
-    opaque = "ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;"
-    assert rules(judged(opaque, threads=32)) == {"same-store-race"}
-    assert rules(judged(opaque)) == {"same-store-race", "data-race"}
+    own = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.u32 %r9, [%d2];\n"
+    assert rules(judged(own + "st.shared.u32 [%r2], %r9;", threads=32)) == {"same-store-race"}
+    assert rules(judged(own + "st.shared.u32 [%r2], %r9;")) == {"same-store-race", "data-race"}
+    one_place = judged("ld.global.u32 %r9, [%d0];\nst.shared.u32 [%r2], %r9;")
+    assert one_place.word == "clean" and rules(one_place) == {"equal-store-race"}
+    sums = own + "redux.sync.add.u32 %r10, %r9, {mask};\nst.shared.u32 [%r2], %r10;"
+    assert rules(judged(sums.format(mask="-1"), threads=32)) == {"equal-store-race"}
+    assert rules(judged(sums.format(mask="-1"))) == {"equal-store-race", "data-race"}
+    halves = sums.replace("{mask}", "%r11").replace("redux", "selp.b32 %r11, 65535, 0xffff0000, %p4;\nredux")
+    assert rules(judged("setp.lt.u32 %p4, %r0, 16;\n" + halves, threads=32)) == {"same-store-race"}
+    turns = "bar.sync 0;\nld.shared.u32 %r9, [%r2];\nbar.sync 0;\n{other}st.shared.u32 [%r2], %r9;"
+    assert rules(judged(turns.format(other=""))) == {"equal-store-race"}
+    assert rules(judged(turns.format(other="add.u32 %r9, %r9, %r0;\n"))) == {"same-store-race", "data-race"}
 
 
 BUTTERFLY = """

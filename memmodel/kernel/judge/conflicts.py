@@ -121,7 +121,7 @@ class Conflicts:
         self._idents = [self._ident(one) for one in uses]
         self._meetings = {}
         self._writing = [one.writes for one in uses]
-        self._simple = [one.plain or one.event is not None for one in uses]
+        self._simple = [one.alone for one in uses]
         edges: list[tuple[int, int, int]] = []
         for number, use in enumerate(uses):
             if use.size <= 0:  # a copy of no bytes
@@ -147,7 +147,13 @@ class Conflicts:
             return
         uses = self._uses
         if all(self._simple[one] for one in active):
+            # Where all stores leave one value, or none is known, another such place says nothing new.
+            values = {uses[one].stored(first, size) for one in writers}
             pattern = self._pattern(block, active)
+            if len(values) == 1 and (pattern, None in values) in self._patterns:
+                return
+            if len(values) == 1:
+                self._patterns.add((pattern, None in values))
             if pattern in self._patterns:
                 for number, one in enumerate(writers):
                     for other in writers[number + 1 :]:

@@ -1,18 +1,19 @@
-"""Do lanes of a warp store the same value, whatever the data? Shown by the text before the store.
+"""Do threads of a CTA store the same value, whatever the data? Shown by the text before the store.
 
-In: the instructions of an entry, a store. Out: for each lane the number of its value; lanes with one number store the
-same bytes. Settled here: only the straight line of code that ends in the store is looked at; operations on equal
-operands are equal, and sums, products, minima and maxima do not depend on the order of their two operands (results
-that are NaN are canonical but for .f64, PTX ISA "Floating Point Instructions").
+In: the instructions of an entry, a store, and from where threads loaded. Out: for each thread the number of its value;
+threads with one number store the same bytes. Settled here: only the straight line of code that ends in the store is
+looked at; operations on equal operands are equal, and sums, products, minima and maxima do not depend on the order of
+their two operands (results that are NaN are canonical but for .f64, PTX ISA "Floating Point Instructions"); what is
+loaded from one place at one step is equal (a race of such a load is a finding of its own).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
+from memmodel.kernel.judge.events import LaunchTrace
 from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import (
-    AddressOperand,
     FloatLiteral,
     IntegerLiteral,
     JumpTarget,
@@ -41,19 +42,38 @@ class _Values:
         return self._numbers.setdefault(key, len(self._numbers))
 
 
-def stored_values(body: tuple[PtxInstruction, ...], at: int) -> list[Hashable]:
-    """For each lane what the store at a place stores, if all 32 lanes are there."""
+def stored_values(body: tuple[PtxInstruction, ...], run: LaunchTrace, at: int) -> dict[int, Hashable]:
+    """For each thread of a full warp what the store at a place stores."""
     targets = {operand.at for one in body for operand in one.operands if isinstance(operand, JumpTarget)}
     begin = at
     while begin > 0 and begin not in targets and body[begin - 1].words[0] not in CONTROL:
         begin -= 1
+    loads: dict[tuple[int, int], list[Hashable]] = {}
+    for one in run.weak():
+        if begin <= one.at < at and one.issue is None:
+            loads.setdefault((one.thread, one.at), []).append((one.epoch, one.block, one.first))
+    warps: dict[tuple[int, int], list[int]] = {}
+    for thread in run.threads:
+        warps.setdefault((thread.cta, thread.warp), []).append(thread.number)
     values = _Values()
+    found: dict[int, Hashable] = {}
+    for threads in warps.values():
+        if len(threads) == LANES:
+            found |= dict(zip(threads, _of_warp(body, begin, at, threads, loads, values), strict=True))
+    return found
+
+
+def _of_warp(
+    body: tuple[PtxInstruction, ...], begin: int, at: int, threads: list[int],
+    loads: dict[tuple[int, int], list[Hashable]], values: _Values,
+) -> list[Hashable]:  # fmt: skip
+    """What the lanes of a warp store."""
     registers: dict[int, list[int]] = {}
 
     def read(operand: Operand, lane: int) -> int:
         if isinstance(operand, Register):
             row = registers.get(operand.slot)
-            return values.of("before", operand.slot, lane) if row is None else row[lane]
+            return values.of("before", operand.slot, threads[lane]) if row is None else row[lane]
         if isinstance(operand, IntegerLiteral):
             return values.of("number", operand.value)
         if isinstance(operand, FloatLiteral):
@@ -62,37 +82,45 @@ def stored_values(body: tuple[PtxInstruction, ...], at: int) -> list[Hashable]:
             return values.of("special", operand.name)
         if isinstance(operand, VectorOperand):
             return values.of("vector", *(read(item, lane) for item in operand.items))
-        return values.of("other", str(operand), lane)
+        return values.of("other", str(operand), threads[lane])
 
     for one in body[begin:at]:
-        rows = [_result(one, lane, read, values) for lane in range(LANES)]
+        rows = [_result(one, lane, read, values, threads, loads) for lane in range(LANES)]
         for place, slot in enumerate(written(one)):
             if one.guard is not None or (place and one.words[0] != "ld"):
-                registers[slot] = [values.of("unknown", one.number, place, lane) for lane in range(LANES)]
+                registers[slot] = [values.of("unknown", one.number, place, threads[lane]) for lane in range(LANES)]
             else:
                 registers[slot] = [values.of("part", place, row) if place else row for row in rows]
     what = body[at].operands[1:2]
     return [tuple(read(operand, lane) for operand in what) for lane in range(LANES)]
 
 
-def _result(one: PtxInstruction, lane: int, read: object, values: _Values) -> int:
+def _result(
+    one: PtxInstruction, lane: int, read: Callable[[Operand, int], int], values: _Values, threads: list[int],
+    loads: dict[tuple[int, int], list[Hashable]],
+) -> int:  # fmt: skip
     """The number of a result in a lane."""
-    assert callable(read)
     words, operands = one.words, one.operands[1:]
-    unknown = values.of("unknown", one.number, 0, lane)
-    if words[:3] == ("shfl", "sync", "bfly") and len(operands) == 4:
-        step, clamp, mask = (item.value if isinstance(item, IntegerLiteral) else None for item in operands[1:])
-        whole = clamp == LANES - 1 and mask is not None and mask & 0xFFFFFFFF == 0xFFFFFFFF
-        return int(read(operands[0], lane ^ step)) if whole and step is not None and 0 < step < LANES else unknown
-    if words[0] == "ld" and "acquire" not in words and "relaxed" not in words and "volatile" not in words:
-        where = operands[0]
-        if isinstance(where, AddressOperand):
-            return values.of("load", one.number, read(where.base, lane), where.offset)
+    unknown = values.of("unknown", one.number, 0, threads[lane])
+    if words[:2] in (("shfl", "sync"), ("redux", "sync")):
+        everyone = [values.of("number", mask) for mask in (-1, 0xFFFFFFFF)]
+        if read(operands[-1], lane) not in everyone:
+            return unknown
+        if words[0] == "redux":
+            return values.of("redux", one.number, threads[0])
+        step, clamp = (item.value if isinstance(item, IntegerLiteral) else None for item in operands[1:3])
+        if words[2] not in ("bfly", "idx") or clamp != LANES - 1 or step is None or not 0 <= step < LANES:
+            return unknown
+        return read(operands[0], lane ^ step if words[2] == "bfly" else step)
+    if words[0] == "ld":
+        places = loads.get((threads[lane], one.number))
+        strong = any(word in words for word in ("acquire", "relaxed", "volatile"))
+        return unknown if strong or not places else values.of("load", one.number, tuple(places))
     if words[0] not in COMPUTES or any(
         isinstance(item, Special) and not item.name.startswith(UNIFORM) for item in operands
     ):
         return unknown
-    given = [int(read(item, lane)) for item in operands]
+    given = [read(item, lane) for item in operands]
     if words[0] == "mov" and len(given) == 1 and not isinstance(operands[0], VectorOperand):
         return given[0]
     if words[0] in COMMUTES and words[-1] != "f64":

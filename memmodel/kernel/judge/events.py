@@ -141,8 +141,8 @@ class LaunchTrace:
 
     `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
-    requests to cancel a cluster. `infeasible`: the kernel did not let its atomic operations be made in the order that
-    was asked for.
+    requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
+    kernel did not let its atomic operations be made in the order that was asked for.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -153,6 +153,7 @@ class LaunchTrace:
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
+    endless: dict[int, PtxInstruction] = field(default_factory=dict)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)

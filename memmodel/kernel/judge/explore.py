@@ -15,11 +15,12 @@ from math import factorial, prod
 from time import process_time
 
 from memmodel.cat.syntax import Model
-from memmodel.kernel.judge.beyond import any_grid, any_trips
+from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
 from memmodel.kernel.judge.leftover import contested, stores_matter
+from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
@@ -85,9 +86,9 @@ class LaunchJudge:
             base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
-            made = RunJudge(self.entry, run)
-            self._statistics(run, made)
-            verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
+            self._count(run)
+            for one in run.endless.values():
+                verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             if contested(run, self.entry.body or ()):
                 run.choices |= RunJudge(self.entry, self._run(base)).last_writes(self.model)
             settled = frozenset(number for _, number in run.choices)
@@ -97,6 +98,8 @@ class LaunchJudge:
             if orders & self._chosen:  # what one of them leaves depends on all of them
                 self._chosen |= orders
             settled -= self._chosen
+            made = self._made(run)
+            self._statistics(made)
             self.first = made, self._judged(made)
             self._readings(made)
             self._beyond(run)
@@ -127,7 +130,7 @@ class LaunchJudge:
         run = self._run(schedule)
         stopped = next((one.instruction for one in run.problems if one.rule in ("trap", "assertion")), None)
         if stopped is None:
-            self._judged(RunJudge(self.entry, run))
+            self._judged(self._made(run))
             return
         self.verdict.notes.append(
             f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; left out"
@@ -143,13 +146,17 @@ class LaunchJudge:
         self._instructions += run.instructions
         return run
 
+    def _made(self, run: LaunchTrace) -> RunJudge:
+        """The run made ready to be judged; its quiet atomic operations become accesses."""
+        return RunJudge(self.entry, hushed(run, self._chosen))
+
     def _spent(self, what: str, started: float) -> None:
         seconds = self.verdict.statistics.seconds
         seconds[what] = seconds.get(what, 0.0) + process_time() - started
 
     def _look(self, schedule: Schedule) -> LaunchTrace:
         run = self._run(schedule)
-        made = RunJudge(self.entry, run)
+        made = self._made(run)
         self._events += len(made.execution.events)
         self._judged(made)
         return run
@@ -184,10 +191,15 @@ class LaunchJudge:
         if self.options.any_trips:
             self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
 
-    def _statistics(self, run: LaunchTrace, made: RunJudge) -> None:
+    def _count(self, run: LaunchTrace) -> None:
+        """What the run did, before anything is left out."""
         numbers = self.verdict.statistics
+        self.verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
         numbers.instructions, numbers.threads, numbers.accesses = run.instructions, len(run.threads), run.accesses
         numbers.events = sum(len(thread.events) for thread in run.threads)
+
+    def _statistics(self, made: RunJudge) -> None:
+        numbers = self.verdict.statistics
         numbers.judged, numbers.pairs = len(made.execution.events), len(made.graph.pairs)
         numbers.roles = len(set(made.roles.who))
         numbers.seconds["graph"] = made.seconds

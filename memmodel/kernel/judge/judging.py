@@ -58,7 +58,7 @@ class RunJudge:
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
-        self._stored: dict[int, bool] = {}
+        self._stored: dict[int, tuple[bool, bool]] = {}
         self.seconds = process_time() - started
 
     def judged(self, model: Model, chosen: frozenset[int] = frozenset()) -> Judgement:
@@ -196,27 +196,33 @@ class RunJudge:
             return EQUAL_STORES if together and pair.stored == "equal" else rule
         if pair.stored != "unknown":
             return EQUAL_STORES if pair.stored == "equal" else rule
-        if not together or pair.one.epoch != pair.other.epoch:
+        if (one.cta, pair.one.at, pair.one.epoch) != (other.cta, pair.other.at, pair.other.epoch):
             return rule
-        return EQUAL_STORES if self._equal(pair.one.at) else SAME_STORE
+        in_warps, in_ctas = self._equal(pair.one.at)
+        if not together:
+            return EQUAL_STORES if in_ctas else rule
+        return EQUAL_STORES if in_warps else SAME_STORE
 
-    def _equal(self, at: int) -> bool:
-        """Do the lanes of every warp that store to one place with an instruction store the same value?"""
+    def _equal(self, at: int) -> tuple[bool, bool]:
+        """Do the lanes of every warp, and the threads of every CTA, that store to one place with an instruction store
+        the same value?
+        """
         if at not in self._stored:
-            values = stored_values(self.body, at)
+            values = stored_values(self.body, self.run, at)
             seen: dict[object, object] = {}
             rounds: set[object] = set()
-            full = True
+            equal = [True, True]
             for one in self.run.weak():
                 if one.at != at:
                     continue
                 thread = self.run.threads[one.thread]
                 place = one.epoch, one.block.instance, one.first
-                known = seen.setdefault((thread.cta, thread.warp, *place), values[thread.lane])
+                mine = values.get(one.thread, ("alone", one.thread))
                 again = (one.thread, *place) in rounds  # two rounds of a loop, of which the text shows one
-                full &= (thread.warp + 1) * 32 <= self.lanes and known == values[thread.lane] and not again
                 rounds.add((one.thread, *place))
-            self._stored[at] = full
+                for level, who in enumerate(((thread.cta, thread.warp), (thread.cta,))):
+                    equal[level] &= seen.setdefault((who, place), mine) == mine and not again
+            self._stored[at] = equal[0], equal[1]
         return self._stored[at]
 
     def place(self, number: int) -> FindingPlace:

@@ -58,7 +58,6 @@ class Ways:
         self.points = graph.points
         self._steps: Rows | None = None
         self._forth: Rows | None = None
-        self._leads = 0
         self._trees: dict[int, dict[int, int]] = {}
 
     def missing(self, rule: str, one: int, other: int) -> Missing | None:
@@ -111,8 +110,9 @@ class Ways:
 
     def _way(self, first: int, second: int) -> tuple[int, ...]:
         """The events at which a shortest way leaves or enters a thread, the ends left out."""
-        came, forth = self._tree(first)
-        last = next((at for at in came if forth[at] >> second & 1 and at != second), None)
+        came = self._tree(first)
+        steps, order = self._all_steps(), self.flags.execution.relation("po")
+        last = next((at for at in came if (steps[at] | order[at]) >> second & 1 and at != second), None)
         if last is None:
             return ()
         found, at = [], last
@@ -121,25 +121,24 @@ class Ways:
             at = came[at]
         return tuple(found[::-1])
 
-    def _tree(self, first: int) -> tuple[dict[int, int], Rows]:
-        """The events that lead on from one event, nearest first, each with the one before it; where each leads."""
+    def _tree(self, first: int) -> dict[int, int]:
+        """The events that are reached from one event, nearest first, each with the one before it."""
         if self._forth is None:
             order = self.flags.execution.relation("po")
-            self._leads = sum(1 << one for one, row in enumerate(self._all_steps()) if row)
-            self._forth = [step | after for step, after in zip(self._all_steps(), order, strict=True)]
+            leads = sum(1 << one for one, row in enumerate(self._all_steps()) if row)
+            self._forth = [step | after & leads for step, after in zip(self._all_steps(), order, strict=True)]
         if first not in self._trees:
             forth, queue, came = self._forth, deque([first]), {first: -1}
-            unseen = self._leads & ~(1 << first)
-            while queue and unseen:
+            unseen = ~(1 << first)
+            while queue:
                 at = queue.popleft()
                 new = forth[at] & unseen
-                if new:
-                    unseen ^= new
-                    for after in bits(new):
-                        came[after] = at
-                        queue.append(after)
+                unseen &= ~new
+                for after in bits(new):
+                    came[after] = at
+                    queue.append(after)
             self._trees[first] = came
-        return self._trees[first], self._forth
+        return self._trees[first]
 
     def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
         base = self._rows("base-causality")

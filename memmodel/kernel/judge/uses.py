@@ -55,6 +55,13 @@ class Use:
         plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
         return plain and self.event is None and self.issue is None
 
+    @property
+    def alone(self) -> bool:
+        """Can it be judged against one other access, without third ones? A plain, a strong or a quiet one."""
+        label = self.label
+        itself = isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
+        return self.event is not None or (itself and self.issue is None)
+
 
 @dataclass(slots=True)
 class ConflictPair:

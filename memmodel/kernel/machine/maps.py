@@ -82,7 +82,9 @@ class Tile:
 
 
 def read_map(number: int) -> Tile | str:
-    """A map from its number, or why it is none that is known."""
+    """A map from its number, or why it is none that is known. A type that nobody set in zeroed memory is .u8."""
+    if not extract(number, ELEMENT_BYTES):
+        number = insert(number, ELEMENT_BYTES, ELEMENT_SIZES[0])
     found = TensorMap.unpack(number)
     if found is None:
         return "no tensor map is known to lie there"

@@ -16,10 +16,12 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import ENDS, Code, compile_function
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.text.polling import looking_ahead
+from memmodel.kernel.text.detours import Detour, detour
+from memmodel.kernel.text.polling import looking_ahead, written
 from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
@@ -50,6 +52,7 @@ class Scheduler:
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
         self._most = effort(MAX_STEPS)
+        self._detours: dict[int, Detour | None] = {}
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
         for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
@@ -198,6 +201,8 @@ class Scheduler:
                     return True
                 code = self.code[group.at]
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
+                if lanes is None:
+                    return True
                 self.run.instructions += len(lanes)
                 done += 1
                 self.machine.steps += 1
@@ -218,20 +223,40 @@ class Scheduler:
             self._leave(warp, group, group.lanes)
         return True
 
-    def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes:
+    def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
+        """The lanes that carry out an instruction; None if the group goes on elsewhere."""
         assert code.guard is not None
         values = warp.registers[code.guard]
         wanted = 0 if code.negated else 1
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
-        lanes = []
-        for lane in group.lanes:
-            value = values[lane]
-            if value is None:
-                self.machine.unknown("what this predicate decides", code.instruction)
-            if value & 1 == wanted:
-                lanes.append(lane)
-        return lanes
+        unsure = [lane for lane in group.lanes if values[lane] is None]
+        if unsure and code.control == "bra":
+            self._either(warp, group, code, unsure)
+            return None
+        if unsure and (code.pure is None or code.touched):
+            self.machine.unknown("what this predicate decides", code.instruction)
+        if unsure:
+            forgetting(written(code.instruction))(warp, unsure)
+        return [lane for lane in group.lanes if values[lane] == wanted]
+
+    def _either(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> None:
+        """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
+        number = code.instruction.number
+        if number not in self._detours:
+            self._detours[number] = detour(
+                self.entry.body or (), number, lambda at: self.code[at].pure is not None and not self.code[at].touched
+            )
+        way = self._detours[number]
+        if way is None:
+            self.machine.unknown("what this predicate decides", code.instruction)
+        if way.loops:
+            self.run.endless[number] = code.instruction
+        others = [lane for lane in group.lanes if lane not in lanes]
+        if others:
+            warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
+        forgetting(list(way.slots))(warp, lanes)
+        group.at, group.lanes = way.join, lanes
 
     def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """An instruction that goes on to the next; False if it waits."""

@@ -23,7 +23,7 @@ from memmodel.kernel.text.syntax import (
     Register,
     Special,
 )
-from memmodel.ptx import Space
+from memmodel.ptx import Scope, Space
 
 GRID = ("%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%gridid")
 LINEAR = ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "neg")
@@ -45,14 +45,19 @@ def any_grid(entry: PtxFunction, launch: Launch, run: LaunchTrace) -> str:
                 and event.block.instance.space is Space.GLOBAL
             ):
                 return f"not shown: CTAs may meet at {_at(body[event.at])}"
+    counted = _counted(run)
+    for one in run.weak():
+        quiet = isinstance(one.label, Access) and one.label.rmw and one.block.instance.space is Space.GLOBAL
+        if quiet and one.block not in counted:
+            return f"not shown: CTAs may meet at {_at(body[one.at])}"
     linear = _depends(body)
     other = _nonlinear(body, linear)
-    for one in body:
-        if one.guard is not None and one.guard.slot in linear | other:
-            return f"not shown: {_at(one)} is guarded by what depends on the number of the CTA or the size of the grid"
-        for operand in one.operands:
+    for step in body:
+        if step.guard is not None and step.guard.slot in linear | other:
+            return f"not shown: {_at(step)} is guarded by what depends on the number of the CTA or the size of the grid"
+        for operand in step.operands:
             if isinstance(operand, AddressOperand) and _slot(operand.base) in other:
-                return f"not shown: the address of {_at(one)} is not linear in the number of the CTA"
+                return f"not shown: the address of {_at(step)} is not linear in the number of the CTA"
     return _apart(run)
 
 
@@ -76,8 +81,9 @@ def _apart(run: LaunchTrace) -> str:
     """Do the bytes that CTAs write lie apart by the same distance, and those that they touch there with them?"""
     spans: dict[tuple[Block, int], list[int]] = {}
     written_to = set()
+    counted = _counted(run)
     for one in run.weak():
-        if one.block.instance.space is not Space.GLOBAL:
+        if one.block.instance.space is not Space.GLOBAL or one.block in counted:
             continue
         if isinstance(one.label, Access) and one.label.side is Side.WRITE:
             written_to.add(one.block)
@@ -97,6 +103,18 @@ def _apart(run: LaunchTrace) -> str:
     return "yes, as long as no number wraps: CTAs do the same" + (
         ", each on its own " + " and ".join(steps) if steps else ""
     )
+
+
+def _counted(run: LaunchTrace) -> set[Block]:
+    """The buffers that CTAs touch with quiet atomic operations alone, of a scope that has all CTAs of the device."""
+    found: dict[Block, bool] = {}
+    for one in run.weak():
+        label = one.label
+        wide = isinstance(label, Access) and label.rmw and label.scope is not None and label.scope >= Scope.GPU
+        found[one.block] = (
+            found.get(one.block, True) and wide and not (isinstance(label, Access) and label.asynchronous)
+        )
+    return {block for block, only in found.items() if only}
 
 
 def any_trips(entry: PtxFunction, launch: Launch) -> str:

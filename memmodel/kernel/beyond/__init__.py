@@ -1,0 +1,1 @@
+"""What one launch says of others: other grids, other trip counts."""
