@@ -13,15 +13,21 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.limits import Limits, available
 from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import IssueAsync, OnObject, Op, Read, Write
 
 ENGINES = ("auto", "z3", "enumerate")
 
-FEW = 100_000
+FEW = 1_000_000
 """Up to about this many candidate executions, trying them all is faster than starting the solver."""
 
-TRIAL = (100_000, 40_000, 10)
-"""Effort after which `auto` gives up an enumeration that was expected to be short, and asks the solver: so much, and so
-much for each of at most so many steps of the program. The solver is expected to take about as long for the answer."""
+SOLVER = 150_000
+SOLVER_BY_STEP: dict[type[Op], int] = {Read: 30_000, Write: 30_000, IssueAsync: 100_000, OnObject: 50_000}
+SOLVER_BY_ATOMIC = 170_000
+SOLVER_MOST = 2_000_000
+NEARLY = 1.3
+"""What the solver is expected to cost, in the effort that an enumeration does meanwhile: for any test, for each of its
+steps, for each atomic, and at most. `auto` gives up an enumeration that does not seem to end in that time, and one that
+takes so many times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,12 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
     if chosen == "enumerate":
         from memmodel.enumeration.answers import enumerate_answer
 
-        trial = options.engine == "auto"
-        limit = replace(budget, effort=min(_trial(lowered), budget.effort)) if trial else budget
+        trial = _trial(lowered) if options.engine == "auto" else None
+        limit = budget if trial is None else replace(budget, effort=min(int(NEARLY * trial), budget.effort))
         try:
             return enumerate_answer(lowered, model, budget=limit, bound=options.bound, findings=findings, trial=trial)
         except (BudgetSpent, TooLarge):
-            if not trial or monotonic() - started >= budget.seconds:
+            if trial is None or monotonic() - started >= budget.seconds:
                 raise
     from memmodel.solve.answers import solve_answer
 
@@ -68,8 +74,11 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
 
 
 def _trial(lowered: LoweredTest) -> int:
-    fixed, each, most = TRIAL
-    return fixed + each * min(most, sum(len(program.steps) for program in lowered.programs))
+    """The effort for which `auto` tries an enumeration."""
+    steps = [step.op for program in lowered.programs for step in program.steps]
+    by_step = sum(SOLVER_BY_STEP.get(type(op), 0) for op in steps)
+    atomics = sum(isinstance(op, Write) and op.rmw for op in steps)
+    return min(SOLVER + by_step + SOLVER_BY_ATOMIC * atomics, SOLVER_MOST)
 
 
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:

@@ -285,6 +285,37 @@ def test_a_value_with_two_origins_is_kept() -> None:
     assert [sorted(trace.values) for trace in helped.complete[0]] == [[0, 0], [1, 1]]
 
 
+ADD = "ld.relaxed.gpu.u32 %r0, [x]; add.u32 %r1, %r0, 1; st.relaxed.gpu.u32 [x], %r1;"
+"""Writes 1 itself: what it reads as 1 has another origin, or is not read."""
+
+
+@pytest.mark.parametrize(
+    ("other", "seen"),
+    [
+        ("ld.relaxed.gpu.u32 %r0, [y];", False),
+        ("st.relaxed.gpu.u32 [x], 1;", True),
+        ("st.relaxed.gpu.v2.u32 [x], {1, 7};", True),
+        ("st.relaxed.gpu.u16 [x], 1;", True),
+        ("cp.async.ca.shared.global [s], [x], 4; ld.relaxed.gpu.u32 %r0, [x+4]; st.relaxed.gpu.u32 [x], %r0;", False),
+        ("st.weak.u16 [x+4], 1; ld.relaxed.gpu.u32 %r0, [x+4]; st.relaxed.gpu.u32 [x], %r0;", True),
+    ],
+)
+def test_other_origins_of_a_value(other: str, seen: bool) -> None:
+    """Whole, as a part of a larger write, and put together of smaller ones."""
+    declarations = ".global .align 8 .u32 x[2] = {0}; .global .u32 y = 0; .shared .align 16 .u32 s[4] = {0};"
+    found = ready(blocks(ADD, other, declarations=declarations), grounded=True)
+    assert (1 in {trace.values[0] for trace in found.complete[0]}) is seen
+
+
+def test_scalars_of_one_write_depend_on_their_own_reads() -> None:
+    """y is written with what x was read as, x with what y was: neither value is behind itself."""
+    relay = "ld.relaxed.gpu.u32 %a, [z]; ld.relaxed.gpu.u32 %b, [y]; st.relaxed.gpu.v2.u32 [x], {%b, %a};"
+    declarations = ".global .align 8 .u32 x[2] = {0}; .global .u32 y = 0; .global .u32 z = 0;"
+    other = "ld.relaxed.gpu.u32 %r0, [x+4]; st.relaxed.gpu.u32 [y], %r0;"
+    found = ready(blocks(relay, other, "st.relaxed.gpu.u32 [z], 1;", declarations=declarations), grounded=True)
+    assert {(1, 1)} <= {trace.values[:2] for trace in found.complete[0]}
+
+
 def test_what_is_behind_parts_of_other_writes_is_not_followed() -> None:
     """Bytes of several writes: any of them may be behind the value."""
     half = "ld.relaxed.gpu.b16 %r0, [x]; add.u32 %r1, %r0, 1; st.relaxed.gpu.u32 [x], %r1;"

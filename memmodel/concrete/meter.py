@@ -14,19 +14,47 @@ CANDIDATE = 1000
 STEP = 10
 """Effort units of running one step of a thread."""
 
+DOUBT = 0.4
+"""So much of what a trial is expected to need at most is spent without asking whether it will do."""
+
+CONFIDENT = 1.5
+"""What comes first costs more than the rest: so much more may seem to be needed."""
+
 _CLOCK_EVERY = 64 * CANDIDATE
 
 
 class Meter:
-    """Counts effort against a budget. `spend` raises BudgetSpent when effort or time is used up."""
+    """Counts effort against a budget. `spend` raises BudgetSpent when effort or time is used up.
 
-    def __init__(self, budget: Budget) -> None:
+    `trial`: the effort that the work is given up for if it does not seem to end with so much.
+    """
+
+    def __init__(self, budget: Budget, trial: int | None = None) -> None:
         self._effort = budget.effort
+        self._trial = trial
+        self._ready = 0
         self._seconds = budget.seconds
         self._deadline = monotonic() + budget.seconds
         self._look = 0
         self.spent = 0
         counted(lambda: self.spent)
+
+    def ready(self) -> None:
+        """What is spent from here on is in proportion to what is done."""
+        self._ready = self.spent
+
+    def expect(self, done: float) -> None:
+        """That share of the work is done. Raises BudgetSpent in a trial where the whole seems to need too much."""
+        if self._trial is not None and self.spent > DOUBT * self._trial:
+            self._try((self.spent - self._ready) / max(CONFIDENT * done, 1e-9) + self._ready)
+
+    def needs(self, effort: int) -> None:
+        """So much at least is still to be done. Raises BudgetSpent in a trial that has less left."""
+        self._try(self.spent + effort)
+
+    def _try(self, effort: float) -> None:
+        if self._trial is not None and effort > self._trial:
+            raise BudgetSpent(f"{self._trial:,} effort units would not do")
 
     def spend(self, effort: int) -> None:
         self.spent += effort

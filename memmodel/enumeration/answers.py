@@ -43,15 +43,15 @@ _LITTLE = Budget(effort=5_000_000, seconds=5.0)
 
 
 def enumerate_answer(
-    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool, trial: bool = False
+    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool, trial: int | None = None
 ) -> Answer:
     """What happens to the test's condition under the model; with `findings`, what its flags report as well.
 
     When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
-    searched. Raises TooLarge; and BudgetSpent if this is a `trial`, after which the other engine is asked.
+    searched. Raises TooLarge; and BudgetSpent if a `trial` of so much effort does not do: the other engine is asked then.
     """
     started = perf_counter()
-    meter = Meter(budget)
+    meter = Meter(budget, trial)
     flags = tuple(check.name for check in model.flags if findings or kind_of(check.name) is FindingKind.MIXED)
     question, grounded = AskedKey(lowered), grounds_values(model)
     try:
@@ -59,7 +59,7 @@ def enumerate_answer(
             lowered, bound, meter, waits=findings or bool(flags), asked=question.extents, grounded=grounded
         )
     except BudgetSpent as spent:
-        if trial:
+        if trial is not None:
             raise
         reason = str(spent)
         times = _times(started, perf_counter())
@@ -72,7 +72,7 @@ def enumerate_answer(
     try:
         search.run()
     except BudgetSpent as spent:
-        if trial:
+        if trial is not None:
             raise
         spent_for = str(spent)
     judged = _Judged(lowered, model, search.result)

@@ -13,7 +13,7 @@ from itertools import product
 from memmodel.base.labels import Action, Side
 from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
-from memmodel.enumeration.supports import Supports, depends_on
+from memmodel.enumeration.supports import Supports
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance
 from memmodel.program.addresses import AddressSpace
@@ -33,7 +33,7 @@ class Domains:
         self, space: AddressSpace, threads: int, asked: Sequence[Extent] = (), *, grounded: bool = False
     ) -> None:
         self._space = space
-        self._supports = Supports(space) if grounded else None
+        self._supports = Supports(space, lambda extent: self.cutting.cells(extent)) if grounded else None
         self._before = self._supports
         self.threads = threads
         self._asked = asked
@@ -71,12 +71,11 @@ class Domains:
             for trace in traces:
                 mine: dict[Cell, int] = {}
                 counts: dict[Cell, int] = {}
-                depends = depends_on(trace)
-                for number, (record, value) in enumerate(zip(trace.records, trace.values, strict=True)):
+                for record, value in zip(trace.records, trace.values, strict=True):
                     if isinstance(record, AccessRecord):
                         self._access(trace, record)
                         if record.access.side is Side.WRITE and value is not None:
-                            self._written(trace, record, value, depends[number])
+                            self._written(trace, record, value)
                     elif isinstance(record, ObjectRecord) and record.updates:
                         mine[record.object] = mine.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
@@ -87,11 +86,12 @@ class Domains:
             for total, most in ((self._phases, updates), (self._pending, arrivals)):
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
+        self.__dict__.pop("cutting", None)  # what is behind values may have asked for it on the way
 
-    def _written(self, trace: Trace, record: AccessRecord, value: int, depends: int) -> None:
+    def _written(self, trace: Trace, record: AccessRecord, value: int) -> None:
         """Take in what a trace writes, unless the write would be behind what it depends on."""
         if self._supports is not None and self._before is not None:
-            found = self._before.write(trace, record, depends)
+            found = self._before.write(trace, record)
             if not found:
                 return
             self._supports.add(record.footprint, value, found)
@@ -105,9 +105,8 @@ class Domains:
         return all(
             not isinstance(record, AccessRecord)
             or record.access.side is not Side.WRITE
-            or not (mask or record.copies is not None)
-            or bool(supports.write(trace, record, mask))
-            for record, mask in zip(trace.records, depends_on(trace), strict=True)
+            or bool(supports.write(trace, record))
+            for record in trace.records
         )
 
     def _access(self, trace: Trace, record: AccessRecord) -> None:

@@ -13,18 +13,17 @@ from itertools import product
 from math import prod
 
 from memmodel.base.classes import dataclass, field
-from memmodel.base.labels import Side
 from memmodel.cat.monotonicity import LESS, MORE
-from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter
-from memmodel.concrete.records import AccessRecord, Trace
+from memmodel.concrete.records import Trace
+from memmodel.enumeration.pieces import Pieces, TraceBytes, Written
 from memmodel.enumeration.plan import ORDERS, Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.enumeration.sources import Sources
-from memmodel.memory.bytes import Cell, Footprint
+from memmodel.memory.bytes import Cell
 
 _FEW_SOURCES = 8
 """Up to so many rf, or combinations of values, pairs of rf are not judged one by one first."""
@@ -91,7 +90,11 @@ class Search:
         self._problem = problem
         self._wanted = wanted
         self.has_flags = any(stage.flags for stage in plan.stages)
-        self._skeletons: dict[object, Skeleton] = {}
+        self._part = 0.0, 1.0
+        self._done = 0.0
+        self._skeletons: dict[tuple[int, ...], Skeleton] = {}
+        self._paths: dict[object, int] = {}
+        self._path_of: dict[int, int] = {}
         self._sources: dict[int, Sources] = {}
 
     def run(self) -> None:
@@ -101,12 +104,23 @@ class Search:
             keys = self._possible(traces)
             rank = 1 if keys is None or len(keys) > 1 else 0 if True in keys else 2
             waiting.append((rank, traces, keys))
+            self.meter.needs(len(waiting) * CANDIDATE // 2)
         waiting.sort(key=lambda one: one[0])
-        for _, traces, keys in waiting:
+        self.meter.ready()
+        for number, (_, traces, keys) in enumerate(waiting):
             if self._settled():
                 return
+            self._part = number / len(waiting), 1 / len(waiting)
+            self.progress(0.0)
             if self.has_flags or self.adds(keys):
                 _Combination(self, traces, self._skeleton(traces), keys).run()
+
+    def progress(self, share: float | None = None) -> None:
+        """So much of the present combination is done; None: as much as before."""
+        begun, part = self._part
+        if share is not None:
+            self._done = begun + share * part
+        self.meter.expect(self._done)
 
     def _settled(self) -> bool:
         if self._wanted is None or self.has_flags:
@@ -118,7 +132,7 @@ class Search:
         return keys is None or any(key not in self.result.found for key in keys)
 
     def _skeleton(self, traces: tuple[Trace, ...]) -> Skeleton:
-        key = tuple((trace.records, trace.ending, trace.contributions) for trace in traces)
+        key = tuple(self._path(trace) for trace in traces)
         skeleton = self._skeletons.get(key)
         if skeleton is None:
             self.meter.spend(CANDIDATE)
@@ -126,6 +140,14 @@ class Search:
             self._skeletons[key] = skeleton
         skeleton.uses += 1
         return skeleton
+
+    def _path(self, trace: Trace) -> int:
+        """A number that traces share which differ in values only."""
+        number = self._path_of.get(id(trace))  # the problem keeps its traces
+        if number is None:
+            path = trace.records, trace.ending, trace.contributions
+            number = self._path_of[id(trace)] = self._paths.setdefault(path, len(self._paths))
+        return number
 
     def sources(self, skeleton: Skeleton, variant: Variant) -> Sources:
         """The judge of single pairs of rf."""
@@ -140,10 +162,10 @@ class Search:
 
     def _combinations(self) -> Iterator[tuple[Trace, ...]]:
         """One trace per thread, such that every byte read is written so by some thread or initially."""
-        pieces = _Pieces(self._problem.cutting)
+        pieces = Pieces(self._problem.cutting)
         parts = (self._problem.complete, self._problem.waiting, self._problem.stopped)
         threads = [
-            [(trace, _Bytes.of(trace, pieces)) for trace in (*complete, *waiting, *stopped)]
+            [(trace, TraceBytes.of(trace, pieces)) for trace in (*complete, *waiting, *stopped)]
             for complete, waiting, stopped in zip(*parts, strict=True)
         ]
         number = self._needs([one for rows in threads for _, one in rows], pieces)
@@ -167,7 +189,7 @@ class Search:
             self.meter.spend(CANDIDATE // 4)
             yield traces
 
-    def _needs(self, traces: Sequence[_Bytes], pieces: _Pieces) -> dict[_Written, int]:
+    def _needs(self, traces: Sequence[TraceBytes], pieces: Pieces) -> dict[Written, int]:
         """Numbers for what is read and is not there initially, so that somebody has to write it."""
         initial = {
             number: self._problem.lowered.space.initial(cell.instance, cell.first, cell.size)
@@ -187,54 +209,6 @@ class Search:
         if not self.question.extents:
             return frozenset((self.question.key(registers, {}),))
         return None
-
-
-_Written = tuple[int, int]
-"""The number of a cell, and a value."""
-
-
-class _Pieces:
-    """The cells of footprints, as `Problem.cutting` has them, by number."""
-
-    def __init__(self, cutting: Cutting) -> None:
-        self._cutting = cutting
-        self._known: dict[Footprint, list[tuple[int, int, int]]] = {}
-        self.cells: dict[Cell, int] = {}
-
-    def of(self, footprint: Footprint) -> list[tuple[int, int, int]]:
-        """(bit at which the cell begins in the data, mask, number of the cell)."""
-        if footprint not in self._known:
-            self._known[footprint] = [
-                (at * 8, (1 << cell.size * 8) - 1, self.cells.setdefault(cell, len(self.cells)))
-                for at, cell, _ in self._cutting.pieces(footprint)
-            ]
-        return self._known[footprint]
-
-
-@dataclass(frozen=True, slots=True)
-class _Bytes:
-    """What a trace reads and writes."""
-
-    reads: frozenset[_Written]
-    writes: frozenset[_Written]
-
-    def reads_in(self, number: dict[_Written, int]) -> int:
-        """What is read, as a mask of the numbers."""
-        return sum(1 << number[one] for one in self.reads if one in number)
-
-    def writes_in(self, number: dict[_Written, int]) -> int:
-        """What is written, as a mask of the numbers."""
-        return sum(1 << number[one] for one in self.writes if one in number)
-
-    @staticmethod
-    def of(trace: Trace, pieces: _Pieces) -> _Bytes:
-        reads: set[_Written] = set()
-        writes: set[_Written] = set()
-        for record, data in zip(trace.records, trace.values, strict=True):
-            if isinstance(record, AccessRecord) and data is not None:
-                into = reads if record.access.side is Side.READ else writes
-                into.update((number, data >> at & mask) for at, mask, number in pieces.of(record.footprint))
-        return _Bytes(frozenset(reads), frozenset(writes))
 
 
 class _Combination:
@@ -269,9 +243,12 @@ class _Combination:
         for variant in self.skeleton.variants(self.meter):
             if self._refused(variant.failed):
                 continue
-            for sources in product(*self._possible(variant, choices)):
+            possible = self._possible(variant, choices)
+            count = prod(map(len, possible))
+            for number, sources in enumerate(product(*possible)):
                 if not self._useful():
                     return
+                self.search.progress(number / count)
                 rf = 0
                 for read, write in zip(self.skeleton.reads, sources, strict=True):
                     rf |= 1 << write * self.shape.count + read
@@ -330,6 +307,8 @@ class _Combination:
         self._prepare(1, values)
         for order in self.skeleton.fence_orders():
             self._set(values, "sync_fence", order)
+            self.meter.spend(CANDIDATE // 2)
+            self.search.progress()
             if self.plan.stages[2].axioms and self._refused(self._failed(2, values)):
                 continue
             now = raised + self._raised(2, values)
@@ -352,6 +331,7 @@ class _Combination:
             self._set(values, "co", co)
             if not self.skeleton.rests(rf, co) or self._refused(self._failed(3, values)):
                 continue
+            self.meter.spend(CANDIDATE // 2)
             raised_here = raised + self._raised(3, values)
             self._prepare(3, values)
             for orders in self.plan.choices(values, self.shape):

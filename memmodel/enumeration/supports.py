@@ -7,12 +7,14 @@ what it depends on itself is in no execution: an axiom of the model forbids that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import and_
 
 from memmodel.base.labels import Side
 from memmodel.concrete.execution import bits
 from memmodel.concrete.records import AccessRecord, RecordName, Trace
-from memmodel.memory.bytes import Extent, Footprint, Instance
+from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.program.addresses import AddressSpace
 
 Support = frozenset[RecordName]
@@ -25,12 +27,13 @@ MOST = 12
 
 
 class Supports:
-    """What is behind values, as far as it is known. It only grows."""
+    """What is behind values, as far as it is known. It only grows. `cells`: the cells of an extent."""
 
-    def __init__(self, space: AddressSpace) -> None:
+    def __init__(self, space: AddressSpace, cells: Callable[[Extent], Sequence[Cell]]) -> None:
         self._space = space
+        self._cells = cells
         self._known: dict[tuple[Instance, int, int, int], tuple[Support, ...]] = {}
-        self._shapes: dict[Instance, dict[tuple[int, int], None]] = {}
+        self._shapes: dict[Instance, dict[tuple[int, int, bool], None]] = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Supports) and self._known == other._known
@@ -39,25 +42,26 @@ class Supports:
 
     def add(self, footprint: Footprint, value: int, found: tuple[Support, ...]) -> None:
         """A write may put that value there, and one of these sets is behind it."""
-        for stretch in footprint.stretches:
-            if isinstance(stretch, Extent):
-                self._shapes.setdefault(stretch.instance, {})[stretch.first, stretch.size] = None
         extent = _only(footprint)
+        for one in footprint.extents:
+            self._shapes.setdefault(one.instance, {})[one.first, one.size, extent is not None] = None
         if extent is not None:
             key = (extent.instance, extent.first, extent.size, value)
             known = self._known.get(key, ())
             if known != FREE:
                 self._known[key] = _least((*known, *found)) if known else found
 
-    def write(self, trace: Trace, record: AccessRecord, depends: int) -> tuple[Support, ...]:
-        """What is behind a write of a trace, whose tokens it depends on are given; empty if it cannot be made."""
-        sources = [trace.tokens[number].record for number in bits(depends)]
-        if record.copies is not None:
-            sources.append(record.copies)
-        if not sources:
+    def write(self, trace: Trace, record: AccessRecord) -> tuple[Support, ...]:
+        """What is behind a write of a trace; empty if it cannot be made.
+
+        Only what each of its events depends on counts, by `addr`, `data` or `ctrl` of cat. Those of a copy depend on
+        one event each.
+        """
+        depends = record.addr | record.ctrl | reduce(and_, record.data)
+        if not depends or record.copies is not None:
             return FREE
         found: tuple[Support, ...] = FREE
-        for number in dict.fromkeys(sources):
+        for number in dict.fromkeys(trace.tokens[one].record for one in bits(depends)):
             options = self._behind(trace, number)
             if options != FREE:
                 found = _least(one | other for one in found for other in options)
@@ -65,33 +69,23 @@ class Supports:
         return tuple(one | {name} for one in found if name not in one)
 
     def _behind(self, trace: Trace, number: int) -> tuple[Support, ...]:
-        """What is behind what a record of a trace has read."""
+        """What is behind what a record of a trace has read, if that is one event, and all writes there write no more."""
         record, value = trace.records[number], trace.values[number]
         if not isinstance(record, AccessRecord) or record.access.side is not Side.READ or value is None:
             return FREE
         extent = _only(record.footprint)
-        if extent is None or self._space.initial(extent.instance, extent.first, extent.size) == value:
+        if extent is None or len(self._cells(extent)) > 1:
             return FREE
-        for first, size in self._shapes.get(extent.instance, ()):
-            if first < extent.end and extent.first < first + size and (first, size) != (extent.first, extent.size):
+        if self._space.initial(extent.instance, extent.first, extent.size) == value:
+            return FREE
+        for first, size, alone in self._shapes.get(extent.instance, ()):
+            if first < extent.end and extent.first < first + size and (first, size, alone) != (*_bytes(extent), True):
                 return FREE
         return self._known.get((extent.instance, extent.first, extent.size, value), FREE)
 
 
-def depends_on(trace: Trace) -> list[int]:
-    """For each record, the tokens that decide its value, its place, or whether it is made.
-
-    What comes after a computed address depends on that too: the address may be bad.
-    """
-    found, computed = [], 0
-    for record in trace.records:
-        computed |= record.addr
-        mask = computed | record.ctrl
-        if isinstance(record, AccessRecord):
-            for one in record.data:
-                mask |= one
-        found.append(mask)
-    return found
+def _bytes(extent: Extent) -> tuple[int, int]:
+    return extent.first, extent.size
 
 
 def _only(footprint: Footprint) -> Extent | None:
@@ -110,14 +104,15 @@ def _least(sets: Iterable[Support]) -> tuple[Support, ...]:
 
 
 def dependent(traces: Sequence[Trace]) -> int:
-    """Writes of one run that depend on reads, at most."""
+    """Writes of a thread in one run, at most, as far as what was read decides their value, their place, or whether they
+    are made: behind a computed address too, which may be bad."""
     return max((_dependent(trace) for trace in traces), default=0)
 
 
 def _dependent(trace: Trace) -> int:
-    return sum(
-        isinstance(record, AccessRecord)
-        and record.access.side is Side.WRITE
-        and bool(mask or record.copies is not None)
-        for record, mask in zip(trace.records, depends_on(trace), strict=True)
-    )
+    count, computed = 0, False
+    for record in trace.records:
+        computed = computed or bool(record.addr)
+        if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
+            count += bool(computed or record.ctrl or any(record.data) or record.copies is not None)
+    return count
