@@ -59,7 +59,8 @@ class Settings:
 
     `against`: the model whose Expect words count, instead of the one run. `under`: models under which every test runs
     as well; where a file says nothing of one, what it expects of the default model is expected. `include`: folders that
-    models may include from. `kept`: what was judged before is looked up, and what is judged now is kept.
+    models may include from. `kept`: what was judged before is looked up, and what is judged now is kept. `resume`: a
+    file that keeps what this run has done, undecided answers too.
     """
 
     engine: str = "auto"
@@ -69,6 +70,7 @@ class Settings:
     under: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     kept: bool = False
+    resume: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -210,7 +212,7 @@ def run_job(job: Job, settings: Settings) -> list[Entry]:
 
 
 def _run_file(job: Job, settings: Settings) -> list[Entry]:
-    verdicts = _verdicts(cache_dir() if settings.kept else None)
+    verdicts = _verdicts(settings)
     asked = verdicts.posed(api.read(job.path), job.ask)
     options = Options(settings.engine, settings.budget, settings.bound)
 
@@ -247,14 +249,15 @@ def _question(job: Job, posed: Posed, verdicts: Verdicts, options: Options, sett
 _OUTCOMES = {status: Outcome(status.value) for status in Status}
 
 
-_VERDICTS: dict[Path | None, Verdicts] = {}
+_VERDICTS: dict[tuple[Path | None, str | None], Verdicts] = {}
 """What this process knows of models and verdicts, by where they are kept."""
 
 
-def _verdicts(folder: Path | None) -> Verdicts:
-    if folder not in _VERDICTS:
-        _VERDICTS[folder] = Verdicts.at(folder)
-    return _VERDICTS[folder]
+def _verdicts(settings: Settings) -> Verdicts:
+    place = (cache_dir() if settings.kept else None, settings.resume)
+    if place not in _VERDICTS:
+        _VERDICTS[place] = Verdicts.at(*place)
+    return _VERDICTS[place]
 
 
 def forget() -> None:
@@ -265,8 +268,8 @@ def forget() -> None:
 
 
 def trouble(settings: Settings) -> str:
-    """Why verdicts are not kept although they should be; empty while all is well."""
-    return _verdicts(cache_dir() if settings.kept else None).trouble
+    """Why verdicts are not kept although they should be; empty while all is well. Raises InputError."""
+    return _verdicts(settings).trouble
 
 
 def _guarded(path: str, model: str | None, work: Callable[[], list[Entry]]) -> list[Entry]:

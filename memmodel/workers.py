@@ -47,7 +47,7 @@ class Workers(Generic[J, R]):
             return
         from concurrent.futures import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(self._processes, initializer=_settle, initargs=(self._begin,)) as pool:
+        with ProcessPoolExecutor(self._processes, initializer=settle, initargs=(self._begin,)) as pool:
             self._futures = [pool.submit(self._work, job) for job in self._jobs]
             try:
                 for job, future in zip(self._jobs, self._futures, strict=True):
@@ -55,7 +55,7 @@ class Workers(Generic[J, R]):
                     self._given += 1
                     yield found
             except BaseException:  # a signal, or the reader of our output is gone: do not wait for jobs under way
-                _abandon(pool)
+                abandon(pool)
                 raise
 
     def done(self) -> Iterator[R]:
@@ -90,7 +90,8 @@ class Workers(Generic[J, R]):
         return self._died(job, child.exitcode == -_SIGKILL)
 
 
-def _abandon(pool: ProcessPoolExecutor) -> None:
+def abandon(pool: ProcessPoolExecutor) -> None:
+    """End the processes of a pool, whatever they do."""
     from multiprocessing import active_children
 
     pool.shutdown(wait=False, cancel_futures=True)
@@ -99,11 +100,11 @@ def _abandon(pool: ProcessPoolExecutor) -> None:
 
 
 def _send(to: Connection, begin: Callable[[], None], work: Callable[[J], R], job: J) -> None:
-    _settle(begin)
+    settle(begin)
     to.send(work(job))
 
 
-def _settle(begin: Callable[[], None]) -> None:
+def settle(begin: Callable[[], None]) -> None:
     """Signals from the terminal are the parent's to handle, and without the parent there is nothing to do."""
     import signal
     from multiprocessing import connection, parent_process

@@ -51,7 +51,7 @@ def world(monkeypatch):
     monkeypatch.setattr("memmodel.cat.load_model", lambda name: MODEL)
     monkeypatch.setattr("memmodel.engine.answer", answer)
     monkeypatch.setattr("memmodel.api.load", lambda name: MODEL)
-    monkeypatch.setattr("memmodel.batch._verdicts", lambda folder: Verdicts())
+    monkeypatch.setattr("memmodel.batch._verdicts", lambda settings: Verdicts())
     return state
 
 

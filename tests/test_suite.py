@@ -38,7 +38,7 @@ def engine(monkeypatch):
     monkeypatch.setattr("memmodel.litmus.parse_litmus", parse)
     monkeypatch.setattr("memmodel.engine.answer", answer)
     monkeypatch.setattr("memmodel.api.load", lambda name: MODEL)
-    monkeypatch.setattr("memmodel.batch._verdicts", lambda folder: Verdicts())
+    monkeypatch.setattr("memmodel.batch._verdicts", lambda settings: Verdicts())
 
 
 @pytest.fixture

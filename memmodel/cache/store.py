@@ -1,9 +1,9 @@
 """Texts by key, in one SQLite file that several processes share.
 
-In: a folder. Out: `Store`. Settled here: a store never fails its caller. What cannot be read is missing; what cannot be
-written is not kept, and `trouble` says why. Keys are made of content, so an entry that was right once stays right: loss
-costs time and nothing else. Therefore nothing waits for the disk, every entry has a checksum, and a file that is
-damaged is replaced by an empty one.
+In: a folder, or a file of a person's own. Out: `Store`. Settled here: a store never fails its caller. What cannot be
+read is missing; what cannot be written is not kept, and `trouble` says why. Keys are made of content, so an entry that
+was right once stays right: loss costs time and nothing else. Therefore nothing waits for the disk, every entry has a
+checksum, and a file that is damaged is replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import sys
 import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from memmodel.errors import InputError
+from memmodel.output import regular
+
 T = TypeVar("T")
 
 FILE = "verdicts.sqlite"
 FORMAT = 1
+OWNER = 0x4D4D564B
+"""What marks a file as ours, in its header: a file that a person names is never replaced if it is something else."""
 MOST = 256_000_000
 """Bytes of the file; beyond it, what was not used for the longest time goes."""
 
@@ -35,8 +41,8 @@ _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 class Store:
     """Texts by key. `trouble`: why nothing is kept any more; empty while all is well."""
 
-    def __init__(self, folder: Path, most: int = MOST) -> None:
-        self.path = folder / FILE
+    def __init__(self, folder: Path, most: int = MOST, name: str = FILE) -> None:
+        self.path = folder / name
         self.trouble = ""
         self._most = most
         self._connection: sqlite3.Connection | None = None
@@ -44,6 +50,25 @@ class Store:
         self._rebuilt = False
         self._puts = 0
         self._used: list[str] = []
+
+    @staticmethod
+    def in_file(path: str) -> Store:
+        """The store in a file that a person names, made if there is none. Raises InputError for any other file."""
+        if not regular(path):
+            raise InputError(f"{path}: not a plain file")
+        place = Path(path)
+        if not place.parent.is_dir():
+            raise InputError(f"{path}: no such folder")
+        if place.exists() and place.stat().st_size:
+            with place.open("rb") as handle:
+                head = handle.read(72)
+            if not head.startswith(b"SQLite format 3\0") or head[68:72] != OWNER.to_bytes(4, "big"):
+                raise InputError(f"{path}: no record of a suite", hint="name a new file")
+        store = Store(place.parent, sys.maxsize, place.name)
+        store.count_now()
+        if store.trouble:
+            raise InputError(f"{store.trouble.removeprefix('./')}: cannot be kept there")
+        return store
 
     def get(self, key: str) -> str | None:
         """The text of a key, or None."""
@@ -84,9 +109,11 @@ class Store:
 
     def count(self) -> int:
         """How many entries there are."""
-        row = (
-            self._tried(lambda db: db.execute("SELECT count(*) FROM entry").fetchone()) if self.path.exists() else None
-        )
+        return self.count_now() if self.path.exists() else 0
+
+    def count_now(self) -> int:
+        """As `count`; the file is made if there is none."""
+        row = self._tried(lambda db: db.execute("SELECT count(*) FROM entry").fetchone())
         return int(row[0]) if row else 0
 
     # ---- below -------------------------------------------------------------------------------------------------------
@@ -165,6 +192,7 @@ def _make(db: sqlite3.Connection) -> None:
         if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
             db.execute("DROP TABLE IF EXISTS entry")
             db.execute("CREATE TABLE entry (key TEXT PRIMARY KEY, day INTEGER, seal BLOB, body BLOB)")
+            db.execute(f"PRAGMA application_id = {OWNER}")
             db.execute(f"PRAGMA user_version = {FORMAT}")
 
     _at_once(db, tables)

@@ -3,8 +3,9 @@
 In: a test's text, a model by name or loaded, options. Out: `Report`, `Outcomes`, the same whether they are new or kept.
 Settled here: a test is read, lowered and judged only if something of it is not known. Kept is what was answered in
 full; what is undecided, or was not searched to its end, is judged again the next time, unless it is undecided because
-accesses of different sizes race, which no other budget changes. What a file expects is not part of an answer: it is
-compared anew. What judges is loaded when something has to be judged.
+accesses of different sizes race, which no other budget changes. A run that is resumed keeps every answer, under its
+whole budget, in a file of its own. What a file expects is not part of an answer: it is compared anew. What judges is
+loaded when something has to be judged.
 """
 
 from __future__ import annotations
@@ -84,10 +85,11 @@ class Posed:
 
 
 class Verdicts:
-    """Answers from a store, else from the engines. `store` None: always from the engines."""
+    """Answers from a store, else from the engines. `store` None: always from the engines. `run`: what a run did."""
 
-    def __init__(self, store: Store | None = None) -> None:
-        self._store = store
+    def __init__(self, store: Store | None = None, run: Store | None = None) -> None:
+        self._run = run
+        self._store = store if store is not None else run
         self._keys = keys.ModelKeys(store)
         self._models: dict[str, tuple[Model, str]] = {}
 
@@ -97,23 +99,24 @@ class Verdicts:
         return Verdicts.at(cache_dir() if wanted else None)
 
     @staticmethod
-    def at(folder: Path | None) -> Verdicts:
-        """With the store in a folder; None: without one."""
-        if folder is None:
+    def at(folder: Path | None, run: str | None = None) -> Verdicts:
+        """With the store in a folder; None: without one. `run`: the file of a resumed run. Raises InputError."""
+        if folder is None and run is None:
             return Verdicts()
         from memmodel.cache.store import Store
 
-        return Verdicts(Store(folder))
+        return Verdicts(None if folder is None else Store(folder), None if run is None else Store.in_file(run))
 
     @property
     def trouble(self) -> str:
         """Why nothing is kept although it should be; empty while all is well."""
-        return self._store.trouble if self._store is not None else ""
+        return next((one.trouble for one in (self._run, self._store) if one is not None and one.trouble), "")
 
     def close(self) -> None:
-        """Let go of the store."""
-        if self._store is not None:
-            self._store.close()
+        """Let go of the stores."""
+        for one in (self._run, self._store):
+            if one is not None:
+                one.close()
 
     def known(self, model: str) -> keys.KnownModel:
         """What is known of a model without loading it, if it is. Raises InputError."""
@@ -194,16 +197,25 @@ class Verdicts:
             return work(posed.steps, self._load(model)[0])
         from memmodel.cache.codec import NotKept, dump, undump
 
-        judged_by = _judged_by(options)
-        text = self._store.get(self._key(kind.__name__, posed, self._named(model)[1], judged_by))
-        if text is not None:
-            with suppress(NotKept):
-                return undump(kind, text.partition("\n")[2], posed.text.source)
+        judged_by, within = _judged_by(options), _within(options)
+        digest = self._named(model)[1]
+        for store, by in ((self._store, judged_by), (self._run, judged_by), (self._run, within)):
+            text = store.get(self._key(kind.__name__, posed, digest, by)) if store is not None else None
+            if text is not None:
+                with suppress(NotKept):
+                    return undump(kind, text.partition("\n")[2], posed.text.source)
         loaded, digest = self._load(model)  # its files may have changed since the name was looked up
         found = work(posed.steps, loaded)
         with suppress(NotKept):
-            body = f"{json.dumps(_met(found))}\n{dump(found, posed.text.source)}"
-            self._put(self._key(kind.__name__, posed, digest, judged_by), body)
+            body, whole = dump(found, posed.text.source), True
+            try:
+                met = _met(found)
+            except NotKept:
+                met, whole = [], False
+            key = self._key(kind.__name__, posed, digest, judged_by if whole else within)
+            for one in dict.fromkeys((self._store if whole else None, self._run)):
+                if one is not None and not keys.program_changed():
+                    one.put(key, f"{json.dumps(met)}\n{body}")
         return found
 
     def _key(self, kind: str, posed: Posed, model: str, judged_by: str) -> str:
@@ -254,6 +266,12 @@ def _judged_by(options: Options) -> str:
 
     effort = options.budget.effort
     return keys.of_options(options.engine, options.bound, None if effort == Budget().effort else effort)
+
+
+def _within(options: Options) -> str:
+    """All that an undecided answer depends on."""
+    budget = options.budget
+    return json.dumps([_judged_by(options), budget.effort, budget.seconds, budget.memory])
 
 
 def _row(one: Expectation) -> Row:

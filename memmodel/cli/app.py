@@ -240,12 +240,16 @@ def suite(
     timeout: Timeout = None,
     memory: MemoryText = None,
     no_cache: NoCache = False,
+    resume: Annotated[
+        str | None, Option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
+    ] = None,
     verbose: Annotated[bool, Option("--verbose", "-v", help="A line for every test.")] = False,
 ) -> Exit:
     """Run many tests and list those that are not as expected.
 
     Without --model each test runs under the models that its Expect line names. A model of your own has no Expect
-    words: `--model my.cat --against ptx-9.3` shows what changes.
+    words: `--model my.cat --against ptx-9.3` shows what changes. Control-C ends a run with what is done in the files
+    and in the sum; with --resume the same command goes on from there.
     """
     from memmodel import batch
     from memmodel.cli.listing import run_suite
@@ -254,7 +258,7 @@ def suite(
 
     cost = shared(parse_budget(budget, timeout, memory), jobs)
     extra, below = tuple(under or ()), tuple(include or ())
-    settings = batch.Settings(engine.value, cost, bound, against, extra, below, kept=not no_cache)
+    settings = batch.Settings(engine.value, cost, bound, against, extra, below, kept=not no_cache, resume=resume)
     hear(model or (), include, kept=not no_cache)
     work = batch.plan(paths or (), model or (), expected)
     batch.preload(settings.under)

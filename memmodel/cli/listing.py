@@ -45,6 +45,7 @@ def run_suite(
     """
     out = sys.stderr if "-" in (json_out, junit_out) else sys.stdout
     style, ruled = style_for(out), is_ruled(out)
+    trouble(settings)  # a file that cannot be used is one error, before anything runs
     started = perf_counter()
     entries: list[Entry] = []
     stopped: KeyboardInterrupt | None = None
@@ -75,6 +76,8 @@ def run_suite(
     if stopped is not None:
         done, planned = len({entry.path for entry in entries}), len(plan.jobs) + len(plan.missing)
         say(f"stopped after {done} of {planned}: {result.summary}", out)
+        if settings.resume is not None:
+            say(f"the same command goes on from {settings.resume}", out)
         raise stopped
     _known(settings.against, result)
     say(result.summary, out)

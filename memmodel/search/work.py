@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -16,11 +17,16 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
 
-from memmodel.errors import InputError
+from memmodel.answer import Budget
+from memmodel.errors import BudgetSpent, InputError
+from memmodel.limits import Limits
+from memmodel.output import regular
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
+from memmodel.workers import abandon, settle
 
 _CHUNK = 16
+_LONG = 1e9
 _AHEAD = 4
 """Chunks that wait for each worker."""
 
@@ -48,13 +54,18 @@ class Task(Protocol):
 
 @dataclass(slots=True)
 class Progress:
-    """`bound`: every program up to so many instructions has been judged. `seconds`: when each size was done."""
+    """`bound`: every program up to so many instructions has been judged. `seconds`: when each size was done.
+
+    `reason`: why it was interrupted, if it was. `signal`: by whom, if by a signal.
+    """
 
     results: list[Record] = field(default_factory=list)
     bound: int = 0
     sketches: int = 0
     seconds: dict[int, float] = field(default_factory=dict)
     interrupted: bool = False
+    reason: str = ""
+    signal: KeyboardInterrupt | None = None
 
 
 class SearchWorkers(Protocol):
@@ -96,7 +107,7 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ProcessPoolExecutor(count, initializer=_ignore_interrupts)
+        self._pool = ProcessPoolExecutor(count, initializer=settle, initargs=(_nothing,))
 
     def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
         return self._pool.submit(judge_chunk, task, chunk)
@@ -105,13 +116,11 @@ class Processes:
         return set(wait(futures, seconds, FIRST_COMPLETED).done)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        abandon(self._pool)
 
 
-def _ignore_interrupts() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _nothing() -> None:
+    """What a worker loads before its first chunk."""
 
 
 class DaskCluster:
@@ -157,7 +166,7 @@ def workers(jobs: int, executor: str | None) -> SearchWorkers:
         if not executor.startswith("dask://"):
             raise InputError(f"unknown executor {executor!r}", hint="dask://HOST:PORT")
         return DaskCluster("tcp://" + executor.removeprefix("dask://"))
-    return Processes(jobs) if jobs > 1 else HereAndNow()
+    return Processes(jobs)  # one as well: it can be ended when the time is over
 
 
 # ---- the file that keeps what is done ----------------------------------------------------------------------
@@ -171,28 +180,32 @@ class Journal:
         self.done: dict[tuple[int, int], list[Record]] = {}
         if path is None:
             return
+        if not regular(path):
+            raise InputError(f"{path}: not a plain file")
         lines = self._lines(path)
         if lines and lines[0].get("search") != key:
             raise InputError(f"{path}: this file is of another search", hint="name another file, or repeat its options")
         for line in lines[1:]:
-            self.done[line["size"], line["chunk"]] = line["results"]
-        if not lines:
-            with open(path, "w", encoding="utf-8") as handle:
-                handle.write(json.dumps({"search": key}) + "\n")
+            match line:
+                case {"size": int(size), "chunk": int(chunk), "results": list(results)}:
+                    self.done[size, chunk] = results
+        with open(path, "a", encoding="utf-8") as handle:
+            # After a line that was cut short the next one must not be lost with it.
+            handle.write("\n" if lines else json.dumps({"search": key}) + "\n")
 
     def _lines(self, path: str) -> list[Record]:
         if not os.path.exists(path):
             return []
         found = []
-        with open(path, encoding="utf-8") as handle:
+        with open(path, encoding="utf-8", errors="replace") as handle:
             for line in handle:
                 try:
                     found.append(json.loads(line))
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     if not found:
-                        raise InputError(f"{path}: no record of a search") from error
+                        raise InputError(f"{path}: no record of a search", hint="name a new file") from error
         if found and not (isinstance(found[0], dict) and "search" in found[0]):
-            raise InputError(f"{path}: no record of a search")
+            raise InputError(f"{path}: no record of a search", hint="name a new file")
         return [line for line in found if isinstance(line, dict)]
 
     def add(self, size: int, chunk: int, results: list[Record]) -> None:
@@ -229,8 +242,8 @@ def run(
             found.seconds[size] = monotonic() - started
             if enough([record for those in kept.done.values() for record in those]):
                 break
-    except KeyboardInterrupt:
-        found.interrupted = True
+    except KeyboardInterrupt as signal:
+        found.interrupted, found.reason, found.signal = True, "stopped by a signal", signal
     finally:
         where.close()
     found.results = [record for key in sorted(kept.done) for record in kept.done[key]]
@@ -248,9 +261,14 @@ def _size(
     seconds: float | None,
     told: Callable[[int, int, int], None],
 ) -> bool:
-    """All sketches of one size; False if time ran out."""
+    """All sketches of one size; False if time or memory ran out."""
     deadline = None if seconds is None else monotonic() + seconds
-    every = list(sketches(task.vocabulary, size))
+    try:
+        with Limits(Budget(sys.maxsize, _LONG if seconds is None else seconds)):
+            every = list(sketches(task.vocabulary, size))
+    except BudgetSpent as spent:
+        found.reason = str(spent)
+        return False
     found.sketches += len(every)
     chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
     todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])
@@ -262,9 +280,11 @@ def _size(
 
     fill()
     while running:
-        if deadline is not None and monotonic() > deadline:
+        left = 1.0 if deadline is None else deadline - monotonic()
+        if left <= 0:
+            found.reason = "the time ran out"
             return False
-        for future in where.first(set(running), 1.0):
+        for future in where.first(set(running), min(1.0, left)):
             number = running.pop(future)
             kept.add(size, number, future.result())
             told(size, sum(key[0] == size for key in kept.done), len(chunks))

@@ -80,6 +80,7 @@ def search_differences(
             say(f"{one['allows']} allows, {one['forbids']} forbids, {_what(one)}:")
             say(one["text"])
         _bound(found, task, f"{first} and {second} differ", "no difference")
+    _ended(found, resume)
     return _code(found)
 
 
@@ -116,6 +117,7 @@ def synth(
             say(f"minimally forbidden, {_what(one)}:")
             say(one["text"])
         _bound(found, task, f"{len(found.results)} minimally forbidden", "nothing is minimally forbidden")
+    _ended(found, resume)
     return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
 
 
@@ -179,6 +181,7 @@ def verify(
         elif found.results:
             said = f"{it.name} does not hold for {model}: {len(found.results)} shapes violate it"
         say(f"{said}, {_reach(found, task)}")
+    _ended(found, resume)
     if it.kind == "possible":
         return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
     return _code(found)
@@ -290,7 +293,16 @@ def _bound(found: Progress, task: Task, positive: str, negative: str) -> None:
 
 def _reach(found: Progress, task: Task) -> str:
     bound = f"{found.bound} of {task.most}" if found.bound < task.most else f"{task.most}"
-    return f"up to {bound} instructions ({task.vocabulary.text()})"
+    why = f"; {found.reason}" if found.reason else ""
+    return f"up to {bound} instructions ({task.vocabulary.text()}){why}"
+
+
+def _ended(found: Progress, resume: str | None) -> None:
+    """After everything that was found has been said: a signal ends the command as it ends any other."""
+    if found.interrupted and resume is not None:
+        say(f"the same command goes on from {resume}", sys.stderr)
+    if found.signal is not None:
+        raise found.signal
 
 
 def _code(found: Progress) -> Exit:
