@@ -160,9 +160,10 @@ def _marks(told: Explanation) -> tuple[SourceMark, ...]:
             if known is None or known.role == WAY != role:
                 roles[place] = SourceMark(*place, role, f"{event.label}: {event.text}")
 
-    story = next((one for one in told.stories if one.first is not None), None)
+    story = next((one for one in told.stories if one.first is not None or one.steps), None)
     if story is not None:
-        for role, place in ((FIRST, story.first), (SECOND, story.second)):
+        ends = (story.first, story.second) if story.first is not None else _closing(story.steps)
+        for role, place in zip((FIRST, SECOND), ends, strict=False):
             mark(_event(story.witness, place), role)
         for obstacle in story.obstacles:
             for place in obstacle.events:

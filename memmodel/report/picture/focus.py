@@ -7,10 +7,10 @@ what to mark. None where the report cannot be explained; then the whole executio
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Finding, Witness
+from memmodel.answer import HANG, Witness
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.errors import InputError, nearest
 from memmodel.report.expect import is_called
@@ -31,6 +31,10 @@ MANY = 14
 
 BEFORE = 2
 """So many events of a thread are shown before the one that breaks a rule."""
+
+
+Named = tuple[str, int, int]
+"""A relation, and the events that it relates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +104,33 @@ def _of_story(report: Report, finding: str | None) -> Focus | None:
     subject = report.subject
     if subject is None:
         return None
-    story: Story | None = None
+    stories: list[Story | None] = []
     shown = shown_outcome(subject.lowered, report.answer)
     if finding is None and shown is not None and shown is report.execution:
-        story = outcome_story(subject.model, shown)
-    findings: list[Finding] = first_findings(report.answer, 1)
-    if (story is None and report.execution is None) or finding is not None:
-        wanted = next((one for one in findings if finding is None or is_called(one.flag, finding)), None)
-        story = None if wanted is None else finding_story(subject.model, wanted, report.rule(wanted.flag))
-    if story is None or story.first is None:
+        stories.append(outcome_story(subject.model, shown))
+    for one in first_findings(report.answer, 1):
+        if not any(map(_drawable, stories)) and (finding is None or is_called(one.flag, finding)):
+            stories.append(finding_story(subject.model, one, report.rule(one.flag)))
+    story = next(filter(_drawable, stories), None)
+    if story is None:
         return None
     uids = _uids(story.witness)
     said = [f"Because of {one.reason.value}: {one.text}." for one in story.obstacles if one.text != story.rule]
     said += [f"Rule: {story.rule}"] if story.rule and not story.steps else []
-    ends = {uids[one.label] for one in (story.first, story.second) if one is not None}
     beside = {uids[place.label] for one in story.obstacles for place in one.events if place.label in uids}
-    near = set() if story.steps else _before(story.witness, ends)
     reason = STOPPED + story.obstacles[0].reason.value
     links = _links(story.steps, uids, reason)
+    ends = {uids[one.label] for one in (story.first, story.second) if one is not None} or _closing(links)
+    near = set() if story.steps else _before(story.witness, ends)
     orders = story.obstacles[0].reason not in (Reason.RULE, Reason.NOTHING_MISSING)
-    if orders and story.second is not None and all(name != reason for name, *_ in links):
+    if orders and story.first and story.second and all(name != reason for name, *_ in links):
         links.append((reason, uids[story.first.label], uids[story.second.label]))
     return replace(_focus(story.witness, links, frozenset(ends), said, beside | near), stops=frozenset(beside - ends))
+
+
+def _drawable(story: Story | None) -> bool:
+    """Does a story name places?"""
+    return story is not None and (story.first is not None or bool(story.steps))
 
 
 def _before(witness: Witness, ends: Collection[int]) -> set[int]:
@@ -147,9 +156,13 @@ def _of_cycle(report: Report, told: Explanation | None) -> Focus | None:
     one = found[0]
     links = _links(one.steps, _uids(one.witness), "")
     said = [f"An execution that {one.axiom} alone forbids.", one.rule]
-    closing = [(first, second) for name, first, second in links if name in BASIC]
-    ends = closing[0] if closing else (links[0][1], links[-1][2]) if links else ()
-    return _focus(one.witness, links, frozenset(ends), said, set())
+    return _focus(one.witness, links, frozenset(_closing(links)), said, set())
+
+
+def _closing(links: Sequence[Named]) -> set[int]:
+    """The two accesses on which a cycle closes: the ends of its communication, else the ends of all of it."""
+    closing = [{first, second} for name, first, second in links if name in BASIC]
+    return closing[0] if closing else {links[0][1], links[-1][2]} if links else set()
 
 
 def _of_hang(report: Report, finding: str | None) -> Focus | None:
@@ -177,9 +190,6 @@ def _of_hang(report: Report, finding: str | None) -> Focus | None:
             said.append(f"It would go on with {one.goes_on}.")
     found = _focus(witness, links, frozenset(waiting), said, kept)
     return replace(found, path=frozenset())
-
-
-Named = tuple[str, int, int]
 
 
 def _uids(witness: Witness) -> dict[str, int]:
@@ -210,8 +220,8 @@ def _focus(
 ) -> Focus:
     """The execution folded to what the links relate, its communication among these, and their issues."""
     kept = {end for _, *ends in links for end in ends} | marked | set(beside)
-    kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     kept |= {write for write, read in witness.edges.get("rf", ()) if read in marked}
+    kept |= {a for a, b in witness.edges.get("iss", ()) if b in kept}
     told = {(a, b) for _, a, b in links}
     edges = [Edge(name, a, b) for name, a, b in links if name != "po"]
     for edge in shown_edges(witness):
