@@ -144,7 +144,10 @@ class Limits:
         """Has the function that set these limits returned? So it is when an exception came just as the block ended."""
         frame = sys._current_frames().get(self._thread)
         while frame is not None and frame is not self._frame:
-            frame = frame.f_back
+            try:
+                frame = frame.f_back
+            except AttributeError:  # the thread went on while its frames were looked at
+                return False
         return frame is None
 
     def _stop(self, reason: str) -> None:

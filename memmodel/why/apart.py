@@ -46,7 +46,33 @@ def apart(execution: Execution, flow: Flow, first: int, second: int) -> Apart | 
         if mine and its and not {key for _, key in mine} & {key for _, key in its}:
             pairs = [(a, b, _overlap(what, one, other)) for a, one in mine for b, other in its]
             release, acquire, overlap = max(pairs, key=lambda pair: pair[2])
-            return Apart(release, acquire, what, overlap)
+            if not any(_seen_elsewhere(execution, key, (first, second)) for _, key in mine):
+                return Apart(release, acquire, what, overlap)
+    return None
+
+
+def _seen_elsewhere(execution: Execution, thing: Thing, ends: tuple[int, int]) -> bool:
+    """Does a third thread look at it? Then it may pass on what it sees."""
+    threads = {execution.events[end].point.thread for end in ends}
+    for event in execution.events:
+        if event.point.thread is None or event.point.thread in threads:
+            continue
+        found = _thing(execution, event.point.event, after=False)
+        if found is not None and found[1] == thing:
+            return True
+    return False
+
+
+def _thing(execution: Execution, number: int, *, after: bool) -> tuple[str, Thing] | None:
+    """What an event writes, arrives on, or (not `after`) reads or waits for: its kind, and the thing."""
+    label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
+    match label, record:
+        case Access(side=side), AccessRecord(footprint=footprint) if side is (Side.WRITE if after else Side.READ):
+            return "location", tuple((one.instance, one.first, one.end) for one in footprint.extents)
+        case Mbarrier(action=action), ObjectRecord(object=cell) if action is (Action.ARRIVE if after else Action.TEST):
+            return "mbarrier object", (cell,)
+        case Barrier(half=half, domain=Domain.CTA), BarrierRecord(barrier=barrier):
+            return ("barrier", (barrier,)) if half is (Half.ARRIVE if after else Half.WAIT) else None
     return None
 
 
@@ -61,18 +87,16 @@ def _flags(execution: Execution, event: int, *, after: bool) -> Iterator[tuple[i
     others = bits(po[event]) if after else [n for n, row in enumerate(po) if row >> event & 1]
     wanted = RELEASES if after else ACQUIRES
     for number in others:
+        found = _thing(execution, number, after=after)
+        if found is None:
+            continue
         label, record = execution.events[number].label, execution.frame.record_of(execution.events[number])
-        between = [n for n in others if (po[n] >> number if after else po[number] >> n) & 1]
-        labels = [execution.events[n].label for n in between]
-        fenced = any(isinstance(one, Fence) and one.sem in wanted for one in labels)
-        match label, record:
-            case Access(side=side, sem=sem), AccessRecord(footprint=footprint):
-                right = side is (Side.WRITE if after else Side.READ)
-                if right and (sem in wanted or (fenced and sem is not Sem.WEAK)):
-                    yield number, "location", tuple((one.instance, one.first, one.end) for one in footprint.extents)
-            case Mbarrier(action=action), ObjectRecord(object=cell):
-                if action is (Action.ARRIVE if after else Action.TEST) and (after or record.done):
-                    yield number, "mbarrier object", (cell,)
-            case Barrier(half=half, domain=Domain.CTA), BarrierRecord(barrier=barrier):
-                if half is (Half.ARRIVE if after else Half.WAIT):
-                    yield number, "barrier", (barrier,)
+        if isinstance(label, Access):
+            between = [n for n in others if (po[n] >> number if after else po[number] >> n) & 1]
+            labels = [execution.events[n].label for n in between]
+            fenced = any(isinstance(one, Fence) and one.sem in wanted for one in labels)
+            if label.sem not in wanted and not (fenced and label.sem is not Sem.WEAK):
+                continue
+        if not after and isinstance(record, ObjectRecord) and not record.done:
+            continue
+        yield number, *found

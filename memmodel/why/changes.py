@@ -28,7 +28,7 @@ from memmodel.base.labels import (
     Signal,
     scope_of,
 )
-from memmodel.concrete.execution import Execution, bits, pairs_of
+from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.concrete.records import ObjectRecord
 from memmodel.ptx import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
@@ -53,14 +53,18 @@ class Change:
 
 
 class Changes:
-    """The changes worth trying on one execution, between `first` and `second` or anywhere."""
+    """The changes worth trying on one execution, between the two of a pair or anywhere.
 
-    def __init__(self, execution: Execution, flow: Flow, pair: tuple[int, int] | None) -> None:
+    `data`: the two are data, and not a flag by which one thread tells the other.
+    """
+
+    def __init__(self, execution: Execution, flow: Flow, pair: tuple[int, int] | None, *, data: bool = False) -> None:
         self.execution = execution
         self.events = execution.events
         self.count = len(self.events)
         self.flow = flow
         self.pair = pair
+        self.data = data
         self.links = flow.links
         if pair is not None:
             ways = [link for a, b in (pair, pair[::-1]) for link in flow.between(a, b)]
@@ -87,6 +91,8 @@ class Changes:
 
     def _fields(self) -> Iterator[Change]:
         for link in self.links:
+            if self.data and self.pair is not None and {link.first, link.second} == set(self.pair):
+                continue
             yield from self._ends(link)
             yield from self._memory_fences(link)
         for number, event in enumerate(self.events):
@@ -200,9 +206,8 @@ class Changes:
             for event, after in ((link.first, False), (link.second, True)):
                 if self.flow.is_async(event) and self.flow.is_memory(event):
                     fence_at = Fence(Sem.ACQ_REL, self._scope(link))
-                    yield self._insert(
-                        Reason.RELAXED, self.flow.at(event), fence_at, "fence.acq_rel", after=after, cost=2.5
-                    )
+                    for beside in self.flow.told(event) if after else [self.flow.at(event)]:
+                        yield self._insert(Reason.RELAXED, beside, fence_at, "fence.acq_rel", after=after, cost=2.5)
 
     def _before_link(self, event: int) -> bool:
         return any(self.flow.at(link.first) == event for link in self.links)
@@ -291,7 +296,7 @@ class Changes:
         updates = bits(self.execution.set("ARRIVEON") | self.execution.set("SIGNAL"))
         for update in updates:
             for wait in done:
-                if not same[update] >> wait & 1 or seen[update] >> wait & 1 or self.flow.leads(wait, update):
+                if not same[update] >> wait & 1 or seen[update] >> wait & 1 or self.flow.surely_leads(wait, update):
                     continue
                 if self.pair is not None and not any(
                     (a == update or self.flow.leads(a, update)) and self.flow.leads(wait, b)
@@ -299,9 +304,16 @@ class Changes:
                 ):
                     continue
                 edges = (("mbarobs", update, wait),)
-                yield Change(
-                    phase_reason(self.execution, update, wait), Alteration((), (), edges), update, wait, "", 1, 2.7
-                )
+                reason = phase_reason(self.execution, update, wait)
+                if reason is Reason.COUNT and self._in_turn(update, wait, seen):
+                    continue
+                cost = 2.7 if reason is Reason.PARITY else 2.8
+                yield Change(reason, Alteration((), (), edges), update, wait, "", 1, cost)
+
+    def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
+        """Did the thread of an arrival arrive in the phase that the wait saw as well? Then this one is for a later."""
+        thread = self.events[update].point.thread
+        return any(row >> wait & 1 and self.events[n].point.thread == thread for n, row in enumerate(seen))
 
     # ---- more ---------------------------------------------------------------------------------------------------
 
@@ -320,6 +332,11 @@ class Changes:
             if label.side is Side.READ and any(self.po[n] >> number & 1 for n in memory):
                 fence = Fence(Sem.SC, widest)
                 yield self._insert(Reason.NO_FENCE_SC, number, fence, "fence.sc", after=False, tier=2, cost=6)
+        flags = {one for link in self.links for one in (link.first, link.second) if self.flow.is_async(one)}
+        for number in sorted(flags):
+            label = self.events[number].label
+            if isinstance(label, Access) and label.sem is Sem.WEAK:
+                yield self._field(Reason.WEAK, number, None, "weak", weak_tier, sem=Sem.RELAXED, scope=widest)
         for number, event in enumerate(self.events):
             if isinstance(event.label, Fence):
                 sem = event.label.sem

@@ -45,7 +45,7 @@ class Diagnosis:
 
 
 class Diagnosing:
-    """Tries changes on one execution."""
+    """Tries changes on one execution. `data`: the pair of the flag counts as data, as in a race it does."""
 
     def __init__(
         self,
@@ -55,12 +55,15 @@ class Diagnosing:
         flag: Check | None,
         pair: tuple[int, int] | None,
         known: dict[object, object] | None = None,
+        *,
+        data: bool = True,
     ) -> None:
         self.model = model
         self.execution = execution
         self.ranks = ranks
         self.flag = flag
         self.pair = pair
+        self.data = data
         self.flow = Flow(execution)
         self.tried = 0
         self.known = {} if known is None else known
@@ -69,7 +72,7 @@ class Diagnosing:
 
     def diagnosis(self) -> Diagnosis | None:
         """The changes without which it cannot be; None if no such change is known."""
-        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair)
+        key = (id(self.model), None if self.flag is None else self.flag.name, self.pair, self.data)
         if key not in self.known:
             self.known[key] = self.model, self._diagnosis()  # the model stays, so that no other one gets its identity
         kept = self.known[key]
@@ -82,14 +85,16 @@ class Diagnosing:
         by_pair = self._by_a_pair() if self.flag is None else None
         if by_pair is not None:
             return by_pair
-        changes = Changes(self.execution, self.flow, self.pair).all()
+        changes = Changes(self.execution, self.flow, self.pair, data=self.data).all()
         for tier in (1, 2, 3, 4):
             mine = [change for change in changes if change.tier <= tier]
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
             kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
             if len(kept) > 1 and self.flow.count <= FEW:
-                kept = next(([one] for one in sorted(mine, key=_price) if self.ends([one])), kept)
+                least = sum(map(_price, kept))
+                cheaper = (one for one in sorted(mine, key=_price) if one.cost <= least)
+                kept = next(([one] for one in cheaper if self.ends([one])), kept)
             altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))
             return self._told(tuple(kept), altered)
         return None
@@ -100,7 +105,9 @@ class Diagnosing:
         flags = [flag for flag in self.model.flags if kind_of(flag.name) in (FindingKind.RACE, FindingKind.HAZARD)]
         pairs = [(flag, pair) for flag in flags for pair in values.reported(flag) if pair[0] < pair[1]]
         for flag, pair in pairs[:PAIRS]:
-            found = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known).diagnosis()
+            # What the outcome is about may be a flag whose two accesses are weak.
+            asking = Diagnosing(self.model, self.execution, self.ranks, flag, pair, self.known, data=False)
+            found = asking.diagnosis()
             if found is not None and found.changes[-1].tier == 1 and self.ends(found.changes):
                 kept = self._shrunk(list(found.changes)) if len(found.changes) > 1 else list(found.changes)
                 altered = alter(self.execution, combined((c.alteration for c in kept), self.flow.count))

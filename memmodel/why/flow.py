@@ -33,7 +33,8 @@ class Flow:
         self.links = [
             Between(a, b, name) for name in LINKS for a, b in pairs_of(execution.relation(name)) if self._across(a, b)
         ]
-        self.reach = self._closure(self._edges())
+        self.reach = self._closure(self._edges(LINKS))
+        self._sure: Rows | None = None
 
     def _across(self, a: int, b: int) -> bool:
         """Does the link lead out of a thread? A signal counts as out of it, and so does what its issuer sees of it."""
@@ -42,9 +43,9 @@ class Flow:
             return False
         return one.thread != other.thread or isinstance(one.label, Signal)
 
-    def _edges(self) -> Rows:
+    def _edges(self, links: tuple[str, ...]) -> Rows:
         rows = list(self.execution.relation("po"))
-        for name in ("iss", "compl", "complwg", *LINKS):
+        for name in ("iss", "compl", "complwg", *links):
             rows = [a | b for a, b in zip(rows, self.execution.relation(name), strict=True)]
         for part, issue in self.issue_of.items():
             rows[part] |= 1 << issue
@@ -69,6 +70,18 @@ class Flow:
     def leads(self, a: int, b: int) -> bool:
         """Is there a way from a to b?"""
         return bool(self.reach[a] >> b & 1)
+
+    def surely_leads(self, a: int, b: int) -> bool:
+        """Is there a way from a to b on which nothing is read?"""
+        if self._sure is None:
+            self._sure = self._closure(self._edges(LINKS[1:]))
+        return bool(self._sure[a] >> b & 1)
+
+    def told(self, event: int) -> list[int]:
+        """The waits that see the end of an asynchronous access."""
+        ends, seen = bits(self.execution.relation("compl")[event]), self.execution.relation("mbarobs")
+        waits = [n for end in ends for n in (bits(seen[end]) if isinstance(self.events[end].label, Signal) else [end])]
+        return list(dict.fromkeys(waits))
 
     def between(self, a: int, b: int) -> list[Between]:
         """The links on ways from a to b."""

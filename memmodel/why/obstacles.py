@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
-from memmodel.concrete.execution import Execution
+from memmodel.concrete.execution import Execution, bits
 from memmodel.ptx import Sem
 from memmodel.why.apart import Apart, apart
 from memmodel.why.changes import Change
@@ -264,7 +264,14 @@ class Sentences:
     def _on_the_way(self, event: int) -> bool:
         if self.ends is None:
             return False
-        return any(self.flow.leads(a, event) and self.flow.leads(event, b) for a, b in (self.ends, self.ends[::-1]))
+        return any(self._after(a, event) and self.flow.leads(event, b) for a, b in (self.ends, self.ends[::-1]))
+
+    def _after(self, access: int, event: int) -> bool:
+        """Does an event come after an access? After an asynchronous one only if it comes after its end."""
+        if not self.flow.is_async(access):
+            return self.flow.leads(access, event)
+        ends = bits(self.execution.relation("compl")[access])
+        return any(self.flow.leads(end, event) for end in ends)
 
     def _wrong_side(self, event: int) -> bool:
         """Does it stand in a thread of one of the accesses?"""
