@@ -174,12 +174,19 @@ class Search:
         if self._risky(edit):
             return False
         for number, (against, made) in enumerate(pool):
-            execution = execution_of(against.witness)
-            changed = None if execution is None else self.carry.carried(execution, made, (edit,))
-            if changed is not None and survives(against, changed):
+            if self._survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
                 return True
         return False
+
+    def _survives(self, against: Against, made: Changes, edits: Changes) -> bool:
+        """Is an execution of the text with some changes made still there, and still bad, with more of them made?"""
+        execution = execution_of(against.witness)
+        counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, edits))
+        if execution is None or (counted and against.flag == "undefined-instruction"):
+            return False
+        changed = self.carry.carried(execution, made, edits)
+        return changed is not None and survives(against, changed)
 
     def _risky(self, edit: Edit) -> bool:
         """Can the effect of a change not be told without judging the changed test?"""
@@ -271,8 +278,6 @@ class Search:
 
     def _among(self, against: Against, made: Changes, everything: list[Edit]) -> frozenset[Edit]:
         """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
-        execution = execution_of(against.witness)
-        assert execution is not None
         kept: list[Edit] = []
         todo = [[one for one in everything if one not in made and not self._risky(one)]]
         while todo:
@@ -281,8 +286,7 @@ class Search:
                 continue
             if monotonic() > self.until:
                 raise BudgetSpent
-            changed = self.carry.carried(execution, made, (*kept, *chunk))
-            if changed is not None and survives(against, changed):
+            if self._survives(against, made, (*kept, *chunk)):
                 kept += chunk
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
