@@ -9,11 +9,15 @@ import pytest
 from memmodel import api
 from memmodel.answer import Observation
 from memmodel.engine import Options
+from memmodel.isa.convert import convert
+from memmodel.litmus import parse_litmus, print_litmus
+from memmodel.litmus.syntax import Layout
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import apply
 from memmodel.repair.fix import fix
-from memmodel.repair.judge import judging, parse
-from memmodel.repair.vocabulary import strengthenings
+from memmodel.repair.judge import ended, judging, parse
+from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 from memmodel.why.story import execution_of
@@ -121,3 +125,131 @@ def test_what_weaken_returns_is_forbidden_by_both_engines(name: str) -> None:
     for engine in ("z3", "enumerate"):
         report = api.check(Source("t", found.new), engine=engine)
         assert report.answer.observation is Observation.NEVER and not report.answer.findings
+
+
+def changes_of(name: str, most: int = 3) -> list[list[str]]:
+    path = SHIPPED / f"{name}.litmus"
+    found = fix(str(path), path.read_text(), MODELS, Options(), most=most)
+    return [[edit.what for edit in one.changes] for one in found.repairs]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("async/mbarrier/G11-no-wait", "P1, line 14: a wait for parity 0 of bar before ld.shared::cta.u32"),
+        ("async/honest/H8-count-one", "line 7: count of bar: 1 -> 2"),
+        ("async/proxy/A4", "P0, line 11: fence.proxy.async.global -> fence.proxy.async.shared::cta"),
+        ("bytes/B10-flag-first", "P1, line 17: move bar.sync before st.relaxed.cta.shared.u32 (line 16)"),
+        (
+            "async/mbarrier/G15-no-acquire",
+            "P1, line 18: fence.acquire.sync_restrict::shared::cluster.cluster before ld.shared::cluster.u32",
+        ),
+        (
+            "async/tcgen05/alloc-handed-over-early-free",
+            "P1, line 22: bar.sync 1; after tcgen05.wait::ld.sync.aligned; "
+            "P0, line 12: bar.sync 1; before tcgen05.dealloc.cta_group::1.sync.aligned.b32",
+        ),
+    ],
+)
+def test_what_is_missing_is_found(name: str, change: str) -> None:
+    assert [change] in changes_of(name)
+
+
+def test_two_changes_of_which_neither_suffices() -> None:
+    release, acquire = changes_of("async/honest/H11-cta", 1)[0]
+    assert release.endswith("release.gpu") and acquire.endswith("acquire.gpu")
+
+
+def test_the_repair_of_a_hang_skips_no_phase() -> None:
+    """A smaller count or the other parity would end it as well."""
+    assert all("arrive_drop" in one for [one] in changes_of("async/mbarrier/drop-missing"))
+
+
+@pytest.mark.parametrize(("thread", "kept"), [("TMA", True), ("USE", False)])
+def test_the_repair_of_a_hang_reads_nothing_that_nobody_has_produced(thread: str, *, kept: bool) -> None:
+    """Either thread of the ring may go first for all that hangs; the consumer would read what is not there yet."""
+    path = SHIPPED / "bytes/B3-first-parity.litmus"
+    text = path.read_text()
+    before = judging(str(path), MODELS, Options())(text)
+    [edit] = [
+        one
+        for one in replacements(api.lowered(Source(str(path), text)))
+        if f"{thread}, line" in one.what and "for a parity" in one.what
+    ]
+    after = ended(str(path), apply(text, [edit]), MODELS, Options())
+    assert before is not None and keeps_phases(before, after, (edit,)) is kept
+
+
+def test_two_parities_that_are_the_wrong_way_round() -> None:
+    [[first, second]] = changes_of("async/honest/H6-wrong-parity", 1)
+    assert "0 -> 1" in first and "1 -> 0" in second
+
+
+def test_a_race_that_stays_is_said_to_stay() -> None:
+    """Where the flag is not seen, the accesses of a test without a loop race whatever is between them."""
+    path = SHIPPED / "proxy" / "MP+alias+F-before-store@two-ctas.litmus"
+    text = print_litmus(convert(parse_litmus(Source.read(str(path))), Layout.BLOCKS))
+    found = fix("t", text, MODELS, Options(), most=1)
+    assert "data-race" in found.reason
+    report = api.check(Source("t", found.repairs[0].new))
+    assert report.answer.observation is Observation.NEVER
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("async/barriers/arrive-then-own-sync", "every execution has the outcome"),
+        ("async/undefined/src-size-beyond", "a rule is broken whatever the order"),
+    ],
+)
+def test_why_there_is_no_repair(name: str, reason: str) -> None:
+    path = SHIPPED / f"{name}.litmus"
+    found = fix(str(path), path.read_text(), MODELS, Options())
+    assert not found.repairs and reason in found.reason
+
+
+def test_nothing_is_put_into_a_loop_that_waits() -> None:
+    lowered = api.lowered(Source("t", GENEROUS))
+    edits = [edit for edit in strengthenings(lowered) if edit.group[0] == 1 and edit.adds]
+    loop = "".join(GENEROUS.partition("WAIT:")[1:]).partition("bra WAIT;")[0]
+    assert edits and all(loop in apply(GENEROUS, (edit,)) for edit in edits)
+
+
+PULL = """PTX pull
+.shared .u32 x = 0;
+.shared .align 8 .b64 bar = mbarrier(1);
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+    st.shared::cta.u32 [x], 1;
+    {release}
+}}
+thread P1 @ cta 1, cluster 0, gpu 0 {{
+WAIT:
+    mbarrier.try_wait.parity.{wait}.cluster.shared::cta.b64 %p, [bar], 0;
+    @!%p bra WAIT;
+    {acquire}
+    ld.shared::cluster.u32 %r0, [x@cta0];
+}}
+~exists (P1:r0 == 0)
+"""
+ARRIVE = "mbarrier.arrive.{}.cluster.shared::cluster.b64 _, [bar@cta1];"
+WITH_FENCES = PULL.format(
+    release="fence.acq_rel.cluster; " + ARRIVE.format("relaxed"), wait="relaxed", acquire="fence.acq_rel.cluster;"
+)
+WITHOUT = PULL.format(release=ARRIVE.format("release"), wait="acquire", acquire="mov.u32 %n, 0;")
+
+
+@pytest.mark.parametrize("text", [WITH_FENCES, WITHOUT])
+def test_weaken_finds_the_fence_that_is_about_shared_memory(text: str) -> None:
+    found = weaken("t", text, MODELS, Options())
+    assert "fence.release.sync_restrict::shared::cta.cluster" in found.new
+    assert "fence.acquire.sync_restrict::shared::cluster.cluster" in found.new
+    assert "acq_rel" not in found.new and "parity.relaxed.cluster" in found.new
+    assert all("only shared memory is handed over" in one.what for one in found.changes)
+    for engine in ("z3", "enumerate"):
+        assert api.check(Source("t", found.new), engine=engine).answer.observation is Observation.NEVER
+
+
+def test_weaken_keeps_what_global_memory_needs() -> None:
+    text = WITH_FENCES.replace(".shared .u32 x", ".global .u32 x").replace("shared::cta.u32 [x]", "global.u32 [x]")
+    text = text.replace("shared::cluster.u32 %r0, [x@cta0]", "global.u32 %r0, [x]")
+    assert "sync_restrict" not in weaken("t", text, MODELS, Options()).new

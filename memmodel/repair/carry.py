@@ -29,7 +29,8 @@ from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import End
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import Emit
+from memmodel.program.ops import Assign, Emit
+from memmodel.program.uses import is_hidden
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted, alter, combined
@@ -47,11 +48,13 @@ class Delta:
     """What one edit changes: `labels`: (thread, instruction) and old label -> new; or new events before an instruction.
 
     `at`: (thread, instruction number) of the old text; the number of instructions stands for the end of the thread.
+    `hidden`: it also counts something that is not an event, by which instructions may be undefined.
     """
 
     at: tuple[int, int]
     labels: tuple[tuple[Label, Label], ...] = ()
     inserted: tuple[Label, ...] = ()
+    hidden: bool = False
 
 
 class Carry:
@@ -135,9 +138,11 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         at = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), len(was))
         ops = [step.op for step in new.programs[thread].steps if step.index == at]
         if len(now) == len(was) + 1 and now[at + 1 :] == was[at:]:
-            if not all(isinstance(op, Emit) for op in ops):
+            hidden = [op for op in ops if isinstance(op, Assign) and is_hidden(op.register)]
+            if not all(isinstance(op, Emit) or op in hidden for op in ops):
                 return None
-            return Delta((thread, at), inserted=tuple(_anywhere(op) for op in ops if isinstance(op, Emit)))
+            labels = tuple(_anywhere(op) for op in ops if isinstance(op, Emit))
+            return Delta((thread, at), inserted=labels, hidden=bool(hidden))
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
             return None
         steps = [step.op for step in old.programs[thread].steps if step.index == at]

@@ -87,10 +87,23 @@ def _at_least(label: Label, wanted: Label) -> bool:
 
 
 def _place(execution: Execution, one: Inserted) -> tuple[int | None, int | None]:
-    """The thread, and the place in its order before which something is put."""
+    """The thread, and the instruction that it executes next after what is put in."""
     point = execution.events[one.beside].point
+    here = _instruction(execution, one.beside)
     if not one.after or point.order is None:
-        return point.thread, point.order
-    others = (event.point for event in execution.events if event.point.thread == point.thread)
-    later = [other.order for other in others if other.order is not None and other.order > point.order]
-    return point.thread, min(later, default=None)
+        return point.thread, here
+    later = [
+        (other.point.order, found)
+        for number, other in enumerate(execution.events)
+        if other.point.thread == point.thread and other.point.order is not None and other.point.order > point.order
+        if (found := _instruction(execution, number)) is not None and found != here
+    ]
+    return point.thread, min(later)[1] if later else None
+
+
+def _instruction(execution: Execution, event: int) -> int | None:
+    """Which executed instruction of its thread an event belongs to."""
+    if execution.events[event].point.thread is None:
+        return None
+    record = execution.frame.record_of(execution.events[event])
+    return None if record is None else record.instruction

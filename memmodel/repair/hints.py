@@ -94,6 +94,22 @@ def kind(edit: Edit) -> str:
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
 
+def answers(edit: Edit, why: frozenset[Reason]) -> bool:
+    """Is a changed number of the kind that a hang has wrong? Where bytes are, others wait only for that."""
+    looked_at = {Reason.BYTES} if Reason.BYTES in why else why
+    kinds = {word for reason, words in WRONG_NUMBERS.items() if reason in looked_at for word in words}
+    return kind(edit) in kinds
+
+
+WRONG_NUMBERS = {
+    Reason.BYTES: ("expect_tx",),
+    Reason.PARITY: ("parity",),
+    Reason.DEADLOCK: ("parity",),
+    Reason.COUNT: ("count", "bar", "arrive", "expect_tx", "wait_group", ""),
+}
+"""What a number may be about that makes a thread wait for ever, by the reason."""
+
+
 def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     """May a change answer one of the reasons?"""
     if about_numbers(edit) or (edit.adds > 0 and edit.rank <= 1) or edit.more:

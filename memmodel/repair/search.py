@@ -20,7 +20,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, kind, reasons, relevant
+from memmodel.repair.hints import about_numbers, alone, answers, kind, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
 from memmodel.repair.purpose import keeps_phases, progress
 from memmodel.why.records import Reason
@@ -121,16 +121,13 @@ class Search:
         self.best.clear()
         known = self._speaking(self.before)
         why = reasons(known)
-        if self.before.findings == {HANG}:
-            numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
-            onward = self._onward(numbers)
-            self.best += [onward] if onward else []
+        legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
+        numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger)
+        self.best += [asked] if asked else []
         self._singles(stronger, others, why, most)
-        if not self.best:
-            legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
-            guided = self._guided([edit for edit in legal if not about_numbers(edit)])
-            self.best += [guided] if guided else []
-            found = len(self.best)
+        found = len(self.best)
+        if not self.best or self.best == [asked]:
             while len(self.best) == found:
                 likely = [edit for edit in legal if relevant(edit, why)]
                 more = self._hitting(likely, most, why)
@@ -151,7 +148,8 @@ class Search:
         ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
         last = self.tried
         for edit in ordered:
-            if self._enough(edit.cost, most, last) or self._covered((edit,)):
+            tired = bool(self.best) and not relevant(edit, why) and self.tried - last >= PATIENCE
+            if tired or self._enough(edit.cost, most) or self._covered((edit,)):
                 continue
             if edit in adding and self._in_vain(edit, pool):
                 continue
@@ -161,14 +159,9 @@ class Search:
             elif edit in adding and not self._risky(edit) and len(pool) < POOL:
                 pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
 
-    def _enough(self, price: float, most: int, last: int) -> bool:
-        """Are there repairs enough that cost no more, or was nothing found for long?"""
-        costs = sorted(map(cost, self.best))
-        return (
-            bool(costs)
-            and costs[min(most, len(costs)) - 1] <= price
-            and (len(costs) >= most or self.tried - last >= PATIENCE)
-        )
+    def _enough(self, price: float, most: int) -> bool:
+        """Are there repairs enough that cost no more?"""
+        return sum(cost(one) <= price for one in self.best) >= most
 
     def _covered(self, edits: Iterable[Edit]) -> bool:
         """Do these changes do all that a repair does which is known already?"""
@@ -181,12 +174,19 @@ class Search:
         if self._risky(edit):
             return False
         for number, (against, made) in enumerate(pool):
-            execution = execution_of(against.witness)
-            changed = None if execution is None else self.carry.carried(execution, made, (edit,))
-            if changed is not None and survives(against, changed):
+            if self._survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
                 return True
         return False
+
+    def _survives(self, against: Against, made: Changes, edits: Changes) -> bool:
+        """Is an execution of the text with some changes made still there, and still bad, with more of them made?"""
+        execution = execution_of(against.witness)
+        counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, edits))
+        if execution is None or (counted and against.flag == "undefined-instruction"):
+            return False
+        changed = self.carry.carried(execution, made, edits)
+        return changed is not None and survives(against, changed)
 
     def _risky(self, edit: Edit) -> bool:
         """Can the effect of a change not be told without judging the changed test?"""
@@ -209,20 +209,30 @@ class Search:
     def _onward(self, numbers: list[Edit]) -> Changes:
         """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
         made: Changes = ()
-        far = progress(self.before)
+        now = self.before
         for _ in range(MOST_NUMBERS):
-            best: tuple[int, Changes] = (far, ())
-            for edit in numbers:
-                if edit.group in {one.group for one in made}:
-                    continue
-                if self.good((*made, edit)):
-                    return self._needed(in_order((*made, edit)))
-                if self.failed is not None and self.failed.findings == {HANG}:
-                    best = max(best, (progress(self.failed), (*made, edit)), key=lambda one: one[0])
-            if best[0] == far:
-                return ()
-            far, made = best
+            why = reasons(self._speaking(now))
+            alike = [edit for edit in numbers if made and kind(edit) == kind(made[0])]
+            others = [edit for edit in numbers if edit not in alike and answers(edit, why)]
+            step = self._step(made, alike, now) or self._step(made, others, now)
+            if step is None or not step[1]:
+                return () if step is None else self._needed(step[0])
+            made, now = step[0], step[1]
         return ()
+
+    def _step(self, made: Changes, numbers: list[Edit], now: Standing) -> tuple[Changes, Standing | None] | None:
+        """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
+        best: tuple[Changes, Standing] | None = None
+        far = progress(now)
+        for edit in numbers:
+            if edit.group in {one.group for one in made}:
+                continue
+            more = in_order((*made, edit))
+            if self.good(more):
+                return more, None
+            if self.failed is not None and self.failed.findings == {HANG} and progress(self.failed) > far:
+                far, best = progress(self.failed), (more, self.failed)
+        return best
 
     # ---- sets of changes -----------------------------------------------------------------------------------------
 
@@ -268,8 +278,6 @@ class Search:
 
     def _among(self, against: Against, made: Changes, everything: list[Edit]) -> frozenset[Edit]:
         """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
-        execution = execution_of(against.witness)
-        assert execution is not None
         kept: list[Edit] = []
         todo = [[one for one in everything if one not in made and not self._risky(one)]]
         while todo:
@@ -278,8 +286,7 @@ class Search:
                 continue
             if monotonic() > self.until:
                 raise BudgetSpent
-            changed = self.carry.carried(execution, made, (*kept, *chunk))
-            if changed is not None and survives(against, changed):
+            if self._survives(against, made, (*kept, *chunk)):
                 kept += chunk
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
