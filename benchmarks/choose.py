@@ -182,8 +182,8 @@ def closure(one: Rows) -> Rows:
     return found
 
 
-def chosen(first: str, second: str, size: int, weak: bool, seconds: float) -> None:
-    """Every program on which the second model has an outcome that the first has not."""
+def chosen(first: str, second: str, size: int, weak: bool, seconds: float) -> tuple[set[object], bool]:
+    """Every program on which the second model has an outcome that the first has not; were all found?"""
     started = time.process_time()
     cells = Cells(size, max(1, size // 2), weak)
     other = [[z3.Bool(f"other{a}_{b}") for b in range(cells.count)] for a in range(cells.count)]
@@ -207,6 +207,7 @@ def chosen(first: str, second: str, size: int, weak: bool, seconds: float) -> No
     spent = time.process_time() - started
     over = "all" if spent < seconds else "stopped"
     print(f"Z3: {len(found)} programs of {size} that differ, {rounds} rounds, {spent:.1f} CPU seconds ({over})")
+    return found, spent < seconds
 
 
 def spelling(cells: Cells, model: Any) -> object:
@@ -226,8 +227,8 @@ def _renamed(threads: list[list[tuple[bool, bool, int]]]) -> tuple[object, ...]:
     return tuple(tuple((w, s, known.setdefault(p, len(known))) for w, s, p in body) for body in threads)
 
 
-def grown(first: str, second: str, size: int, weak: bool) -> None:
-    """The same question to the search that grows programs: all shapes, all spellings at once."""
+def grown(first: str, second: str, size: int, weak: bool) -> int:
+    """The same question to the search that grows programs: all shapes, all spellings at once; how many programs."""
     started = time.process_time()
     names = ["ld.weak", "st.weak", *([] if weak else ["ld.relaxed", "st.relaxed"])]
     words = vocabulary(names, ["gpu"], size, max(1, size // 2), ["one"])
@@ -237,6 +238,7 @@ def grown(first: str, second: str, size: int, weak: bool) -> None:
     spent = time.process_time() - started
     programs = sum(int(one["spellings"]) for one in found)
     print(f"grown: {len(found)} shapes, {programs} programs of {size} that differ minimally, {spent:.1f} CPU seconds")
+    return programs
 
 
 def main() -> None:

@@ -31,7 +31,21 @@ BROKEN = (
     Broken("partial-coherence", "empty ((W * W) & loc) \\ (co | co^-1 | id) as Total", 3),
     Broken("no-thin-air", "override let dependency = 0", 4, "ld.relaxed,st.data.relaxed"),
     Broken("composition", "override let thread-causality = po | synchronizes", 4),
-    Broken("composition-fences", "override let barrier-sync = 0", 4, "ld.weak,st.weak,bar"),
+    Broken("composition-barriers", "override let barrier-sync = 0", 4, None, ("st bar", "bar ld")),
+    Broken(
+        "composition-fences",
+        "override let release-fence = 0",
+        6,
+        "ld.weak,ld.relaxed,st.weak,st.relaxed,fence.acq_rel",
+        ("st st", "ld ld"),
+    ),
+    Broken(
+        "composition-atomics",
+        "override let observation = observed",
+        5,
+        "ld.weak,ld.acquire,st.weak,st.release,atom.relaxed",
+        ("st st", "ld ld", "atom"),
+    ),
     Broken(
         "composition-breaks",
         "override let in-scope = [strong] ; ext ; [strong]",
