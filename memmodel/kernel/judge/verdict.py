@@ -95,7 +95,7 @@ class KernelVerdict:
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
     `notes`: what is said beside. `reached`: numbers of the instructions that left a trace. `beyond`: what any grid and
-    any trip count would need.
+    any trip count would need. `spent`: the budget ran out.
     """
 
     entry: str
@@ -112,6 +112,7 @@ class KernelVerdict:
     beyond: dict[str, str] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
+    spent: bool = False
 
     @property
     def serious(self) -> list[KernelFinding]:
