@@ -192,7 +192,7 @@ DONE:
 @pytest.mark.parametrize(
     ("parts", "word"),
     [
-        ({}, "explored"),
+        ({}, "clean"),
         ({"release": ".relaxed"}, "findings"),
         ({"acquire": ".relaxed"}, "findings"),
     ],
