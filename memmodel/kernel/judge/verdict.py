@@ -26,7 +26,10 @@ HARMLESS = (EQUAL_STORES,)
 
 @dataclass(frozen=True, slots=True)
 class FindingPlace:
-    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0."""
+    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0.
+
+    `stage`: which of the places that the instruction comes back to, from 0; -1 if it does not come back to a few.
+    """
 
     instruction: PtxInstruction
     what: str
@@ -36,6 +39,7 @@ class FindingPlace:
     thread: int = -1
     role: int = -1
     turn: int = 0
+    stage: int = -1
 
 
 @dataclass(slots=True)
