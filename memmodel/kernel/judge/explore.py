@@ -88,12 +88,11 @@ class LaunchJudge:
             base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
+            run.choices |= self._last_writes(base, run)
+            self._waits = self._settled_loads(run)
             made = RunJudge(self.entry, run)
             self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
-            if contested(run, self.entry.body or ()):
-                run.choices |= RunJudge(self.entry, self._run(base)).last_writes(self.model)
-            self._waits = self._settled_loads(run)
             settled = frozenset(number for _, number in run.choices) - self._waits
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
@@ -213,6 +212,12 @@ class LaunchJudge:
             if error is not None:
                 found.append((one, self._sentence(what, one, error)))
         return found or [(one, self._sentence(what, one, None)) for (what, _), one in choices.items()]
+
+    def _last_writes(self, base: Schedule, run: LaunchTrace) -> dict[tuple[str, int], PtxInstruction]:
+        """The strong writes of which it is open which one is the last at its place."""
+        if not contested(run, self.entry.body or ()):
+            return {}
+        return RunJudge(self.entry, self._run(base)).last_writes(self.model)
 
     def _settled_loads(self, run: LaunchTrace) -> frozenset[int]:
         """The loads that poll for the only write there is."""
