@@ -207,3 +207,41 @@ def test_what_is_left_out_is_said() -> None:
     assert not judged(POLL, 1, 1, "zero").notes
     verdict = judged(lines(obj(), arrive(), TIME_OUT))
     assert verdict.word == "clean" and "time-out" in verdict.notes[0]
+
+
+WAITING = """
+setp.eq.s32 %p1, %r0, 32;
+setp.eq.s32 %p3, %r0, 64;
+mov.u32 %r20, 0;
+{before}
+@%p0 st.global.u32 [%d0+64], 7;
+@%p0 st.release.gpu.global.u32 [%d0], 1;
+{other}
+@!%p1 bra L;
+W: ld.{load}.gpu.global.u32 %r5, [%d0];
+{inside}
+setp.ne.s32 %p2, %r5, 1;
+@%p2 bra {target};
+ld.global.u32 %r6, [%d0+64];
+{after}
+L:
+"""
+PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "target": "W", "after": ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({}, "clean"),
+        ({"load": "relaxed"}, "findings"),
+        ({"inside": "nanosleep.u32 20;"}, "clean"),
+        ({"inside": "add.s32 %r20, %r20, 1;"}, "clean"),
+        ({"inside": "add.s32 %r20, %r20, 1;", "after": "st.global.u32 [%d0+128], %r20;"}, "explored"),
+        ({"target": "L"}, "explored"),
+        ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "explored"),
+        ({"before": "@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;"}, "explored"),
+    ],
+)
+def test_a_flag_with_one_writer_is_a_wait(change: dict[str, str], word: str) -> None:
+    """A loop that polls for the only write there is ends in one way; any other use of a strong load is a choice."""
+    assert judged(WAITING.format(**{**PLAIN, **change}), 96, init="zero").word == word

@@ -211,6 +211,12 @@ def test_launch_control() -> None:
     assert "undefined-unfinished-copy" in rules(verdict_of(without(CLC, wait("%r4", 0)), ctas=2))
 
 
+def test_a_request_after_a_refusal() -> None:
+    request = "@%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r4];\n"
+    again = CLC.replace("@!%p5 bra END;", request + "@!%p5 bra END;")
+    assert "undefined-cancel" in rules(verdict_of(again, ctas=2))
+
+
 # ---- floating point --------------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.output.text import lines
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -166,6 +167,31 @@ def test_an_opcode_is_taken_to_be_pure() -> None:
     options = ExploreOptions(assumed=("undecoded",))
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), options)
     assert verdict.word == "clean" and verdict.notes == ["undecoded.wait at line 17 was taken to touch registers only"]
+
+
+RING = """
+mov.u32 %r20, 0;
+LOOP:
+and.b32 %r21, %r20, 1;
+shl.b32 %r21, %r21, 8;
+add.s32 %r22, %r3, %r21;
+st.shared.u32 [%r22], %r0;
+bar.sync 0;
+xor.b32 %r23, %r22, 128;
+ld.shared.u32 %r24, [%r23];
+add.s32 %r20, %r20, 1;
+setp.lt.u32 %p6, %r20, 5;
+@%p6 bra LOOP;
+"""
+
+
+def test_stages_and_rounds() -> None:
+    assert judged(RING).word == "clean"
+    verdict = judged(RING.replace("bar.sync 0;", ""))
+    said = "\n".join(lines(verdict))
+    assert verdict.findings and "stage 0" in said
+    assert {side.stage for one in verdict.findings for side in one.sides} <= {0, 1}
+    assert judged(NEIGHBOUR.format(sync="")).findings[0].sides[0].stage == -1
 
 
 # ---- mutants ---------------------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ DONE:
 @pytest.mark.parametrize(
     ("parts", "word"),
     [
-        ({}, "explored"),
+        ({}, "clean"),
         ({"release": ".relaxed"}, "findings"),
         ({"acquire": ".relaxed"}, "findings"),
     ],

@@ -86,6 +86,7 @@ def judged(work: LaunchJudge, budget: Budget | None) -> KernelVerdict:
             return work.judge()
     except BudgetSpent as spent:
         work.verdict.open.append(str(spent))
+        work.verdict.spent = True
         return work.verdict
 
 

@@ -11,13 +11,15 @@ from memmodel.records.base import JsonRecord
 
 
 class KernelThreadRecord(JsonRecord):
-    """A thread of a launch. `round`: which of its executions of the instruction it is, from 0."""
+    """A thread of a launch. `round`: which of its executions of the instruction it is, from 0. `stage`: which of the
+    few places that the instruction comes back to, from 0; null if it does not."""
 
     cta: int
     warp: int
     lane: int
     role: int
     round: int
+    stage: int | None
 
 
 class KernelPlaceRecord(JsonRecord):

@@ -126,6 +126,10 @@ def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             block, at = machine.place(warp, "shared::cluster", places[lane], size, instruction)
             if at % size:
                 raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {size} bytes")
+            barrier = at_object(machine, warp, instruction, objects[lane])
+            if barrier[0] is not block:
+                message = f"{words[0]}.async to one CTA, and its mbarrier object in another"
+                machine.problem("undefined-instruction", message, instruction)
             thread = warp.threads[lane]
             issue = machine.event(thread, instruction.number, Issue(Family.ST_ASYNC))
             for label in labels:
@@ -137,7 +141,6 @@ def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 if reduces:
                     new = None if old is None or new is None or fn is None else fn(old, new)
                 block.store(at + part * unit, unit, new)
-            barrier = at_object(machine, warp, instruction, objects[lane])
             signalled(machine, issue, signal, *barrier, [issue], size)
         return True
 
@@ -163,6 +166,9 @@ def _try_cancel(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if place is None or barrier is None:
                 machine.unknown("the address of the response", instruction)
             thread = warp.threads[lane]
+            if thread.number in warp.cta.refused:
+                message = "a thread asks for a cluster to be cancelled after it has seen that none is left"
+                machine.problem("undefined-cancel", message, instruction)
             issue = machine.event(thread, instruction.number, Issue(Family.TRY_CANCEL))
             response = machine.cancel(instruction)
             ranks = [rank for cluster, rank in machine.ctas if cluster == warp.cta.cluster]
@@ -180,10 +186,22 @@ def _try_cancel(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     return step
 
 
+def _is_canceled(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """The lanes that see a refusal are noted."""
+    tell, source = _each(compiler, instruction, lambda a: a & 1), compiler.get(instruction.operands[1], instruction)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        values = list(source(warp))
+        warp.cta.refused |= {warp.threads[lane].number for lane in lanes if values[lane] == 0}
+        return tell(machine, warp, lanes, group)
+
+    return step
+
+
 def _query(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     words = instruction.words
     if "is_canceled" in words:
-        return _each(compiler, instruction, lambda a: a & 1)
+        return _is_canceled(compiler, instruction)
     word = next((one for one in words if one.startswith("get_first_ctaid")), "")
     if "::" in word:
         axis = "xyz".index(word[-1])

@@ -19,16 +19,18 @@ from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add
-from memmodel.kernel.judge.leftover import contested, stores_matter
+from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
+from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
 from memmodel.kernel.text.origin import come_from
-from memmodel.kernel.text.polling import time_outs
+from memmodel.kernel.text.polling import reads_again, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.ptx import Space
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 """Instructions in all the schedules that are explored, and events that are judged in them."""
@@ -71,6 +73,7 @@ class LaunchJudge:
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
+        self._waits: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
         self.first: tuple[RunJudge, Judgement] | None = None
@@ -89,14 +92,15 @@ class LaunchJudge:
             self._count(run)
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
-            if contested(run, self.entry.body or ()):
-                run.choices |= RunJudge(self.entry, self._run(base)).last_writes(self.model)
-            settled = frozenset(number for _, number in run.choices)
+            run.choices |= self._last_writes(base, run)
+            self._waits = self._settled_loads(run)
+            settled = frozenset(number for _, number in run.choices) - self._waits
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
             orders = frozenset(number for what, number in run.choices if what == "order")
             if orders & self._chosen:  # what one of them leaves depends on all of them
                 self._chosen |= orders
+            self._chosen |= self._waits
             settled -= self._chosen
             made = self._made(run)
             self._statistics(made)
@@ -210,15 +214,34 @@ class LaunchJudge:
         """The choices on which the run depends, and what does."""
         if not run.choices:
             return []
-        numbers = frozenset(number for _, number in run.choices)
+        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits}
+        numbers = frozenset(number for _, number in choices)
         if self._refused(replace(base, opaque=numbers)) is None:
             return []
         found = []
-        for (what, number), one in run.choices.items():
+        for (what, number), one in choices.items():
             error = self._refused(replace(base, opaque=frozenset([number])))
             if error is not None:
                 found.append((one, self._sentence(what, one, error)))
-        return found or [(one, self._sentence(what, one, None)) for (what, _), one in run.choices.items()]
+        return found or [(one, self._sentence(what, one, None)) for (what, _), one in choices.items()]
+
+    def _last_writes(self, base: Schedule, run: LaunchTrace) -> dict[tuple[str, int], PtxInstruction]:
+        """The strong writes of which it is open which one is the last at its place."""
+        if not contested(run, self.entry.body or ()):
+            return {}
+        return RunJudge(self.entry, self._run(base)).last_writes(self.model)
+
+    def _settled_loads(self, run: LaunchTrace) -> frozenset[int]:
+        """The loads that poll for the only write there is."""
+        if not any(what == "load" for what, _ in run.choices):
+            return frozenset()
+        memory = DeviceMemory(self.module, self.entry, self.launch)
+
+        def initial(block: Block, first: int, size: int) -> int | None:
+            found = memory.find(block.address) if block.instance.space is Space.GLOBAL else None
+            return None if found is None else found.load(first, size)
+
+        return settled_loads(run, initial, lambda load, value: reads_again(self.entry, load, value))
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:

@@ -5,7 +5,9 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from time import process_time
 
 from memmodel.base.labels import Access, Family, Label, Mark, Mbarrier, Side, Signal
@@ -29,6 +31,8 @@ from memmodel.referee.flags import Flags
 MAX_EVENTS = 12_000
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
+STAGES = 16
+"""Places that an instruction may come back to, for them to be called stages."""
 ORDER, FORCED, CAUSALITY = "happens", "fence-forced", "causality"
 """The definitions of a model that say what has happened before what, which order fence.sc must have, and which write
 is the later one."""
@@ -233,7 +237,8 @@ class RunJudge:
         role = self.roles.who[behind.thread][2]
         turn = self.turn(number)
         what = describe(point.label)
-        return FindingPlace(self.body[behind.at], what, thread.cta, thread.warp, thread.lane, thread.number, role, turn)
+        who = thread.cta, thread.warp, thread.lane, thread.number, role, turn
+        return FindingPlace(self.body[behind.at], what, *who, self._stage(number))
 
     def turn(self, number: int) -> int:
         """How often the thread had executed an instruction before an event that it made, as far as traces tell."""
@@ -249,13 +254,33 @@ class RunJudge:
         last = len(events) if order is None else order // STEP - 1
         return sum(1 for one in events[: max(0, last)] if one.at == behind.at)
 
+    def _stage(self, number: int) -> int:
+        """Which of the places of a ring an access or an operation on an object is about."""
+        behind, use = self.graph.behind[number], self.graph.behind[number].use
+        if use is not None and use.event is None:
+            first = use.parts[0].first if use.parts else use.first
+            places = self._visited.get((behind.thread, behind.at), (set(), Counter()))[1]
+        else:
+            event = self.graph.events.get(number)
+            first = -1 if event is None else event.first
+            events = self.run.threads[behind.thread].events
+            places = Counter(one.first for one in events if one.at == behind.at and one.block is not None)
+        comes_back = 1 < len(places) <= STAGES and places.total() > len(places)
+        return sorted(places).index(first) if comes_back and first in places else -1
+
+    @cached_property
+    def _visited(self) -> dict[tuple[int, int], tuple[set[int], Counter[int]]]:
+        """Of the weak accesses that a thread makes with an instruction, the epochs and the first bytes."""
+        found: dict[tuple[int, int], tuple[set[int], Counter[int]]] = {}
+        for one in self.run.weak():
+            epochs, firsts = found.setdefault((one.thread, one.at), (set(), Counter()))
+            epochs.add(one.epoch)
+            firsts[one.first] += 1
+        return found
+
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
-        if not hasattr(self, "_epochs"):
-            self._epochs: dict[tuple[int, int], set[int]] = {}
-            for one in self.run.weak():
-                self._epochs.setdefault((one.thread, one.at), set()).add(one.epoch)
-        return sum(one < epoch for one in self._epochs.get((thread, at), ()))
+        return sum(one < epoch for one in self._visited.get((thread, at), ((), ()))[0])
 
 
 def _both_write(graph: Graph, one: int, other: int) -> bool:

@@ -1,12 +1,13 @@
-"""Strong writes of which the run leaves open which one is the last: what is in memory then depends on the schedule.
+"""Strong accesses whose results differ between schedules, or do not.
 
-In: LaunchTrace, instructions, a graph with the causality of a model. Out: the instructions, as choices. Writes that
-leave the same value in every order are none: atomic operations of one kind that commute, and stores of one number.
+In: LaunchTrace, instructions, a graph with the causality of a model. Out: writes of which the run leaves open which one
+is the last (not those that leave the same value in every order: atomic operations of one kind that commute, stores of
+one number); loads in polling loops that can end in one way only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from memmodel.base.labels import Access, Side
 from memmodel.concrete.execution import Rows
@@ -20,6 +21,7 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 
 Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
+Initial = Callable[[Block, int, int], int | None]
 
 
 def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
@@ -44,6 +46,38 @@ def last_writes(
             if ("atomic", number) not in run.choices:
                 found["order", number] = body[number]
     return found
+
+
+def settled_loads(run: LaunchTrace, initial: Initial, again: Callable[[int, int], bool]) -> frozenset[int]:
+    """Strong loads that poll for the only write there is: what ends the loop is the same in every execution.
+
+    `initial`: the value of some bytes before the launch. `again`: does a load that returned a value lead back to
+    itself? Then each execution of the load that leads on reads from that write.
+    """
+    numbers = {number for what, number in run.choices if what == "load"}
+    places: dict[int, set[tuple[Block, int, int]]] = {}
+    for event in (event for thread in run.threads for event in thread.events if event.at in numbers):
+        if event.block is not None:
+            places.setdefault(event.at, set()).add((event.block, event.first, event.size))
+    blocks = {block for found in places.values() for block, _, _ in found}
+    writes = [
+        (event.block, event.first, event.size) for events in strong_writes(run).values() for event in events
+    ] + [
+        (one.block, one.first, one.size)
+        for one in run.weak(blocks)
+        if isinstance(one.label, Access) and one.label.side is Side.WRITE
+    ]  # fmt: skip
+    found = set()
+    for number, mine in places.items():
+        for place in mine:
+            block, first, size = place
+            there = [one for one in writes if one[0] is block and one[1] < first + size and first < one[1] + one[2]]
+            value = initial(block, first, size) if there == [place] else None
+            if value is None or not again(number, value):
+                break
+        else:
+            found.add(number)
+    return frozenset(found)
 
 
 def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:

@@ -26,7 +26,10 @@ HARMLESS = (EQUAL_STORES,)
 
 @dataclass(frozen=True, slots=True)
 class FindingPlace:
-    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0."""
+    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0.
+
+    `stage`: which of the places that the instruction comes back to, from 0; -1 if it does not come back to a few.
+    """
 
     instruction: PtxInstruction
     what: str
@@ -36,6 +39,7 @@ class FindingPlace:
     thread: int = -1
     role: int = -1
     turn: int = 0
+    stage: int = -1
 
 
 @dataclass(slots=True)
@@ -95,7 +99,7 @@ class KernelVerdict:
     `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
     explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
     `notes`: what is said beside. `reached`: numbers of the instructions that left a trace. `beyond`: what any grid and
-    any trip count would need.
+    any trip count would need. `spent`: the budget ran out.
     """
 
     entry: str
@@ -112,6 +116,7 @@ class KernelVerdict:
     beyond: dict[str, str] = field(default_factory=dict)
     statistics: Statistics = field(default_factory=Statistics)
     reached: frozenset[int] = frozenset()
+    spent: bool = False
 
     @property
     def serious(self) -> list[KernelFinding]:

@@ -135,7 +135,10 @@ class TensorMemory:
 
 @dataclass(slots=True, eq=False)
 class Cta:
-    """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back."""
+    """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
+
+    `refused`: the threads that saw that no cluster is left to cancel.
+    """
 
     number: int
     index: tuple[int, int, int]
@@ -146,6 +149,7 @@ class Cta:
     barriers: dict[int, BarrierState] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
     spare: int = 0
+    refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
     aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
 

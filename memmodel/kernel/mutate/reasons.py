@@ -18,8 +18,8 @@ from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags, bits
 
-STEPS = ("synchronizes", "iss", "compl", "complwg")
-"""What base causality is made of, with program order."""
+DEFINED, STEPS = ("synchronizes",), ("iss", "compl", "complwg")
+"""What base causality is made of, with program order: by the model, and by the run."""
 
 SHOWN, TRIED = 3, 8
 """Steps of a way that are named; pairs of the same two instructions of which the shortest way is looked for."""
@@ -34,7 +34,8 @@ class LaunchOrder:
         self.graph, self.body, self.after = made.graph, made.body, causes
         self.before: Rows = flags.inverse(causes)
         self.program = flags.execution.relation("po")
-        rows = [flags.relation(name) or flags.execution.relation(name) for name in STEPS]
+        defined = [flags.relation(name) for name in DEFINED]
+        rows = [row for row in defined if row is not None] + [flags.execution.relation(name) for name in STEPS]
         self.steps = [sum_of(cells) for cells in zip(*rows, strict=True)]
 
     @classmethod

@@ -102,7 +102,7 @@ def mutation_table(
 ) -> MutationTable:
     """Judge every mutant. `seconds`: of all together; what is left then is listed as not judged."""
     until = monotonic() + seconds
-    each = budget or Budget(seconds=60.0)
+    each = budget or Budget(seconds=max(60.0, seconds / 4))
     own = LaunchJudge(module, entry, launch, model, ExploreOptions(SCHEDULES))
     base = judged(own, each)
     work = _Work(module, entry, launch, model, each, base, LaunchOrder.of(own.first))
@@ -177,9 +177,11 @@ def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]
     """What a mutant's verdict says that the kernel's own does not."""
     known = {_key(one) for one in base.serious}
     new = [key for key in (_key(one) for one in verdict.serious) if key not in known]
+    if not new and verdict.spent:
+        return Noticed.LATE, ""
     if not new:
-        fresh = [one for one in verdict.open if one not in base.open]
-        return (Noticed.UNDECIDED, fresh[0]) if fresh else (Noticed.UNNOTICED, "")
+        left = [one for one in verdict.open if one not in base.open] or verdict.open
+        return (Noticed.UNDECIDED, left[0]) if left else (Noticed.UNNOTICED, "")
     rules = {rule for rule, _ in new}
     said = "; ".join(f"{rule} at {' and '.join(str(n) for n in lines)}" if lines else rule for rule, lines in new[:3])
     more = f"; {len(new) - 3} more" if len(new) > 3 else ""

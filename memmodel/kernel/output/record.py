@@ -67,7 +67,10 @@ def finding(one: KernelFinding) -> KernelFindingRecord:
 
 def _side(side: FindingPlace) -> KernelPlaceRecord:
     span = side.instruction.span
-    thread = KernelThreadRecord(cta=side.cta, warp=side.warp, lane=side.lane, role=side.role, round=side.turn)
+    stage = side.stage if side.stage >= 0 else None
+    thread = KernelThreadRecord(
+        cta=side.cta, warp=side.warp, lane=side.lane, role=side.role, round=side.turn, stage=stage
+    )
     return KernelPlaceRecord(
         file=span.source.name,
         line=span.line,

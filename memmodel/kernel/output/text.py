@@ -96,7 +96,8 @@ def who(side: FindingPlace) -> str:
     if side.cta < 0:
         return ""
     turn = f", round {side.turn}" if side.turn else ""
-    return f", CTA {side.cta} warp {side.warp} lane {side.lane} (role {side.role}){turn}"
+    stage = f", stage {side.stage}" if side.stage >= 0 else ""
+    return f", CTA {side.cta} warp {side.warp} lane {side.lane} (role {side.role}){stage}{turn}"
 
 
 def locations(location: Location | None) -> list[str]:

@@ -65,11 +65,15 @@ def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruc
     body = entry.body or ()
     found = []
     for number in sorted(set(tests)):
-        traps: list[int] = []
+        visited: set[int] = set()
         if len(written(body[number])) == 1:
-            _failing(body, number, written(body[number])[0], traps)
-        found += [(body[number], body[trap]) for trap in sorted(set(traps))[:1]]
+            _failing(body, number, written(body[number])[0], visited)
+        found += [(body[number], body[trap]) for trap in _traps(body, visited)[:1]]
     return found
+
+
+def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
+    return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
 
 
 def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
@@ -179,11 +183,25 @@ def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[b
     return True, changed
 
 
+def reads_again(entry: PtxFunction, load: int, value: int) -> bool:
+    """Does a load that returned this value lead back to itself, and leave nothing that is looked at later?"""
+    body = entry.body or ()
+    result = written(body[load])
+    if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
+        return False
+    visited: set[int] = set()
+    why, changed = _failing(body, load, result[0], visited, value)
+    if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
+        return False
+    ways = {after for at in visited for after, _ in _next(body, (at, ())) if after not in visited and after != load}
+    return len(ways) == 1 and not any(changed & _liveness(body)[after] for after in ways)
+
+
 def _failing(
-    body: tuple[PtxInstruction, ...], test: int, slot: int, traps: list[int] | None = None
+    body: tuple[PtxInstruction, ...], test: int, slot: int, visited: set[int] | None = None, value: int = 0
 ) -> tuple[str | None, set[int]]:
-    """Follow the paths on which the test returned false, up to the test. `traps`: those on the way are added to it."""
-    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, 0),))]
+    """Follow the paths on which the test returned false (0), up to the test. `visited`: what is on them is added."""
+    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, value),))]
     seen: set[tuple[int, Known]] = set()
     changed: set[int] = set()
     while waiting:
@@ -195,9 +213,9 @@ def _failing(
             return "the paths behind a failure do not lead back to it", changed
         one = body[state[0]]
         head = one.words[0]
+        if visited is not None:
+            visited.add(state[0])
         if head == "trap":
-            if traps is not None:
-                traps.append(state[0])
             continue
         if head in ("ret", "exit") or head not in PURE:
             return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed
