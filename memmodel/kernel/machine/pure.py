@@ -10,7 +10,7 @@ from collections.abc import Callable
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import OPAQUE, Fn, comparison, conversion, function, is_float, width_of, with_carry
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, DeviceMemory
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, DeviceMemory
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
@@ -29,7 +29,9 @@ from memmodel.kernel.text.syntax import (
 
 Step = Callable[[Warp, Lanes], None]
 Get = Callable[[Warp], Row]
-UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid")
+UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid", "%total_smem_size",
+                   "%aggr_smem_size", "%reserved_smem_offset", "%current_graph_exec")  # fmt: skip
+WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
@@ -73,6 +75,9 @@ class Compiler:
         return get
 
     def _special(self, name: str) -> Get:
+        if name in WORKSPACE_WORDS:
+            word = uniform(WORKSPACE_START >> WORKSPACE_WORDS[name] & 0xFFFFFFFF)
+            return lambda warp: word
         if name.startswith(UNKNOWN_SPECIAL):
             return lambda warp: UNKNOWN
         return lambda warp: warp.special[name]
@@ -254,7 +259,8 @@ class Compiler:
             sign = -1 if "to" in words else 1
             return self._plain(instruction, lambda a: (a + sign * shift) & (1 << 64) - 1)
         if "pack" in words:
-            return None
+            packed = function(words)
+            return None if packed is None else self._plain(instruction, packed)
         found = conversion(words) or converted(words)
         if found is not None and len(instruction.operands) == 2:
             return self._plain(instruction, found)

@@ -154,6 +154,7 @@ class BodyReader:
             while cursor.next.kind not in (";", "end"):
                 cursor.take()
             cursor.expect(";")
+            scope.tables[name.text] = ()
             return
         scope.labels[name.text] = len(self._drafts)
 

@@ -53,13 +53,11 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
 
 
 def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
-    """The functions with a body that calls may reach, in the order in which they are named."""
+    """The functions with a body that are called or whose address is taken, in the order in which they are named."""
     found: dict[str, PtxFunction] = {}
     waiting = [entry]
     while waiting:
         for one in waiting.pop().body or ():
-            if one.words[0] != "call":
-                continue
             for operand in one.operands:
                 target = module.functions.get(operand.name) if isinstance(operand, Symbol) else None
                 if target is not None and target.body is not None and target.name not in found and not target.entry:
