@@ -106,13 +106,40 @@ def test_vectors_of_atomic_operations() -> None:
     assert "undefined-address" in rules(verdict_of(body.replace("+8]", "+4]")))
 
 
-@pytest.mark.parametrize(("offset", "race"), [(0, True), (30, True), (32, False), (64, True), (992, True)])
+@pytest.mark.parametrize(
+    ("offset", "race"), [(0, True), (30, True), (32, False), (64, True), (990, True), (992, False)]
+)
 def test_matrices_of_wmma(offset: int, race: bool) -> None:
     """16 rows of 16 halves, 32 elements apart: 32 bytes of every 64 are read."""
     load = "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27}, [%r2], 32;\n"
     store = f"setp.ne.u32 %p5, %r0, 32;\n@%p5 bra X;\nst.shared.b16 [%r2+{offset}], %h1;\nX:"
     found = judged("setp.ge.u32 %p6, %r0, 32;\n@%p6 bra Y;\n" + load + "Y:\n" + store)
     assert rules(found) == ({"data-race"} if race else set())
+
+
+def test_results_that_come_with_a_predicate() -> None:
+    body = "mov.u32 %r20, 12;\nmov.u32 %r21, 10;\nsetp.eq.u32 %p5, %r20, 0;\n"
+    both = body + "lop3.or.b32 %r10|%p6, %r20, %r21, %r20, 0xc0, %p5;\nselp.u32 %r11, 1, 0, %p6;\n"
+    assert verdict_of(both + reached("%r10", "8") + reached("%r11", "1").replace("GOOD", "G2")).word == "clean"
+    none = body + "lop3.and.b32 _|%p6, %r20, %r21, %r20, 0xc0, %p5;\nselp.u32 %r11, 1, 0, %p6;\n"
+    assert verdict_of(none + reached("%r11", "0")).word == "clean"
+    whole = body + "set.lt.xor.u32.s32 %r10, %r21, %r20, %p5;\n"
+    assert verdict_of(whole + reached("%r10", "0xffffffff")).word == "clean"
+    assert verdict_of(body + "set.lt.f32.s32 %r10, %r21, %r20;\n" + reached("%r10", "0x3f800000")).word == "clean"
+
+
+def test_bytes_of_registers() -> None:
+    body = "mov.u32 %r20, 0x8070ff01;\nvadd.s32.s32.u32 %r10, %r20.b3, %r20.h0;\n"
+    assert verdict_of(body + reached("%r10", "0xfe81")).word == "clean"
+
+
+def test_zeros_in_bulk() -> None:
+    """st.bulk writes as many bytes as its operand says."""
+    body = "mov.u64 %d5, 64;\n@%p0 st.bulk.weak.shared::cta [%r2], %d5, 0;\nbar.warp.sync -1;\n"
+    body += "ld.shared.u32 %r10, [%r2+{at}];\n"
+    assert verdict_of(body.format(at=60) + reached("%r10", "0")).word == "clean"
+    assert verdict_of(body.format(at=64) + reached("%r10", "0")).word == "undecided"
+    assert "data-race" in rules(verdict_of(body.format(at=60).replace("bar.warp.sync -1;", "")))
 
 
 def test_local_memory() -> None:

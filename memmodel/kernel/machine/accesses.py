@@ -24,8 +24,10 @@ SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, 
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
-    if head == "st" and ("async" in instruction.words or "bulk" in instruction.words):  # another family
+    if head == "st" and "async" in instruction.words:  # another family
         return None
+    if instruction.words[:2] == ("st", "bulk"):
+        return _zeros(compiler, instruction)
     if head in ("ld", "ldu", "st"):
         return _move(compiler, instruction)
     if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
@@ -161,6 +163,27 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.forget(block, at, size)
             for part, values in enumerate(lists):
                 block.store(at + part * unit, unit, values[lane])
+        return True
+
+    return step
+
+
+def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """st.bulk: as many bytes of shared memory as the operand says become zero."""
+    get = address(compiler, instruction, instruction.operands[0])
+    sizes = compiler.get(instruction.operands[1], instruction)
+    label, space = Access(Side.WRITE), space_of(instruction.words)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        for lane in lanes:
+            size = sizes(warp)[lane]
+            if size is None:
+                machine.unknown("the size", instruction)
+            if size:
+                block, at = machine.place(warp, space, get(warp)[lane], size, instruction)
+                machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
+                machine.forget(block, at, size)
+                block.write(at, bytes(size))
         return True
 
     return step

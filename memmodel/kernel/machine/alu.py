@@ -35,9 +35,13 @@ OPAQUE = frozenset(
         "neg",
         "abs",
         "copysign",
+        "mad",
     ]
 )
 """Instructions that may work on floating-point types."""
+
+
+PACKED = ("add", "sub", "min", "max", "neg")
 
 
 def width_of(word: str) -> int | None:
@@ -77,8 +81,8 @@ def function(words: tuple[str, ...]) -> Fn | None:
         return _tested(words[1], kind)
     if words[:2] == ("cvt", "pack"):
         return _packed(words)
-    if kind in ("u16x2", "s16x2") and head in ("add", "sub", "min", "max", "neg"):
-        return _halves(function((head, kind[:3])))
+    if kind in ("u16x2", "s16x2", "u8x4", "s8x4") and not {"relu", "sat"} & set(words):
+        return _packs(function((head, kind[:-2])), int(kind[1:-2])) if head in PACKED else None
     if head in ("dp4a", "dp2a"):
         return _dot(words)
     width = width_of(kind)
@@ -223,11 +227,12 @@ def _saturated(head: str, width: int) -> Fn:
     return lambda a, b: clamped(signed(a & mask, width) + sign * signed(b & mask, width))
 
 
-def _halves(fn: Fn | None) -> Fn | None:
-    """A packed instruction on two 16-bit numbers."""
+def _packs(fn: Fn | None, width: int) -> Fn | None:
+    """A packed instruction on the numbers of that width in a word."""
     if fn is None:
         return None
-    return lambda *given: fn(*(a & 0xFFFF for a in given)) | fn(*(a >> 16 & 0xFFFF for a in given)) << 16
+    mask, firsts = (1 << width) - 1, range(0, 32, width)
+    return lambda *given: sum(fn(*(a >> first & mask for a in given)) << first for first in firsts)
 
 
 def _dot(words: tuple[str, ...]) -> Fn | None:
@@ -414,3 +419,23 @@ def conversion(words: tuple[str, ...]) -> Fn | None:
         low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, mask)
         return lambda a: max(low, min(high, read(a))) & mask
     return lambda a: read(a) & mask
+
+
+def joined(logic: str | None, join: Fn, a: int | None, b: int | None) -> int | None:
+    """Two predicates joined, of which one may not be known."""
+    if logic == "and" and (a == 0 or b == 0):
+        return 0
+    if logic == "or" and (a == 1 or b == 1):
+        return 1
+    return None if a is None or b is None else join(a, b)
+
+
+def predicate(head: str) -> Fn:
+    """An operation on predicates."""
+    table: dict[str, Fn] = {
+        "and": lambda a, b: a & b & 1,
+        "or": lambda a, b: (a | b) & 1,
+        "xor": lambda a, b: (a ^ b) & 1,
+        "not": lambda a: ~a & 1,
+    }
+    return table[head]

@@ -22,6 +22,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxInstruction,
     Register,
     Sink,
@@ -30,6 +31,7 @@ from memmodel.kernel.text.syntax import (
     VectorOperand,
 )
 from memmodel.kernel.text.variables import SPACES, declarations, type_of
+from memmodel.program.video import PARTS
 from memmodel.source import Span
 
 MAX_INSTRUCTIONS = 2_000_000
@@ -325,6 +327,10 @@ class BodyReader:
             return register
         if _SPECIAL.fullmatch(text):
             return Special(text)
+        whole, _, selector = text.rpartition(".")
+        register = self._register(whole) if selector in PARTS else None
+        if register is not None:
+            return PartOperand(register, selector)
         if text.startswith("%"):
             self.cursor.fail(f"the register {text} is not declared", token)
         offset = 0

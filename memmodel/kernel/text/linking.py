@@ -17,6 +17,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxFunction,
     PtxInstruction,
     PtxModule,
@@ -98,6 +99,8 @@ class _Moved:
                 return self._register(one)
             case NegatedRegister(register):
                 return NegatedRegister(self._register(register))
+            case PartOperand(register, selector):
+                return PartOperand(self._register(register), selector)
             case Symbol(name, offset):
                 return Symbol(self.name(name), offset) if name in self._own else one
             case JumpTarget(name, at):
