@@ -1,7 +1,8 @@
 """Figures of compiled kernels: how long their verdicts take, and how large the runs are.
 
-`python benchmarks/kernels.py DIR` judges every DIR/*.ptx that has a *.launch.json beside it, each in a process of its
-own, and prints a Markdown table. Seconds are CPU time; memory is the peak of the process.
+`python benchmarks/kernels.py [DIR]` judges every DIR/*.ptx that has a *.launch.json beside it (NAME-broken.ptx is
+launched as NAME.ptx), each in a process of its own, and prints a Markdown table. Without DIR: docs/examples/kernels.
+Seconds are CPU time; memory is the peak of the process.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+EXAMPLES = Path(__file__).parent.parent / "docs" / "examples" / "kernels"
 COLUMNS = ("kernel", "lines", "threads", "instructions", "events", "judged", "seconds", "MB", "verdict", "findings")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("directory", type=Path, nargs="?", default=EXAMPLES)
     parser.add_argument("--model", default="ptx-9.3")
     parser.add_argument("--limit", type=float, default=300, help="seconds for one kernel")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -31,8 +33,14 @@ def main() -> None:
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + "---|" * len(COLUMNS))
     for path in sorted(given.directory.glob("*.ptx")):
-        if path.with_suffix(".launch.json").exists():
+        if launch_of(path).exists():
             print("| " + " | ".join(row(given.directory, path, given.model, given.limit)) + " |", flush=True)
+
+
+def launch_of(path: Path) -> Path:
+    """What a kernel is launched with; a broken copy as the kernel that it is a copy of."""
+    own = path.with_suffix(".launch.json")
+    return own if own.exists() else path.with_name(path.stem.removesuffix("-broken") + ".launch.json")
 
 
 def row(directory: Path, path: Path, model: str, limit: float) -> list[str]:
@@ -53,7 +61,7 @@ def measured(path: Path, model: str) -> dict[str, str]:
     from memmodel import check_kernel
 
     started = time.process_time()
-    verdict = check_kernel(path, path.with_suffix(".launch.json"), model=model)
+    verdict = check_kernel(path, launch_of(path), model=model)
     seconds = time.process_time() - started
     numbers = verdict.statistics
     rules = Counter(one.rule for one in verdict.findings)

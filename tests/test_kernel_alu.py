@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memmodel.kernel.machine.alu import comparison, conversion, function
+from memmodel.program.video import video
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 
@@ -48,12 +49,54 @@ CASES = [
     ("shf.r.clamp.b32", (5, 7, 40), 7),
     ("not.b32", (0,), M32),
     ("cnot.b32", (0,), 1),
+    ("mad.hi.sat.s32", (0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF), 0x7FFFFFFF),
+    ("mad.hi.sat.s32", (M32, 1, 5), 4),
+    ("mad24.hi.sat.s32", (0x7FFFFF, 0x7FFFFF, 0x7FFFFFFF), 0x7FFFFFFF),
+    ("mad24.hi.sat.s32", (0x800000, 0x7FFFFF, 0x80000000), 0x80000000),
+    ("add.sat.s32", (0x7FFFFFFF, 1), 0x7FFFFFFF),
+    ("add.u8x4", (0x01FF8002, 0x01018003), 0x02000005),
+    ("min.s8x4", (0x7F80FF01, 0x01010101), 0x0180FF01),
+    ("vadd.s32.u32.s32", (M32, M32), M32 - 1),
+    ("vadd.u32.u32.u32.sat", (M32, 5), M32),
+    ("vsub.s32.s32.s32.sat.add", (0x80000000, 5, 7), 0x80000007),
+    ("vabsdiff.u32.u32.u32.add", (3, 5, 10), 12),
+    ("vmax.u32.u32.u32.min", (3, 5, 4), 4),
+    ("vshl.u32.u32.u32.clamp", (1, 40), 0),
+    ("vshl.u32.u32.u32.wrap", (1, 33), 2),
+    ("vshr.s32.s32.u32.clamp", (0x80000000, 40), M32),
+    ("vmad.s32.s32.u32.shr7", (M32, 128, 0), M32),
+    ("vset.u32.u32.lt", (1, 2), 1),
+    ("vset.s32.s32.gt.add", (1, M32, 6), 7),
+    ("vadd4.u32.u32.u32.sat", (0xFF01FF02, 0x01010103, 0), 0xFF02FF05),
+    ("vsub4.s32.s32.s32", (0x00000001, 0x01000002, 0), 0xFF0000FF),
+    ("vabsdiff4.u32.u32.u32", (0x01050A00, 0x05010A01, 0), 0x04040001),
+    ("vabsdiff4.u32.u32.u32.add", (0x01050A00, 0x05010A01, 100), 109),
+    ("vabsdiff2.s32.s32.s32", (0xFFFF0001, 0x00010003, 0), 0x00020002),
+    ("vavrg2.s32.s32.s32", (0xFFFF0001, 0xFFFE0002, 0), 0xFFFE0002),
+    ("vset4.u32.u32.eq.add", (0x01020304, 0x01990399, 0), 2),
+    ("slct.u32.s32", (7, 9, 0), 7),
+    ("slct.u64.s32", (7, 9, M32), 9),
+    ("slct.b32.f32", (7, 9, 0x80000000), 7),
+    ("slct.b32.f32", (7, 9, 0xBF800000), 9),
+    ("slct.b32.f32", (7, 9, 0x7FC00000), 9),
+    ("prmt.b32.f4e", (0x33221100, 0x77665544, 1), 0x44332211),
+    ("prmt.b32.rc16", (0x33221100, 0, 1), 0x33223322),
+    ("testp.finite.f32", (0x7F800000,), 0),
+    ("testp.infinite.f64", (0x7FF << 52,), 1),
+    ("testp.notanumber.f32", (0x7FC00000,), 1),
+    ("testp.number.f32", (0x7F800000,), 1),
+    ("testp.subnormal.f32", (1,), 1),
+    ("testp.normal.f32", (0x3F800000,), 1),
+    ("cvt.pack.sat.u8.s32.b32", (300, M32, 0x1234), 0x1234FF00),
+    ("cvt.pack.sat.s4.s32.b32", (100, M32 - 99, 0xA), 0xA78),
+    ("cvt.pack.sat.s16.s32", (0x12345, M32), 0x7FFFFFFF),
 ]
 
 
 @pytest.mark.parametrize(("opcode", "given", "wanted"), CASES)
 def test_results(opcode: str, given: tuple[int, ...], wanted: int) -> None:
-    fn = function(tuple(opcode.split(".")))
+    words = tuple(opcode.split("."))
+    fn = video(words) if words[0][0] == "v" else function(words)
     assert fn is not None
     assert fn(*given) == wanted
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from kernel_engines import rules, text_of, verdict_of, wait, without
+from kernel_samples import judged
 
 from memmodel.kernel.check import entry_of
 from memmodel.kernel.machine.floats import converted, floating
@@ -53,6 +54,92 @@ def test_an_unknown_function_is_named() -> None:
     declared = ".extern .func g(.param .b32 g_a);"
     verdict = verdict_of("{ .param .b32 a; st.param.b32 [a], 1; call.uni g, (a); }", before=declared)
     assert verdict.word == "undecided" and "the call of g is not known" in verdict.open[0]
+
+
+TWO = """.func (.param .b32 g_ret) g(.param .b32 g_x)
+{ .reg .b32 %r<2>; ld.param.b32 %r0, [g_x]; add.s32 %r0, %r0, 100; st.param.b32 [g_ret], %r0; ret; }
+.func (.param .b32 h_ret) h(.param .b32 h_x)
+{ .reg .b32 %r<2>; ld.param.b32 %r0, [h_x]; add.s32 %r0, %r0, 200; st.param.b32 [h_ret], %r0; ret; }
+"""
+THROUGH = """{ .param .b32 a; .param .b32 c;
+st.param.b32 [a], %r0;
+mov.u64 %d5, g;
+mov.u64 %d6, h;
+setp.lt.u32 %p5, %r0, 8;
+selp.b64 %d7, %d5, %d6, %p5;
+proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (c), %d7, (a), proto;
+ld.param.b32 %r10, [c];
+}
+selp.b32 %r11, 100, 200, %p5;
+add.s32 %r11, %r11, %r0;
+"""
+
+
+def test_calls_through_registers() -> None:
+    """Lanes that call different functions have their turn one after the other, and meet again."""
+    body = THROUGH + reached("%r10", "%r11") + "bar.warp.sync -1;\n"
+    assert verdict_of(body, before=TWO).word == "clean"
+    assert "trap" in rules(verdict_of(THROUGH + reached("%r10", "200"), before=TWO))
+    wrong = verdict_of(THROUGH.replace("selp.b64 %d7, %d5, %d6, %p5", "mov.u64 %d7, %d0"), before=TWO)
+    assert "undefined-instruction" in rules(wrong)
+    unknown = verdict_of(THROUGH.replace("selp.b64 %d7, %d5, %d6, %p5", "ld.global.u64 %d7, [%d0]"), before=TWO)
+    assert unknown.word == "undecided" and "which function is called" in unknown.open[0]
+
+
+def test_the_workspace_of_a_cooperative_launch() -> None:
+    """The barrier of a grid lies in memory that %envreg1 and %envreg2 name, zero at first."""
+    body = (
+        "mov.u32 %r10, %envreg2;\nmov.u32 %r11, %envreg1;\nmov.b64 %d5, {%r10, %r11};\nld.global.u32 %r12, [%d5+4];\n"
+    )
+    assert verdict_of(body + reached("%r12", "0")).word == "clean"
+
+
+def test_vectors_of_atomic_operations() -> None:
+    """Each element is an operation of its own."""
+    body = "atom.global.v2.f32.add {%f0, _}, [%d0+8], {%f1, %f2};\n"
+    body += "red.global.v4.f16x2.add.noftz [%d0+16], {%r5, %r6, %r7, %r8};\n"
+    assert verdict_of(body, ctas=2).word == "clean"
+    assert "data-race" in rules(verdict_of(body + "ld.global.f32 %f3, [%d0+12];", ctas=2))
+    assert "data-race" in rules(verdict_of(body + "ld.global.f32 %f3, [%d0+28];", ctas=2))
+    assert verdict_of(body + "ld.global.f32 %f3, [%d0+32];", ctas=2).word == "clean"
+    assert "undefined-address" in rules(verdict_of(body.replace("+8]", "+4]")))
+
+
+@pytest.mark.parametrize(
+    ("offset", "race"), [(0, True), (30, True), (32, False), (64, True), (990, True), (992, False)]
+)
+def test_matrices_of_wmma(offset: int, race: bool) -> None:
+    """16 rows of 16 halves, 32 elements apart: 32 bytes of every 64 are read."""
+    load = "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r20,%r21,%r22,%r23,%r24,%r25,%r26,%r27}, [%r2], 32;\n"
+    store = f"setp.ne.u32 %p5, %r0, 32;\n@%p5 bra X;\nst.shared.b16 [%r2+{offset}], %h1;\nX:"
+    found = judged("setp.ge.u32 %p6, %r0, 32;\n@%p6 bra Y;\n" + load + "Y:\n" + store)
+    assert rules(found) == ({"data-race"} if race else set())
+
+
+def test_results_that_come_with_a_predicate() -> None:
+    body = "mov.u32 %r20, 12;\nmov.u32 %r21, 10;\nsetp.eq.u32 %p5, %r20, 0;\n"
+    both = body + "lop3.or.b32 %r10|%p6, %r20, %r21, %r20, 0xc0, %p5;\nselp.u32 %r11, 1, 0, %p6;\n"
+    assert verdict_of(both + reached("%r10", "8") + reached("%r11", "1").replace("GOOD", "G2")).word == "clean"
+    none = body + "lop3.and.b32 _|%p6, %r20, %r21, %r20, 0xc0, %p5;\nselp.u32 %r11, 1, 0, %p6;\n"
+    assert verdict_of(none + reached("%r11", "0")).word == "clean"
+    whole = body + "set.lt.xor.u32.s32 %r10, %r21, %r20, %p5;\n"
+    assert verdict_of(whole + reached("%r10", "0xffffffff")).word == "clean"
+    assert verdict_of(body + "set.lt.f32.s32 %r10, %r21, %r20;\n" + reached("%r10", "0x3f800000")).word == "clean"
+
+
+def test_bytes_of_registers() -> None:
+    body = "mov.u32 %r20, 0x8070ff01;\nvadd.s32.s32.u32 %r10, %r20.b3, %r20.h0;\n"
+    assert verdict_of(body + reached("%r10", "0xfe81")).word == "clean"
+
+
+def test_zeros_in_bulk() -> None:
+    """st.bulk writes as many bytes as its operand says."""
+    body = "mov.u64 %d5, 64;\n@%p0 st.bulk.weak.shared::cta [%r2], %d5, 0;\nbar.warp.sync -1;\n"
+    body += "ld.shared.u32 %r10, [%r2+{at}];\n"
+    assert verdict_of(body.format(at=60) + reached("%r10", "0")).word == "clean"
+    assert verdict_of(body.format(at=64) + reached("%r10", "0")).word == "undecided"
+    assert "data-race" in rules(verdict_of(body.format(at=60).replace("bar.warp.sync -1;", "")))
 
 
 def test_local_memory() -> None:

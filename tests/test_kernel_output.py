@@ -291,15 +291,24 @@ def test_any_grid(between: str, answer: str) -> None:
     assert verdict.beyond["any grid"].startswith(answer)
 
 
+TRIPS = """ld.param.u32 %r8, [k_param_0];
+mov.u32 %r9, 0;
+L: add.s32 %r9, %r9, 1;
+{step}
+setp.lt.u32 %p3, %r9, %r8;
+@%p3 bra L;"""
+
+
 @pytest.mark.parametrize(
     ("body", "answer"),
     [
         ("", "yes: there is no loop"),
         ("mov.u32 %r9, 0;\nL: add.s32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, 4;\n@%p3 bra L;", "yes: no trip count"),
+        (TRIPS.format(step=""), "yes: no trip count"),
         (
-            "ld.param.u32 %r8, [k_param_0];\nmov.u32 %r9, 0;\nL: add.s32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, %r8;\n"
-            "@%p3 bra L;",
-            "not shown: how often the loop that ends at line 21 runs",
+            TRIPS.format(step="bar.sync 0;"),
+            "not shown: how often the loop from line 19 to line 22 runs depends on the parameter k_param_0, "
+            "ld.param.u32 at line 17",
         ),
     ],
 )

@@ -113,6 +113,11 @@ def test_what_is_not_known_is_undecided() -> None:
         ("@%p3 bra Y;\nadd.u32 %r9, %r9, 1;\nbra X;\nY: @%p4 bra X;\nsub.u32 %r9, %r9, 1;\nX:", "clean"),
         ("bra A;\nY: mov.u32 %r9, 1;\nbra X;\nA: @%p3 bra Y;\nX:", "clean"),
         ("L: sub.u32 %r9, %r9, 1;\nsetp.ne.u32 %p3, %r9, 0;\n@%p3 bra L;", "clean"),
+        ("@%p3 bra X;\nst.local.u32 [depot], %r9;\nld.local.u32 %r9, [depot];\nX:", "clean"),
+        (
+            "st.local.u32 [depot], %r3;\n@%p3 bra X;\nst.local.u32 [depot], %r2;\nX: ld.local.u32 %r3, [depot];",
+            "undecided",
+        ),
         ("@%p3 bra X;\nmov.u32 %r3, %r2;\nX:", "undecided"),
         ("@%p3 bra X;\nld.shared.u32 %r9, [%r3];\nX:", "undecided"),
         ("@%p3 bra X;\nret;\nX:", "undecided"),
@@ -121,7 +126,7 @@ def test_what_is_not_known_is_undecided() -> None:
 def test_sides_that_only_compute(sides: str, word: str) -> None:
     """Which side an unknown branch takes changes nothing if both only compute: what they write is unknown then."""
     test = "ld.global.u32 %r9, [%d0];\nsetp.gt.s32 %p3, %r9, 7;\nsetp.gt.s32 %p4, %r9, 9;\n"
-    verdict = judged(f"{test}{sides}\nst.shared.u32 [%r3], %r9;", threads=32)
+    verdict = judged(f".local .align 8 .b8 depot[16];\n{test}{sides}\nst.shared.u32 [%r3], %r9;", threads=32)
     assert verdict.word == word
     assert ("only computes, and was taken to end" in "".join(verdict.notes)) == ("L:" in sides)
 

@@ -22,8 +22,30 @@ from memmodel.kernel.text.syntax import (
     PtxInstruction,
     Register,
     Special,
+    Symbol,
 )
 from memmodel.ptx import Scope, Space
+
+TOUCHES = frozenset(
+    [
+        "ld",
+        "st",
+        "atom",
+        "red",
+        "cp",
+        "bar",
+        "barrier",
+        "mbarrier",
+        "fence",
+        "membar",
+        "ldmatrix",
+        "stmatrix",
+        "wgmma",
+        "tcgen05",
+        "call",
+    ]
+)
+"""The first words of instructions that touch memory or order something."""
 
 GRID = ("%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%gridid")
 LINEAR = ("mov", "cvt", "cvta", "add", "sub", "mul", "mad", "shl", "neg")
@@ -120,17 +142,53 @@ def _counted(run: LaunchTrace) -> set[Block]:
 def any_trips(entry: PtxFunction, launch: Launch) -> str:
     """`yes: …` or `not shown: …`."""
     body = entry.body or ()
-    back = [
-        one for one in body if one.words[0] == "bra" and _target(one) is not None and (_target(one) or 0) <= one.number
-    ]
+    back = [(begin, one) for one in body if one.words[0] == "bra" and (begin := _begin(one)) <= one.number]
     if not back:
         return "yes: there is no loop"
     given = _depends(body, params=True)
-    for one in back:
-        if one.guard is None or one.guard.slot in given:
-            loop = f"the loop that ends at line {one.line}"
-            return f"not shown: how often {loop} runs depends on a parameter; its state was not compared between rounds"
+    for begin, one in back:
+        inside = body[begin : one.number + 1]
+        if not any(step.words[0] in TOUCHES for step in inside):
+            continue  # it only computes
+        guards = [step.guard.slot for step in inside if step.words[0] == "bra" and step.guard is not None]
+        if one.guard is None and _waits(body[begin]):
+            continue  # a wait ends when its phase does
+        slots = [one.guard.slot] if one.guard is not None else guards
+        chosen = next((slot for slot in slots if slot in given), None)
+        if chosen is not None:
+            loop = f"how often the loop from line {body[begin].line} to line {one.line} runs"
+            term = _origin(body, chosen)
+            return f"not shown: {loop} depends on {term}; its state was not compared between rounds"
     return "yes: no trip count depends on a parameter"
+
+
+def _begin(jump: PtxInstruction) -> int:
+    """Where a jump goes; behind it, if that is not known."""
+    at = _target(jump)
+    return jump.number + 1 if at is None or at < 0 else at
+
+
+def _waits(one: PtxInstruction) -> bool:
+    return one.words[0] == "mbarrier" and one.words[1] in ("try_wait", "test_wait")
+
+
+def _origin(body: tuple[PtxInstruction, ...], slot: int) -> str:
+    """The first load, backwards through the text, that a register comes from."""
+    waiting, seen = [slot], {slot}
+    while waiting:
+        wanted = waiting.pop(0)
+        for one in body:
+            if wanted not in written(one):
+                continue
+            if one.words[0] in ("ld", "atom"):
+                place = one.operands[1] if len(one.operands) > 1 else None
+                base = place.base if isinstance(place, AddressOperand) else None
+                name = f"the parameter {base.name}, " if isinstance(base, Symbol) and "param" in one.words else ""
+                return f"{name}{one.opcode} at line {one.line}"
+            new = read_slots(one) - seen
+            seen |= new
+            waiting += sorted(new)
+    return "a parameter"
 
 
 def _depends(body: tuple[PtxInstruction, ...], *, params: bool = False) -> set[int]:

@@ -1,4 +1,4 @@
-"""Loads, stores, atomics, matrix fragments and copies without bulk.
+"""Loads, stores and copies without bulk.
 
 In: an Instruction. Out: a step that moves the values and leaves the accesses in the traces of its threads.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.kernel.judge.events import Refused, TraceEvent
-from memmodel.kernel.machine.alu import Fn, function, width_of
+from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get, forgetting
+from memmodel.kernel.machine.pure import Compiler, Get
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
+from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, VectorOperand
 from memmodel.ptx import Proxy, Scope, Sem
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
@@ -24,16 +24,12 @@ SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, 
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
-    if head in ("st", "red") and "async" in instruction.words:  # another family
+    if head == "st" and "async" in instruction.words:  # another family
         return None
+    if instruction.words[:2] == ("st", "bulk"):
+        return _zeros(compiler, instruction)
     if head in ("ld", "ldu", "st"):
         return _move(compiler, instruction)
-    if head in ("atom", "red"):
-        return _atomic(compiler, instruction)
-    if head in ("ldmatrix", "stmatrix"):
-        return _matrix(compiler, instruction)
-    if head == "mma":
-        return _mma(compiler, instruction)
     if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
         return _copy(compiler, instruction)
     return None
@@ -87,8 +83,9 @@ def strong(
     made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
-    for begin, (length, event) in list(known.items()):
-        if begin < first + size and first < begin + length:
+    for begin in range(first - WIDEST + 1, first + size):
+        length, event = known.get(begin, (0, made))
+        if length and first < begin + length:
             if label.side is Side.READ and (begin, length) == (first, size):
                 made.source = event
             elif label.side is Side.WRITE and (begin, length) != (first, size):
@@ -166,6 +163,27 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.forget(block, at, size)
             for part, values in enumerate(lists):
                 block.store(at + part * unit, unit, values[lane])
+        return True
+
+    return step
+
+
+def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """st.bulk: as many bytes of shared memory as the operand says become zero."""
+    get = address(compiler, instruction, instruction.operands[0])
+    sizes = compiler.get(instruction.operands[1], instruction)
+    label, space = Access(Side.WRITE), space_of(instruction.words)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        for lane in lanes:
+            size = sizes(warp)[lane]
+            if size is None:
+                machine.unknown("the size", instruction)
+            if size:
+                block, at = machine.place(warp, space, get(warp)[lane], size, instruction)
+                machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
+                machine.forget(block, at, size)
+                block.write(at, bytes(size))
         return True
 
     return step
@@ -252,82 +270,6 @@ def _private(
     return step
 
 
-def _modifies(op: str, kind: str) -> Fn | None:
-    width = width_of(kind) or 32
-    mask = (1 << width) - 1
-    special: dict[str, Fn] = {
-        "exch": lambda old, b: b & mask,
-        "inc": lambda old, b: 0 if old >= b else old + 1,
-        "dec": lambda old, b: b if old == 0 or old > b else old - 1,
-        "cas": lambda old, b, c: c & mask if old == b & mask else old,
-    }
-    return special.get(op) or function((op, kind))
-
-
-def _atomic(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    words, operands = instruction.words, list(instruction.operands)
-    atom = words[0] == "atom"
-    kind, unit = words[-1], (width_of(words[-1]) or 0) // 8
-    op = next(
-        (
-            word
-            for word in words[1:]
-            if word in ["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas"]
-        ),
-        None,
-    )
-    if op is None or not unit or any(word in ("v2", "v4", "v8") for word in words):
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    target = operands.pop(0) if atom else Sink()
-    slot = compiler.slot_of(target)
-    get = address(compiler, instruction, operands[0])
-    gets = [compiler.get(one, instruction, unit * 8) for one in operands[1 : 3 if op == "cas" else 2]]
-    if len(gets) != (2 if op == "cas" else 1):
-        raise Refused(f"{instruction.opcode} has too few operands", instruction.span)
-    fn = _modifies(op, kind)
-    scope = next((SCOPES[word] for word in words if word in SCOPES), Scope.GPU)
-    sem = next((SEMS[word] for word in words if word in SEMS), Sem.RELAXED)
-    first = Sem.ACQUIRE if sem in (Sem.ACQUIRE, Sem.ACQ_REL) else Sem.RELAXED
-    second = Sem.RELEASE if sem in (Sem.RELEASE, Sem.ACQ_REL) else Sem.RELAXED
-    family = Family.ATOM if atom else Family.RED
-    reads = Access(Side.READ, first, scope, family=family, rmw=True)
-    writes = Access(Side.WRITE, second, scope, family=family, rmw=True)
-    space = space_of(words)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        addresses, values = list(get(warp)), [one(warp) for one in gets]
-        turns = lanes
-        if machine.order:
-            places = [machine.place(warp, space, addresses[lane], unit, instruction) for lane in lanes]
-            numbers = machine.turn([(*one, warp.threads[lane].number) for one, lane in zip(places, lanes, strict=True)])
-            if numbers is None:
-                return False
-            turns = [lanes[number] for number in numbers]
-        for lane in turns:
-            block, at = machine.place(warp, space, addresses[lane], unit, instruction)
-            if (at + block.address) % unit:
-                raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {unit} bytes")
-            read = strong(machine, warp, lane, instruction.number, reads, block, at, unit)
-            old, given = block.load(at, unit), [one[lane] for one in values]
-            if instruction.number in machine.schedule.opaque:
-                old = None
-            new: Value = None if old is None or None in given or fn is None else fn(old, *given)
-            writes_it = op != "cas" or old is None or given[0] is None or old == given[0]
-            if writes_it:
-                write = strong(machine, warp, lane, instruction.number, writes, block, at, unit)
-                read.partner, write.partner = write, read
-                block.store(at, unit, new)
-            if slot is not None:
-                warp.own(slot)[lane] = old
-                if old is not None:
-                    machine.run.choices.setdefault(("atomic", instruction.number), instruction)
-            machine.run.atomics.setdefault((block, at), []).append(read)
-            machine.passed(block, at, warp.threads[lane].number)
-        return True
-
-    return step
-
-
 def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
     """The registers of a fragment."""
     items = operand.items if isinstance(operand, VectorOperand) else (operand,)
@@ -337,63 +279,6 @@ def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
 def gathered(warp: Warp, lanes: Lanes) -> bool:
     """Have all lanes of the warp that have not ended come to an instruction with .aligned?"""
     return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
-
-
-def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """ldmatrix and stmatrix: lane 8k + r names row r of matrix k, 16 bytes; lanes 4r to 4r + 3 move it.
-
-    16-bit elements with .trans, and .m16n8 and .m16n16 of 8 bits, give the bytes to other lanes of the warp: the rows
-    that are touched stay the same.
-    """
-    words = instruction.words
-    load = words[0] == "ldmatrix"
-    count = next((int(word[1:]) for word in words if word in ("x1", "x2", "x4")), 0)
-    shape = next((word for word in words if word in ("m8n8", "m16n8", "m16n16", "m8n16")), None)
-    if not count or shape is None:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    rows = min(LANES, count * (16 if shape.startswith("m16") else 8))
-    get = address(compiler, instruction, instruction.operands[1 if load else 0])
-    slots = registers_of(compiler, instruction.operands[0]) if load else []
-    label = Access(Side.READ if load else Side.WRITE)
-    forget = forgetting(slots)
-    packed = "b4x16_p64" in words or "b6x16_p32" in words
-    whole = 8 if "b4x16_p64" in words else 12 if packed else 16
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        addresses = list(get(warp))
-        found = machine.places(warp, "shared", addresses, lanes[:rows], 16, instruction)
-        if found is None:
-            for lane in lanes[:rows]:
-                machine.place(warp, "shared", addresses[lane], 16, instruction)
-            raise Faulty("undefined-address", "the rows of a matrix lie in different objects")
-        block, offsets = found
-        if any(one % 16 for one in offsets):
-            raise Faulty("undefined-address", "a row of a matrix is misaligned for 16 bytes")
-        pieces = [at + 4 * column for at in offsets for column in range(whole // 4)]
-        movers = [number % 8 * 4 + column for number in range(len(offsets)) for column in range(whole // 4)]
-        machine.weak_lanes(warp, movers, block, pieces, 4, label, instruction.number, 4)
-        if not load:
-            machine.forget_all(block, offsets, 16)
-            for at in offsets:
-                block.forget(at, 16)
-        forget(warp, lanes)
-        return True
-
-    return step
-
-
-def _mma(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    forget = forgetting(registers_of(compiler, instruction.operands[0]))
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        forget(warp, lanes)
-        return True
-
-    return step
 
 
 def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:

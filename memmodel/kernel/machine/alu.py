@@ -35,9 +35,13 @@ OPAQUE = frozenset(
         "neg",
         "abs",
         "copysign",
+        "mad",
     ]
 )
 """Instructions that may work on floating-point types."""
+
+
+PACKED = ("add", "sub", "min", "max", "neg")
 
 
 def width_of(word: str) -> int | None:
@@ -69,8 +73,16 @@ def _numbers(word: str) -> Callable[[int], int]:
 def function(words: tuple[str, ...]) -> Fn | None:
     """What an instruction computes, if it is one of these."""
     head, kind = words[0], words[-1]
-    if kind in ("u16x2", "s16x2") and head in ("add", "sub", "min", "max", "neg"):
-        return _halves(function((head, kind[:3])))
+    if head == "prmt" and kind in _PERMUTATIONS:
+        return _PERMUTATIONS[kind]
+    if head == "slct" and len(words) == 3:
+        return _slct(words[1], kind)
+    if head == "testp":
+        return _tested(words[1], kind)
+    if words[:2] == ("cvt", "pack"):
+        return _packed(words)
+    if kind in ("u16x2", "s16x2", "u8x4", "s8x4") and not {"relu", "sat"} & set(words):
+        return _packs(function((head, kind[:-2])), int(kind[1:-2])) if head in PACKED else None
     if head in ("dp4a", "dp2a"):
         return _dot(words)
     width = width_of(kind)
@@ -107,7 +119,6 @@ def function(words: tuple[str, ...]) -> Fn | None:
         "bfind": lambda a: _find(a & mask, width, kind[0] == "s", "shiftamt" in words),
         "sad": lambda a, b, c: (abs(read(a) - read(b)) + c) & mask,
         "prmt": lambda a, b, c: _permute(a, b, c),
-        "slct": lambda a, b, c: (a if signed(c & 0xFFFFFFFF, 32) >= 0 else b) & mask,
         "fns": lambda a, b, c: _nth(a & mask, b & 31, signed(c & 0xFFFFFFFF, 32)),
         "bmsk": lambda a, b: _bitmask(a, b, clamp="clamp" in words),
         "szext": lambda a, b: _resized(a & mask, b & mask, kind[0] == "s", clamp="clamp" in words),
@@ -116,8 +127,6 @@ def function(words: tuple[str, ...]) -> Fn | None:
         return _saturated(head, width) if kind == "s32" else None
     if head in ("add", "sub") and "cc" in words:
         return None
-    if head == "prmt" and len(words) > 2:
-        return _PERMUTATIONS.get(words[1])
     if head == "lop3":
         return lambda a, b, c, table: _lookup(a, b, c, table)
     if head == "shf":
@@ -127,8 +136,11 @@ def function(words: tuple[str, ...]) -> Fn | None:
 
 def _product(words: tuple[str, ...], width: int, read: Fn) -> Fn | None:
     mode = words[1]
-    if "cc" in words or mode not in ("lo", "hi", "wide") or "sat" in words:
+    if "cc" in words or mode not in ("lo", "hi", "wide"):
         return None
+    if "sat" in words:  # mad.hi.sat.s32 alone
+        clamped = _clamped(width)
+        return lambda a, b, c: clamped((read(a) * read(b) >> width) + read(c))
     size = 2 * width if mode == "wide" else width
     mask = (1 << size) - 1
     down = width if mode == "hi" else 0
@@ -137,29 +149,90 @@ def _product(words: tuple[str, ...], width: int, read: Fn) -> Fn | None:
     return lambda a, b, c: (read(a) * read(b) >> down) + c & mask
 
 
+def _slct(kind: str, choice: str) -> Fn | None:
+    """slct: a where c is not negative; -0.0 is not, NaN is."""
+    width = width_of(kind)
+    if width is None or choice not in ("s32", "f32"):
+        return None
+    mask = (1 << width) - 1
+    if choice == "s32":
+        return lambda a, b, c: (b if c >> 31 & 1 else a) & mask
+    return lambda a, b, c: (a if c & 0xFFFFFFFF <= 0x7F800000 or c & 0xFFFFFFFF == 0x80000000 else b) & mask
+
+
+_EXPONENTS = {"f32": (8, 23), "f64": (11, 52)}
+"""Bits of the exponent and of the fraction."""
+
+
+def _tested(what: str, kind: str) -> Fn | None:
+    """testp: a property of a floating-point number."""
+    if kind not in _EXPONENTS:
+        return None
+    exponent_bits, fraction_bits = _EXPONENTS[kind]
+    top = (1 << exponent_bits) - 1
+
+    def test(a: int) -> int:
+        exponent, fraction = a >> fraction_bits & top, a & (1 << fraction_bits) - 1
+        table = {
+            "finite": exponent != top,
+            "infinite": exponent == top and not fraction,
+            "number": exponent != top or not fraction,
+            "notanumber": exponent == top and bool(fraction),
+            "normal": 0 < exponent < top,
+            "subnormal": not exponent and bool(fraction),
+        }
+        return int(table[what])
+
+    return test
+
+
+def _packed(words: tuple[str, ...]) -> Fn | None:
+    """cvt.pack.sat: two numbers of .s32, made as narrow as it says, the first above the second, above what c has."""
+    to = words[3]
+    width = int(to[1:])
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, (1 << width) - 1)
+    mask = (1 << width) - 1
+
+    def narrow(a: int) -> int:
+        return max(low, min(high, signed(a & 0xFFFFFFFF, 32))) & mask
+
+    if width == 16:
+        return lambda a, b: narrow(a) << 16 | narrow(b)
+    return lambda a, b, c: (c << 2 * width | narrow(a) << width | narrow(b)) & 0xFFFFFFFF
+
+
 def _product24(words: tuple[str, ...], kind: str) -> Fn | None:
     """Of the low 24 bits: the low 32 bits of the product, or those from bit 16 on."""
-    if words[1] not in ("lo", "hi") or "sat" in words:
+    if words[1] not in ("lo", "hi"):
         return None
     low24 = 0xFFFFFF
     read: Callable[[int], int] = (lambda a: signed(a & low24, 24)) if kind[0] == "s" else (lambda a: a & low24)
     down = 16 if words[1] == "hi" else 0
     if words[0] == "mul24":
         return lambda a, b: read(a) * read(b) >> down & 0xFFFFFFFF
+    if "sat" in words:  # mad24.hi.sat.s32 alone
+        clamped = _clamped(32)
+        return lambda a, b, c: clamped((read(a) * read(b) >> down) + signed(c & 0xFFFFFFFF, 32))
     return lambda a, b, c: (read(a) * read(b) >> down) + c & 0xFFFFFFFF
 
 
-def _saturated(head: str, width: int) -> Fn:
+def _clamped(width: int) -> Callable[[int], int]:
+    """A signed number, no further than its width lets it go."""
     low, high = -(1 << width - 1), (1 << width - 1) - 1
-    mask, sign = (1 << width) - 1, 1 if head == "add" else -1
-    return lambda a, b: max(low, min(high, signed(a & mask, width) + sign * signed(b & mask, width))) & mask
+    return lambda a: max(low, min(high, a)) & (1 << width) - 1
 
 
-def _halves(fn: Fn | None) -> Fn | None:
-    """A packed instruction on two 16-bit numbers."""
+def _saturated(head: str, width: int) -> Fn:
+    mask, sign, clamped = (1 << width) - 1, 1 if head == "add" else -1, _clamped(width)
+    return lambda a, b: clamped(signed(a & mask, width) + sign * signed(b & mask, width))
+
+
+def _packs(fn: Fn | None, width: int) -> Fn | None:
+    """A packed instruction on the numbers of that width in a word."""
     if fn is None:
         return None
-    return lambda *given: fn(*(a & 0xFFFF for a in given)) | fn(*(a >> 16 & 0xFFFF for a in given)) << 16
+    mask, firsts = (1 << width) - 1, range(0, 32, width)
+    return lambda *given: sum(fn(*(a >> first & mask for a in given)) << first for first in firsts)
 
 
 def _dot(words: tuple[str, ...]) -> Fn | None:
@@ -346,3 +419,23 @@ def conversion(words: tuple[str, ...]) -> Fn | None:
         low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, mask)
         return lambda a: max(low, min(high, read(a))) & mask
     return lambda a: read(a) & mask
+
+
+def joined(logic: str | None, join: Fn, a: int | None, b: int | None) -> int | None:
+    """Two predicates joined, of which one may not be known."""
+    if logic == "and" and (a == 0 or b == 0):
+        return 0
+    if logic == "or" and (a == 1 or b == 1):
+        return 1
+    return None if a is None or b is None else join(a, b)
+
+
+def predicate(head: str) -> Fn:
+    """An operation on predicates."""
+    table: dict[str, Fn] = {
+        "and": lambda a, b: a & b & 1,
+        "or": lambda a, b: (a | b) & 1,
+        "xor": lambda a, b: (a ^ b) & 1,
+        "not": lambda a: ~a & 1,
+    }
+    return table[head]

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memmodel.kernel.engines.atomics import atomic_step
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
+from memmodel.kernel.engines.fragments import fragment_step
 from memmodel.kernel.engines.mma import mma_step
 from memmodel.kernel.engines.tensor import tensor_step
 from memmodel.kernel.engines.tensormaps import map_step
@@ -30,6 +32,7 @@ from memmodel.kernel.text.syntax import (
     Operand,
     PtxFunction,
     PtxInstruction,
+    Register,
     Symbol,
     VectorOperand,
 )
@@ -37,7 +40,8 @@ from memmodel.kernel.text.syntax import (
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, sync_step, object_step, copy_step, map_step, wgmma_step, mma_step, tensor_step, cluster_step
+    warp_step, access_step, atomic_step, fragment_step, sync_step, object_step, copy_step, map_step, wgmma_step,
+    mma_step, tensor_step, cluster_step,
 )  # fmt: skip
 IGNORED_CALLS = ("vprintf",)
 """Functions of the system that touch no memory of the kernel; what they return is unknown."""
@@ -45,11 +49,12 @@ IGNORED_CALLS = ("vprintf",)
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """A call: where the function begins, and the places that go in and come out: (from, to, bytes)."""
+    """A call: where the function begins, the places that go in and come out: (from, to, bytes); its address."""
 
     start: int
     given: tuple[tuple[int, int, int], ...]
     returned: tuple[tuple[int, int, int], ...]
+    address: int
 
 
 @dataclass(slots=True)
@@ -67,10 +72,17 @@ class Code:
     control: str = ""
     targets: tuple[int, ...] = ()
     index: Get | None = None
-    call: CallPlan | None = None
+    calls: tuple[CallPlan, ...] = ()
     refusal: Refused | None = None
     touched: tuple[int, ...] = ()
     written: tuple[int, ...] = ()
+
+    @property
+    def computes(self) -> bool:
+        """Does it change nothing but registers and what its thread alone has?"""
+        words = self.instruction.words
+        private = words[0] in ("ld", "st") and words[1] in ("local", "const")
+        return (self.pure is not None and not self.touched) or (private and self.refusal is None)
 
 
 def compile_function(
@@ -153,19 +165,34 @@ def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
             raise Refused("brx.idx takes a list of branch targets", span)
         code.targets, code.index = listed, compiler.get(operands[0], instruction, 32)
     elif head == "call":
-        name = next((one.name for one in operands if isinstance(one, Symbol)), "")
-        if name in entry.callees:
-            lists = [one.items for one in operands if isinstance(one, Arguments)]
-            returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
-            callee = entry.callees[name]
-            given = lists[0] if lists else ()
-            code.call = CallPlan(
-                callee.start,
-                _moves(compiler, given, callee.params),
-                _moves(compiler, returned, callee.results, back=True),
-            )
-        elif name not in IGNORED_CALLS and name != "__assertfail":
+        _call_code(compiler, entry, code)
+
+
+def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
+    """A call by name, or through a register to any function of the same parameters. Raises Refused."""
+    operands, span = code.instruction.operands, code.instruction.span
+    name = next((one.name for one in operands if isinstance(one, Symbol)), "")
+    through = next((one for one in operands if isinstance(one, Register)), None)
+    if through is None and name not in entry.callees:
+        if name not in IGNORED_CALLS and name != "__assertfail":
             raise Refused(f"the call of {name or 'a function'} is not known", span)
+        return
+    lists = [one.items for one in operands if isinstance(one, Arguments)]
+    returned = lists.pop(0) if operands and isinstance(operands[0], Arguments) else ()
+    given = lists[0] if lists else ()
+    chosen = entry.callees if through is not None else {name: entry.callees[name]}
+    code.calls = tuple(
+        CallPlan(
+            callee.start,
+            _moves(compiler, given, callee.params),
+            _moves(compiler, returned, callee.results, back=True),
+            compiler.memory.symbols[called][1],
+        )
+        for called, callee in chosen.items()
+        if (len(callee.params), len(callee.results)) == (len(given), len(returned)) or through is None
+    )
+    if through is not None:
+        code.index = compiler.get(through, code.instruction, 64)
 
 
 def _moves(

@@ -28,6 +28,9 @@ PRIVATE_START = 1 << 20
 RANK_SHIFT = 24
 SHARED_START = 1024
 MODULE_START = 0x7E00_0000_0000
+FUNCTION_START = 0x7D00_0000_0000
+WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
+"""Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
 
 MAX_SHARED = 232_448
 """Bytes of shared memory that a CTA can have."""
@@ -101,6 +104,9 @@ class DeviceMemory:
         self.blocks: list[Block] = []
         self._buffers()
         self._module_variables(module)
+        workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
+        self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
+        self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
         self.shared_size = self._shared(module, entry)

@@ -11,7 +11,7 @@ from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Register, Sink
@@ -41,13 +41,6 @@ def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
         action = Action.EXPECT_TX if kind == "expect_tx" else Action.COMPLETE_TX
         return _update(compiler, instruction, _semantics(instruction, action, Sem.RELAXED), operands, counts=True)
     return None
-
-
-def pending_count(compiler: Compiler, instruction: PtxInstruction) -> tuple[int, Get] | None:
-    """The register and the state of mbarrier.pending_count."""
-    if instruction.words[:2] != ("mbarrier", "pending_count"):
-        return None
-    return compiler.target(instruction), compiler.get(instruction.operands[1], instruction)
 
 
 def _semantics(instruction: PtxInstruction, action: Action, default: Sem) -> Mbarrier:

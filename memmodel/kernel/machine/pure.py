@@ -8,9 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.alu import OPAQUE, Fn, comparison, conversion, function, is_float, width_of, with_carry
+from memmodel.kernel.machine.alu import (
+    OPAQUE,
+    Fn,
+    comparison,
+    conversion,
+    function,
+    is_float,
+    joined,
+    predicate,
+    width_of,
+    with_carry,
+)
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, DeviceMemory
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, DeviceMemory
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
@@ -19,6 +30,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxInstruction,
     Register,
     Sink,
@@ -26,10 +38,16 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+from memmodel.program.video import part, video
 
 Step = Callable[[Warp, Lanes], None]
 Get = Callable[[Warp], Row]
-UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid")
+UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid", "%total_smem_size",
+                   "%aggr_smem_size", "%reserved_smem_offset", "%current_graph_exec")  # fmt: skip
+ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
+"""What set leaves where the comparison holds."""
+
+WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
@@ -73,6 +91,9 @@ class Compiler:
         return get
 
     def _special(self, name: str) -> Get:
+        if name in WORKSPACE_WORDS:
+            word = uniform(WORKSPACE_START >> WORKSPACE_WORDS[name] & 0xFFFFFFFF)
+            return lambda warp: word
         if name.startswith(UNKNOWN_SPECIAL):
             return lambda warp: UNKNOWN
         return lambda warp: warp.special[name]
@@ -103,12 +124,16 @@ class Compiler:
         if head == "selp":
             return self._select(instruction, self.target(instruction))
         if head in ("and", "or", "xor", "not") and words[-1] == "pred":
-            return self._plain(instruction, _predicate(head))
+            return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
-            return None
+            return self._withpredicate(instruction, instruction.operands[0])
+        if words[:2] == ("mbarrier", "pending_count"):
+            return forgetting([self.target(instruction)])
         chained = with_carry(words)
         if chained is not None:
             return self._carried(instruction, *chained)
+        if words[0].startswith("v"):
+            return self._video(instruction)
         found = function(words) or floating(words)
         if found is not None:
             return self._plain(instruction, found)
@@ -128,6 +153,43 @@ class Compiler:
         sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
         slot = self.target(instruction)
         return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
+
+    def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
+        """lop3 with .and or .or: whether the result is not zero, joined with a predicate."""
+        fn, join = function(("lop3", "b32")), predicate(instruction.words[1])
+        assert fn is not None
+        gets = [self.get(one, instruction, 32) for one in instruction.operands[1:]]
+        slot, flag = self.slot_of(target.first), self.slot_of(target.second)
+
+        def step(warp: Warp, lanes: Lanes) -> None:
+            lists = [list(one(warp)) for one in gets]
+            for lane in lanes:
+                *given, other = (one[lane] for one in lists)
+                found = None if None in given else fn(*given)
+                if slot is not None:
+                    warp.own(slot)[lane] = found
+                if flag is not None:
+                    held = None if found is None else int(found != 0)
+                    warp.own(flag)[lane] = joined(instruction.words[1], join, held, other)
+
+        return step
+
+    def _video(self, instruction: PtxInstruction) -> Step | None:
+        """A video instruction; its operands may be bytes and halves of registers."""
+        fn, kinds = video(instruction.words), [one for one in instruction.words[1:] if one in ("u32", "s32")]
+        if fn is None:
+            return None
+        kinds = kinds[-2:] if len(kinds) > 2 else kinds
+        sources = []
+        for number, one in enumerate(instruction.operands[1:]):
+            whole = one.register if isinstance(one, PartOperand) else one
+            get = self.get(whole, instruction, 32)
+            if isinstance(one, PartOperand):
+                if number > 1:
+                    return None
+                get = _taken(get, one.selector, kinds[number])
+            sources.append(get)
+        return _many(fn, self.target(instruction), sources)
 
     def _carried(self, instruction: PtxInstruction, fn: Fn, uses: bool, sets: bool, width: int) -> Step:
         """add.cc, addc and their like: the carry is kept beside the registers."""
@@ -254,7 +316,8 @@ class Compiler:
             sign = -1 if "to" in words else 1
             return self._plain(instruction, lambda a: (a + sign * shift) & (1 << 64) - 1)
         if "pack" in words:
-            return None
+            packed = function(words)
+            return None if packed is None else self._plain(instruction, packed)
         found = conversion(words) or converted(words)
         if found is not None and len(instruction.operands) == 2:
             return self._plain(instruction, found)
@@ -273,12 +336,16 @@ class Compiler:
         width = width_of(words[-1]) or 32
         gets = [self.get(one, instruction, width) for one in rest]
         if words[0] == "set":
-            if words[-2] not in ("u32", "s32") or slot is None or logic is not None:
+            ones = ONES.get(words[-2])
+            if ones is None or slot is None:
                 return None
-            return _binary(lambda a, b: 0xFFFFFFFF * fn(a, b), slot, *gets)
+            if logic is None:
+                return _binary(lambda a, b: ones * fn(a, b), slot, *gets)
+            merged = predicate(logic)
+            return _many(lambda a, b, c: ones * merged(fn(a, b), c), slot, gets)
         if logic is None and other is None and slot is not None and len(gets) == 2:
             return _binary(fn, slot, *gets)
-        join = None if logic is None else _predicate(logic)
+        join = None if logic is None else predicate(logic)
 
         def step(warp: Warp, lanes: Lanes) -> None:
             lists = [list(one(warp)) for one in gets]
@@ -288,8 +355,8 @@ class Compiler:
                 inverse: Value = None if result is None else result ^ 1
                 if join is not None:
                     c = lists[2][lane]
-                    result = _joined(logic, join, result, c)
-                    inverse = _joined(logic, join, inverse, c)
+                    result = joined(logic, join, result, c)
+                    inverse = joined(logic, join, inverse, c)
                 if slot is not None:
                     warp.own(slot)[lane] = result
                 if other is not None:
@@ -316,6 +383,10 @@ def forgetting(slots: list[int]) -> Step:
                 d[lane] = None
 
     return step
+
+
+def _taken(get: Get, selector: str, kind: str) -> Get:
+    return lambda warp: [None if one is None else part(one, selector, kind) for one in get(warp)]
 
 
 def _unary(fn: Fn, slot: int, get: Get) -> Step:
@@ -373,21 +444,3 @@ def _many(fn: Fn, slot: int, sources: list[Get]) -> Step:
             d[lane] = None if None in values else fn(*values)
 
     return step
-
-
-def _joined(logic: str | None, join: Fn, a: Value, b: Value) -> Value:
-    if logic == "and" and (a == 0 or b == 0):
-        return 0
-    if logic == "or" and (a == 1 or b == 1):
-        return 1
-    return None if a is None or b is None else join(a, b)
-
-
-def _predicate(head: str) -> Fn:
-    table: dict[str, Fn] = {
-        "and": lambda a, b: a & b & 1,
-        "or": lambda a, b: (a | b) & 1,
-        "xor": lambda a, b: (a ^ b) & 1,
-        "not": lambda a: ~a & 1,
-    }
-    return table[head]

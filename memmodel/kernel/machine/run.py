@@ -13,7 +13,7 @@ from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.code import ENDS, Code, compile_function
+from memmodel.kernel.machine.code import ENDS, CallPlan, Code, compile_function
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import forgetting
@@ -244,9 +244,7 @@ class Scheduler:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
         number = code.instruction.number
         if number not in self._detours:
-            self._detours[number] = detour(
-                self.entry.body or (), number, lambda at: self.code[at].pure is not None and not self.code[at].touched
-            )
+            self._detours[number] = detour(self.entry.body or (), number, lambda at: self.code[at].computes)
         way = self._detours[number]
         if way is None:
             self.machine.unknown("what this predicate decides", code.instruction)
@@ -256,6 +254,9 @@ class Scheduler:
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
         forgetting(list(way.slots))(warp, lanes)
+        for lane in lanes if way.stores else ():
+            if (own := warp.locals[lane]) is not None:
+                own.forget(0, own.size)
         group.at, group.lanes = way.join, lanes
 
     def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
@@ -297,10 +298,11 @@ class Scheduler:
             raise code.refusal
         if code.control in ("bra", "brx"):
             return self._jump(warp, group, code, lanes)
-        if code.control == "call" and code.call is not None:
+        if code.control == "call" and (code.calls or code.index is not None):
+            plan, lanes = self._callee(warp, group, code, lanes)
             self._split(warp, group, lanes)
-            self._move(warp, lanes, code.call.given)
-            group.frames, group.at = (*group.frames, group.at), code.call.start
+            self._move(warp, lanes, plan.given)
+            group.frames, group.at = (*group.frames, group.at), plan.start
             return True
         if code.control == "call" and not _fails(code.instruction):
             for operand in code.instruction.operands[:1]:
@@ -311,8 +313,7 @@ class Scheduler:
         if code.control == "ret" and group.frames:
             self._split(warp, group, lanes)
             back = group.frames[-1]
-            plan = self.code[back].call
-            assert plan is not None
+            plan = max((one for one in self.code[back].calls if one.start <= group.at), key=lambda one: one.start)
             self._move(warp, lanes, plan.returned)
             group.frames, group.at = group.frames[:-1], back + 1
             return True
@@ -328,6 +329,23 @@ class Scheduler:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
+
+    def _callee(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> tuple[CallPlan, Lanes]:
+        """The function that these lanes call. Through a register that of the first; others wait."""
+        if code.index is None:
+            return code.calls[0], lanes
+        values = code.index(warp)
+        if any(values[lane] is None for lane in lanes):
+            self.machine.unknown("which function is called", code.instruction)
+        first = values[lanes[0]]
+        plan = next((one for one in code.calls if one.address == first), None)
+        if plan is None:
+            raise Faulty("undefined-instruction", "no function with these parameters has the address that is called")
+        others = [lane for lane in lanes if values[lane] != first]
+        if others:
+            warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
+            group.lanes = [lane for lane in group.lanes if lane not in others]
+        return plan, [lane for lane in lanes if lane not in others]
 
     def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A branch; lanes that go elsewhere are a group of their own."""

@@ -37,6 +37,9 @@ from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.ptx import Scope, Sem, Space
 
+WIDEST = 16
+"""Bytes of the largest strong access."""
+
 
 class Machine:
     """What all warps share, and how a thread leaves its traces."""
@@ -177,8 +180,9 @@ class Machine:
         """A weak write to these bytes: a later strong read does not read from a strong write before it."""
         known = self.strong.get(block)
         if known:
-            for at, (length, _) in list(known.items()):
-                if at < first + size and first < at + length:
+            near = range(first - WIDEST + 1, first + size) if size < len(known) else list(known)
+            for at in near:
+                if at in known and at < first + size and first < at + known[at][0]:
                     del known[at]
 
     def object(self, block: Block, at: int) -> Mbar:

@@ -22,6 +22,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxInstruction,
     Register,
     Sink,
@@ -30,6 +31,7 @@ from memmodel.kernel.text.syntax import (
     VectorOperand,
 )
 from memmodel.kernel.text.variables import SPACES, declarations, type_of
+from memmodel.program.video import PARTS
 from memmodel.source import Span
 
 MAX_INSTRUCTIONS = 2_000_000
@@ -154,6 +156,7 @@ class BodyReader:
             while cursor.next.kind not in (";", "end"):
                 cursor.take()
             cursor.expect(";")
+            scope.tables[name.text] = ()
             return
         scope.labels[name.text] = len(self._drafts)
 
@@ -324,6 +327,10 @@ class BodyReader:
             return register
         if _SPECIAL.fullmatch(text):
             return Special(text)
+        whole, _, selector = text.rpartition(".")
+        register = self._register(whole) if selector in PARTS else None
+        if register is not None:
+            return PartOperand(register, selector)
         if text.startswith("%"):
             self.cursor.fail(f"the register {text} is not declared", token)
         offset = 0

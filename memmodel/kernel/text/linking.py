@@ -17,6 +17,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxFunction,
     PtxInstruction,
     PtxModule,
@@ -53,13 +54,11 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
 
 
 def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
-    """The functions with a body that calls may reach, in the order in which they are named."""
+    """The functions with a body that are called or whose address is taken, in the order in which they are named."""
     found: dict[str, PtxFunction] = {}
     waiting = [entry]
     while waiting:
         for one in waiting.pop().body or ():
-            if one.words[0] != "call":
-                continue
             for operand in one.operands:
                 target = module.functions.get(operand.name) if isinstance(operand, Symbol) else None
                 if target is not None and target.body is not None and target.name not in found and not target.entry:
@@ -100,6 +99,8 @@ class _Moved:
                 return self._register(one)
             case NegatedRegister(register):
                 return NegatedRegister(self._register(register))
+            case PartOperand(register, selector):
+                return PartOperand(self._register(register), selector)
             case Symbol(name, offset):
                 return Symbol(self.name(name), offset) if name in self._own else one
             case JumpTarget(name, at):

@@ -18,6 +18,7 @@ from memmodel.kernel.text.syntax import (
     NegatedRegister,
     Operand,
     PairOperand,
+    PartOperand,
     PtxFunction,
     PtxInstruction,
     Register,
@@ -314,7 +315,7 @@ def registers(operand: Operand) -> list[int]:
     """The registers in an operand."""
     if isinstance(operand, Register):
         return [operand.slot]
-    if isinstance(operand, NegatedRegister):
+    if isinstance(operand, NegatedRegister | PartOperand):
         return [operand.register.slot]
     if isinstance(operand, PairOperand):
         return [*registers(operand.first), *registers(operand.second)]

@@ -68,6 +68,14 @@ class NegatedRegister:
 
 
 @dataclass(frozen=True, slots=True)
+class PartOperand:
+    """A byte or half of a register: `%r1.b2`, `%r1.h0`."""
+
+    register: Register
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sink:
     """`_`: a result that is thrown away, or an operand that is left out."""
 
@@ -111,6 +119,7 @@ Operand = (
     | Symbol
     | JumpTarget
     | NegatedRegister
+    | PartOperand
     | Sink
     | VectorOperand
     | PairOperand
