@@ -5,10 +5,11 @@ In: the protocol on standard input. Out: the protocol on standard output. docs/e
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import Annotated
 
-from memmodel.cli.exits import Exit, guarded
+from memmodel.cli.exits import Exit, complain, guarded
 from memmodel.cli.grammar import Option
 from memmodel.errors import InputError
 
@@ -25,5 +26,7 @@ def lsp(
         raise InputError("the language server needs pygls, which is not installed", hint="pip install 'memmodel[lsp]'")
     from memmodel.lsp.server import serve
 
+    if sys.stdin.isatty():
+        complain("waiting for an editor on standard input; docs/editor.md says how editors start this")
     serve()
     return Exit.AS_EXPECTED
