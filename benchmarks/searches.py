@@ -9,7 +9,6 @@ implies which (--svg), `bounds` the bound reached against time. `--seconds`: for
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from memmodel.search.properties import checks_to_show, load_property, shipped_pr
 from memmodel.search.sketches import sketches
 from memmodel.search.tasks import DifferenceTask, PropertyTask
 from memmodel.search.vocabulary import Vocabulary, vocabulary
-from memmodel.search.work import HereAndNow, Processes, Record, run
+from memmodel.search.work import HereAndNow, Record, run
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Pair:
 
 
 _MMA = "tcgen05.mma,tcgen05.commit,tcgen05.ld"
-_TENSOR = "tcgen05.st,tcgen05.ld,tcgen05.wait::st,arrive.release,wait.acquire"
+_STORES = "tcgen05.st,tcgen05.wait::st,arrive.release,wait.acquire"
 _HANDED = "st.shared.weak,arrive.release,wait.acquire,copy.out,fence.proxy.async"
 _OVER = "ld.shared.weak,st.shared.weak,copy.in,wait.acquire,fence.proxy.async"
 _WGMMA = "wgmma,st.shared.weak,fence.proxy.async,wgmma.fence"
@@ -50,12 +49,12 @@ PAIRS = (
     Pair("readings/D2-accessor", _HANDED, 5, accesses=4),
     Pair("readings/D2-anywhere", "ld.shared.weak,st.shared.weak,copy.in,fence.proxy.async", 4, "cluster", "cluster"),
     Pair("readings/D3-implicit", f"{_MMA},wait.acquire,st.shared.weak", 4),
-    Pair("readings/D4a-no-before", f"{_TENSOR},tcgen05.fence::after", 6, accesses=5),
+    Pair("readings/D4a-no-before", f"{_STORES},tcgen05.fence::after", 6, accesses=5),
     Pair("readings/D4b-acquire", f"{_MMA},wait.acquire", 4),
     Pair("readings/D4c-any-wait", f"{_MMA},wait.relaxed", 4),
-    Pair("readings/D4ab-no-fences", _TENSOR, 5),
-    Pair("readings/D4ab-no-fences", f"{_TENSOR},tcgen05.fence::after", 6, accesses=5, first="readings/D4a-no-before"),
-    Pair("readings/D4ab-no-fences", _TENSOR, 5, first="readings/D4b-acquire"),
+    Pair("readings/D4ab-no-fences", _STORES, 5),
+    Pair("readings/D4ab-no-fences", _STORES, 5, first="readings/D4a-no-before"),
+    Pair("readings/D4ab-no-fences", _STORES, 5, first="readings/D4b-acquire"),
     Pair("readings/D4c-any-wait", f"{_MMA},wait", 4, first="readings/D4b-acquire"),
     Pair("readings/D5-fence", "tcgen05.mma,tcgen05.ld,st.shared.weak,fence.proxy.async", 3),
     Pair("readings/D6-issuer", "copy.in,wait.acquire,ld.shared.weak", 3, "cluster"),
@@ -135,33 +134,31 @@ def properties(names: list[str]) -> None:
 
 
 def bounds(names: list[str], seconds: float, svg: str | None) -> None:
-    """`diff sc ptx-6.0` (copies: `ptx-9.3` and D2-anywhere), as far as the CPU time of two processes lasts."""
+    """`diff sc ptx-6.0` (else `ptx-9.3` and D2-anywhere), on one process, as far as the CPU time of two cores lasts."""
     from memmodel.search.explain import bound_plot
 
     for name in names or BOUNDS:
         first, second = ("sc", "ptx-6.0") if name == "core" else ("ptx-9.3", "readings/D2-anywhere")
         task = DifferenceTask(first, second, BOUNDS[name], 12, True)
-        count, reached = 0, dict[int, float]()
+        began, reached = time.process_time(), dict[int, float]()
+
+        def told(size: int, done: int, total: int, began: float = began) -> None:
+            if time.process_time() - began > 2 * seconds:
+                raise KeyboardInterrupt
+
         for size in range(1, 13):
-            started, last = _children(), dict[int, float]()
-
-            def told(at: int, done: int, total: int, last: dict[int, float] = last) -> None:
-                last[at] = _children()
-
-            found = run(replace(task, most=size), Processes(2), seconds=4 * seconds, told=told)
-            spent = _children() - started
-            print(f"{name}: {size} instructions, {found.sketches} shapes, {spent:.0f} CPU seconds", flush=True)
-            count += found.sketches
-            if found.interrupted or spent > 2 * seconds:
+            started = time.process_time()
+            found = run(replace(task, most=size), HereAndNow(), told=told)
+            if found.interrupted:
+                print(f"{name}: stopped at {size} instructions", flush=True)
                 break
-            reached[size] = spent / 2
+            spent = time.process_time() - started
+            rate = found.sketches / max(spent, 0.01)
+            each = f"{found.sketches} shapes, {spent:.0f} CPU seconds, {rate:.0f} shapes a second"
+            print(f"{name}: {size} instructions, {each}", flush=True)
+            reached[size] = (time.process_time() - began) / 2
         if svg is not None:
             write_text(str(Path(svg).with_suffix("")) + f"-{name}.svg", bound_plot(reached))
-
-
-def _children() -> float:
-    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
 def count(names: list[str]) -> None:

@@ -20,7 +20,7 @@ from memmodel.search.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import networkx
 
-_ROW, _COLUMN, _LINE = 90, 230, 16
+_ROW, _LETTER, _LINE = 60, 8, 16
 
 
 def implications(names: Sequence[str], vocabulary: Vocabulary, most: int) -> set[tuple[str, str]]:
@@ -55,11 +55,12 @@ def lattice(names: Sequence[str], implied: set[tuple[str, str]]) -> networkx.DiG
 
 
 def lattice_svg(graph: networkx.DiGraph) -> str:
-    """The strongest models at the bottom; a line leads up to a model that allows more."""
+    """A line leads up to a model that allows more; a model stands one row below the lowest of those."""
     import networkx
 
-    rows = list(networkx.topological_generations(graph))
-    width = max(len(row) for row in rows) * _COLUMN
+    rows = list(networkx.topological_generations(graph.reverse()))[::-1]
+    column = _LETTER * (2 + max(len(name) for names in graph for name in names))
+    width = max(len(row) for row in rows) * column
     tall = max(len(names) for names in graph) * _LINE + _ROW
     height = len(rows) * tall
     at: dict[tuple[str, ...], tuple[float, float]] = {}

@@ -25,7 +25,7 @@ _DECLARED = {
     GLOBAL: ".global .u32 {name} = 0;",
     TILE: ".global .align 16 .u32 {name}[4] = {{{initial}}};",
     SHARED: ".shared .align 16 .u32 {name}[4] = {{{initial}}};",
-    TENSOR: ".tensor .b32 {name} = 0;",
+    TENSOR: ".tensor .b32 {name} = {initial};",
     OBJECT: ".shared .align 8 .b64 {name} = mbarrier({count});",
 }
 _WIDE = {
@@ -33,7 +33,7 @@ _WIDE = {
     SHARED: ".shared .align 16 .b128 {name} = {initial};",
 }
 _INITIAL = 20
-"""The second tile begins with 21, the third with 22; stores write 1, 2, …"""
+"""The second tile begins with 21, the third with 22; tensor memory beside tiles with 10; stores write 1, 2, …"""
 
 
 Seats = tuple[tuple[int, int, int], ...]
@@ -219,6 +219,8 @@ def write(
     tiles = 0
     for (kind, place), count in used_places(it, vocabulary).items():
         initial = _INITIAL + tiles if tiles else 0
+        if kind == TENSOR:
+            initial = 10 if vocabulary.wide else 0
         tiles += kind in (TILE, SHARED)
         declared = _WIDE.get(kind, _DECLARED[kind]) if vocabulary.wide else _DECLARED[kind]
         lines.append(declared.format(name=NAMES[kind][place], initial=initial, count=max(count, 1)))
