@@ -73,6 +73,7 @@ class LaunchJudge:
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
+        self._blank: tuple[Schedule, LaunchTrace] | None = None
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
         self.first: tuple[RunJudge, Judgement] | None = None
@@ -90,8 +91,6 @@ class LaunchJudge:
             verdict.explored = 1
             run.choices |= self._last_writes(base, run)
             self._waits = self._settled_loads(run)
-            made = RunJudge(self.entry, run)
-            self._statistics(run, made)
             verdict.reached = frozenset(event.at for thread in run.threads for event in thread.events)
             settled = frozenset(number for _, number in run.choices) - self._waits
             real = self._depends(base, run)
@@ -101,6 +100,8 @@ class LaunchJudge:
                 self._chosen |= orders
             self._chosen |= self._waits
             settled -= self._chosen
+            made = RunJudge(self.entry, self._without(base, run, settled))
+            self._statistics(run, made)
             self.first = made, self._judged(made)
             self._readings(made)
             self._beyond(run)
@@ -233,10 +234,17 @@ class LaunchJudge:
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
-            self._run(schedule)
+            self._blank = schedule, self._run(schedule)
         except Refused as error:
             return error
         return None
+
+    def _without(self, base: Schedule, run: LaunchTrace, settled: frozenset[int]) -> LaunchTrace:
+        """The run in which results that differ between schedules are unknown, so that no two are equal by chance."""
+        schedule = replace(base, opaque=settled)
+        if not settled or ((self._blank is None or self._blank[0] != schedule) and self._refused(schedule)):
+            return run
+        return run if self._blank is None else self._blank[1]
 
     @staticmethod
     def _sentence(what: str, one: PtxInstruction, error: Refused | None) -> str:
