@@ -209,6 +209,30 @@ def test_what_is_left_out_is_said() -> None:
     assert verdict.word == "clean" and "time-out" in verdict.notes[0]
 
 
+READ = """
+setp.eq.s32 %p1, %r0, 32;
+setp.eq.s32 %p3, %r0, 64;
+or.pred %p4, %p0, %p1;
+@%p3 st.relaxed.gpu.global.u32 [%d0], 1;
+@%p4 {what} %r5, [%d0]{more};
+@%p4 st.shared.u32 [s], {value};
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "value", "rule"),
+    [
+        ("ld.relaxed.gpu.global.u32", "", "%r5", "data-race"),
+        ("atom.relaxed.gpu.global.or.b32", ", 0", "%r5", "data-race"),
+        ("ld.relaxed.gpu.global.u32", "", "7", "equal-store-race"),
+    ],
+)
+def test_what_is_equal_by_chance_is_not_equal(what: str, more: str, value: str, rule: str) -> None:
+    """Two threads store what they read of a flag: the same in one schedule, not in another one."""
+    found = judged(READ.format(what=what, more=more, value=value), 96, init="zero").findings
+    assert [one.rule for one in found] == [rule]
+
+
 WAITING = """
 setp.eq.s32 %p1, %r0, 32;
 setp.eq.s32 %p3, %r0, 64;

@@ -74,6 +74,7 @@ class LaunchJudge:
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
+        self._blank: tuple[Schedule, LaunchTrace] | None = None
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
         self.first: tuple[RunJudge, Judgement] | None = None
@@ -102,7 +103,7 @@ class LaunchJudge:
                 self._chosen |= orders
             self._chosen |= self._waits
             settled -= self._chosen
-            made = self._made(run)
+            made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
             self._readings(made)
@@ -227,9 +228,11 @@ class LaunchJudge:
 
     def _last_writes(self, base: Schedule, run: LaunchTrace) -> dict[tuple[str, int], PtxInstruction]:
         """The strong writes of which it is open which one is the last at its place."""
-        if not contested(run, self.entry.body or ()):
+        open_ = contested(run, self.entry.body or ())
+        if not open_:
             return {}
-        return RunJudge(self.entry, self._run(base)).last_writes(self.model)
+        writes = frozenset(one.at for by_kind in open_ for events in by_kind.values() for one in events)
+        return RunJudge(self.entry, hushed(self._run(base), writes)).last_writes(self.model)
 
     def _settled_loads(self, run: LaunchTrace) -> frozenset[int]:
         """The loads that poll for the only write there is."""
@@ -245,10 +248,17 @@ class LaunchJudge:
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
-            self._run(schedule)
+            self._blank = schedule, self._run(schedule)
         except Refused as error:
             return error
         return None
+
+    def _without(self, base: Schedule, run: LaunchTrace, settled: frozenset[int]) -> LaunchTrace:
+        """The run in which results that differ between schedules are unknown, so that no two are equal by chance."""
+        schedule = replace(base, opaque=settled)
+        if not settled or ((self._blank is None or self._blank[0] != schedule) and self._refused(schedule)):
+            return run
+        return run if self._blank is None else self._blank[1]
 
     @staticmethod
     def _sentence(what: str, one: PtxInstruction, error: Refused | None) -> str:
