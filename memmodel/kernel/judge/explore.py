@@ -74,6 +74,7 @@ class LaunchJudge:
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
+        self._atomics: Counter[tuple[str, int, int, int]] = Counter()
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
@@ -91,6 +92,7 @@ class LaunchJudge:
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
+            self._atomics = _atomics(run)
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             run.choices |= self._last_writes(base, run)
@@ -117,7 +119,7 @@ class LaunchJudge:
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)
             if run.cancels and clusters > 1:
                 verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
-                self._look(replace(base, cancelled=1, opaque=settled))
+                self._look(self._run(replace(base, cancelled=1, opaque=settled)))
                 verdict.explored += 1
                 verdict.choices += [
                     f"what {one.opcode} at line {one.line} answers depends on the schedule"
@@ -159,12 +161,10 @@ class LaunchJudge:
         seconds = self.verdict.statistics.seconds
         seconds[what] = seconds.get(what, 0.0) + process_time() - started
 
-    def _look(self, schedule: Schedule) -> LaunchTrace:
-        run = self._run(schedule)
+    def _look(self, run: LaunchTrace) -> None:
         made = self._made(run)
         self._events += len(made.execution.events)
         self._judged(made)
-        return run
 
     def _judged(self, made: RunJudge) -> Judgement:
         started = process_time()
@@ -279,9 +279,10 @@ class LaunchJudge:
             if spent or (self.options.first and verdict.serious):
                 complete = False
                 break
-            made = self._look(schedule)
+            other = self._run(schedule)
             verdict.explored = number + 1
-            complete &= not made.infeasible and set(made.choices) <= known and _atomics(made) == _atomics(run)
+            complete &= not other.infeasible and set(other.choices) <= known and _atomics(other) == self._atomics
+            self._look(other)
         verdict.exhaustive = complete
 
     def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
