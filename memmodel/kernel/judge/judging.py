@@ -26,7 +26,7 @@ from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 
-MAX_EVENTS = 15_000
+MAX_EVENTS = 13_500
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 ORDER, FORCED = "happens", "fence-forced"
