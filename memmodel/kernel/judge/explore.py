@@ -267,7 +267,9 @@ class LaunchJudge:
                 break
             made = self._look(schedule)
             verdict.explored = number + 1
-            complete &= not made.infeasible and set(made.choices) <= known and _atomics(made) == _atomics(run)
+            complete &= (
+                not made.infeasible and set(made.choices) <= known and _atomics(made, real) == _atomics(run, real)
+            )
         verdict.exhaustive = complete
 
     def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
@@ -309,10 +311,13 @@ class LaunchJudge:
             yield replace(base, order=order, split=lonely and number % 2 == 1)
 
 
-def _atomics(run: LaunchTrace) -> Counter[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, and how often, whatever their order."""
+def _atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, at places where their order matters."""
     return Counter(
-        (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
+        (block.instance.name, at, one.thread, one.at)
+        for (block, at), events in run.atomics.items()
+        if any(one.at in real for one in events)
+        for one in events
     )
 
 
