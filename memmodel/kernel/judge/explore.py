@@ -74,7 +74,6 @@ class LaunchJudge:
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
-        self._atomics: Counter[tuple[str, int, int, int]] = Counter()
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
@@ -92,7 +91,6 @@ class LaunchJudge:
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
-            self._atomics = _atomics(run)
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             run.choices |= self._last_writes(base, run)
@@ -281,7 +279,8 @@ class LaunchJudge:
                 break
             other = self._run(schedule)
             verdict.explored = number + 1
-            complete &= not other.infeasible and set(other.choices) <= known and _atomics(other) == self._atomics
+            same = _atomics(other, real) == _atomics(run, real)
+            complete &= not other.infeasible and set(other.choices) <= known and same
             self._look(other)
         verdict.exhaustive = complete
 
@@ -324,10 +323,13 @@ class LaunchJudge:
             yield replace(base, order=order, split=lonely and number % 2 == 1)
 
 
-def _atomics(run: LaunchTrace) -> Counter[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, and how often, whatever their order."""
+def _atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, at places where their order matters."""
     return Counter(
-        (block.instance.name, at, one.thread, one.at) for (block, at), events in run.atomics.items() for one in events
+        (block.instance.name, at, one.thread, one.at)
+        for (block, at), events in run.atomics.items()
+        if any(one.at in real for one in events)
+        for one in events
     )
 
 
