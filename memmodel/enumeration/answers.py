@@ -48,7 +48,7 @@ def enumerate_answer(
     """What happens to the test's condition under the model; with `findings`, what its flags report as well.
 
     When the budget runs out, what was settled before stands: "sometimes" is an answer even if not everything was
-    searched. Raises TooLarge; and BudgetSpent if a `trial` of so much effort does not do: the other engine is asked then.
+    searched. Raises TooLarge; and BudgetSpent if a `trial` of so much effort does not do: the other engine is next.
     """
     started = perf_counter()
     meter = Meter(budget, trial)

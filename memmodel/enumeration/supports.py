@@ -69,7 +69,7 @@ class Supports:
         return tuple(one | {name} for one in found if name not in one)
 
     def _behind(self, trace: Trace, number: int) -> tuple[Support, ...]:
-        """What is behind what a record of a trace has read, if that is one event, and all writes there write no more."""
+        """What is behind what a record of a trace has read, if that is one event and no write there is larger."""
         record, value = trace.records[number], trace.values[number]
         if not isinstance(record, AccessRecord) or record.access.side is not Side.READ or value is None:
             return FREE
