@@ -49,6 +49,12 @@ REASONS = {
     "async/proxy/A10-relaxed": Reason.RELAXED,
     "async/proxy/A13-handed-over-read": Reason.NOT_WAITED,
     "async/proxy/A16": Reason.NOT_TRANSITIVE,
+    "async/proxy/relaxed-copy-reads-flag-no-fence": Reason.RELAXED,
+    "async/proxy/weak-copy-as-flag": Reason.WEAK,
+    "async/patterns/cp.async-noinc-to-mma-early-fence": Reason.PROXY_FENCE_SIDE,
+    "async/honest/H6-same-parity": Reason.PARITY,
+    "async/honest/H8-count-one": Reason.COUNT,
+    "control/bar+two-ctas": Reason.LOCATION,
     "async/honest/H7": Reason.PARITY,
     "async/honest/H11-other-map": Reason.PROXY_FENCE_SPACE,
     "async/honest/H12-no-alias": Reason.NO_ALIAS_FENCE,
@@ -126,6 +132,31 @@ def test_the_reason_that_is_named_first(name: str) -> None:
         Reason.NOT_TRANSITIVE,
         Reason.RESTRICTED,
     )
+
+
+REST = {
+    "control/spin+never-set": Reason.NEVER_WRITTEN,
+    "control/spin+crossed": Reason.DEADLOCK,
+    "async/undefined/peer-may-have-exited": Reason.GONE,
+    "async/undefined/barrier-two-counts": Reason.RULE,
+    "async/barriers/arrive-then-own-sync": Reason.NOTHING_MISSING,
+    "async/instructions/grid-wait-read-only": Reason.READ_ONLY,
+}
+"""Where no order between two accesses is missing."""
+
+
+def test_each_reason_is_given_for_some_shipped_test() -> None:
+    assert {*REASONS.values(), *REST.values()} == set(Reason)
+
+
+@pytest.mark.parametrize("name", REST)
+def test_the_reason_where_no_order_is_missing(name: str) -> None:
+    found = told(name)
+    waits = found.stuck.waiting if found.stuck is not None else ()
+    assert REST[name] in {
+        *(one.reason for story in found.stories for one in story.obstacles),
+        *(one.reason for one in waits),
+    }
 
 
 SINGLE = ("async/proxy/A2", "async/proxy/A4", "async/tcgen05/T3-no-wait", "async/mbarrier/G9-wait.cta", "bytes/B11")

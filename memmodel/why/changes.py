@@ -359,6 +359,8 @@ class Changes:
             first, second = self.events[here].point, self.events[there].point
             if first.thread is None or second.thread is None or first.thread == second.thread:
                 continue
+            if self.flow.surely_leads(b, a):
+                continue  # the order that there is goes the other way
             arrive = Inserted(here, Barrier(Half.ARRIVE, Domain.CTA), after=True)
             wait = Inserted(there, Barrier(Half.WAIT, Domain.CTA))
             edges = [("syncbar", self.count, self.count + 1)]

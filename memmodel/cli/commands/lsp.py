@@ -18,9 +18,10 @@ from memmodel.errors import InputError
 def lsp(
     stdio: Annotated[bool, Option("--stdio", help="Over standard input and output, as always.")] = False,
 ) -> Exit:
-    """Serve an editor: errors and findings as you type, hovers, definitions, repairs.
+    """Serve an editor: errors and findings as you type.
 
-    For `.litmus`, `.cat` and `.ptx` files. Editors start it by themselves, see docs/editor.md.
+    Also hovers, definitions, outlines and repairs, for `.litmus`, `.cat` and `.ptx` files. Editors start it by
+    themselves (docs/editor.md).
     """
     if find_spec("pygls") is None:
         raise InputError("the language server needs pygls, which is not installed", hint="pip install 'memmodel[lsp]'")
