@@ -10,10 +10,11 @@ import textwrap
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Witness
+from memmodel.answer import HANG, Observation, Witness
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.network import graphml
+from memmodel.report.because import because
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
@@ -98,7 +99,8 @@ def draw_focus(
 
     Where there is no story, the whole execution. Raises as `draw`.
     """
-    focus = None if form == "graphml" else focus_of(report, finding, show, hide)
+    with because(report):
+        focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding)
     witness = focus.witness
@@ -126,7 +128,8 @@ def execution_of(report: Report) -> Witness:
         found = (answer.hang or answer.findings[0]).witness
     if found is None:
         why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+        refused = TooLarge if answer.observation is Observation.UNDECIDED else InputError
+        raise refused(f"{report.path}: no execution to draw: {why}")
     return found
 
 
@@ -134,7 +137,8 @@ def _with_finding(report: Report, word: str) -> Witness:
     found = next((one.witness for one in report.answer.findings if is_called(one.flag, word)), None)
     if found is None:
         why = report.answer.unsearched or f"no execution has a finding of the kind `{word}`"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+        refused = TooLarge if report.answer.unsearched else InputError
+        raise refused(f"{report.path}: no execution to draw: {why}")
     return found
 
 
