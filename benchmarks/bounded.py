@@ -137,6 +137,10 @@ CASES: dict[str, Case] = {
     "readings of atomics 4 x 40": Case(lambda: atomics(4, 40), ("check", "--readings")),
     "fix of fences 8 x 16": Case(lambda: fences(8, 16).replace("fence.sc", "fence.acq_rel"), ("fix",)),
     "weaken of fences 8 x 16": Case(lambda: fences(8, 16), ("weaken",)),
+    "explain accesses 6 x 60": Case(lambda: accesses(6, 60), ("explain",)),
+    "draw atomics 4 x 40": Case(lambda: atomics(4, 40), ("draw", "-o", "-")),
+    "diff on fences 8 x 16": Case(lambda: fences(8, 16), ("diff", "sc", "ptx-9.3")),
+    "suite of states 8 x 4": Case(lambda: states(8, 4), ("suite", "--no-expect")),
     "kernel, 5,000 rounds": Case(lambda: kernel(5_000), ("kernel",), ".ptx"),
 }
 

@@ -186,11 +186,13 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """What `explain` says of each question of the test, or of each of `ask`."""
     from memmodel.why.explanation import explanation
+    from memmodel.why.limited import reasons
 
     options, loaded = Options(engine, budget, bound), load(model)
     for steps in questions(lowered(test, ask)):
         report = report_on(steps, loaded, options)
-        told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
+        with reasons(report.answer, options.budget):
+            told = explanation(steps, loaded, report.answer, options, report.question, dict(report.rules))
         if readings:
             from memmodel.report.depends import dependences
 

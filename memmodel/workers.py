@@ -94,7 +94,7 @@ def abandon(pool: ProcessPoolExecutor) -> None:
     """End the processes of a pool, whatever they do."""
     from multiprocessing import active_children
 
-    pool.shutdown(wait=False, cancel_futures=True)
+    pool.shutdown(wait=False)  # what waits fails with the processes; cancelled as well, it would fail twice
     for child in active_children():
         child.kill()
 

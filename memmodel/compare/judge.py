@@ -17,6 +17,7 @@ from memmodel.cache.verdicts import Posed, Verdicts
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import InputError
+from memmodel.limits import together
 from memmodel.report.report import Report
 
 
@@ -94,7 +95,9 @@ class Contrast:
 def contrasts(verdicts: Verdicts, asked: tuple[Posed, ...], sides: Sides) -> Iterator[Contrast]:
     """Each question of a test under both models. Raises InputError."""
     for posed in asked:
-        yield _contrast(verdicts, posed, sides)
+        with together(sides.options.budget):
+            found = _contrast(verdicts, posed, sides)
+        yield found
 
 
 def _contrast(verdicts: Verdicts, posed: Posed, sides: Sides) -> Contrast:

@@ -7,6 +7,7 @@ forbids is looked for only where that is cheap.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from memmodel.answer import Finding
@@ -14,6 +15,7 @@ from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.report.execution import Style
 from memmodel.report.why_text import brief_contradiction, brief_story
 from memmodel.why.explanation import first_findings, shown_outcome, why_never
+from memmodel.why.limited import reasons
 from memmodel.why.records import Contradiction, Reason, Story
 from memmodel.why.story import finding_story, outcome_story
 
@@ -25,6 +27,12 @@ STORIES = 3
 
 CHEAP = 120
 """With more events than this, `check` looks for no other execution."""
+
+
+def because(report: Report) -> AbstractContextManager[None]:
+    """Inside, all reasons for a report share what it has left of its budget."""
+    subject = report.subject
+    return nullcontext() if subject is None else reasons(report.answer, subject.options.budget)
 
 
 def because_findings(report: Report, style: Style) -> dict[int, list[str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import Observation, Outcomes
 from memmodel.litmus.syntax import Quantifier
-from memmodel.report.because import because_findings, because_never, because_outcome
+from memmodel.report.because import because, because_findings, because_never, because_outcome
 from memmodel.report.execution import Style, execution_lines, plain
 from memmodel.report.findings import finding_lines
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 def explain(report: Report, style: Style = plain) -> str:
     """Verdict line first, then indented lines on why."""
+    with because(report):
+        return "\n".join(_explained(report, style))
+
+
+def _explained(report: Report, style: Style) -> list[str]:
     lines = [verdict(report, style)]
     for warning in report.warnings:
         told = warning.replace(": warning:", f": {style('warning', 'warning')}:", 1)
@@ -38,7 +43,7 @@ def explain(report: Report, style: Style = plain) -> str:
         lines.append("  an execution that breaks it:" if breaks else "  an execution that shows it:")
         lines += [f"    {line}" for line in because_outcome(report, style)]
         lines += [f"    {line}" for line in execution_lines(shown, style)]
-    return "\n".join(lines)
+    return lines
 
 
 def verdict(report: Report, style: Style = plain) -> str:

@@ -14,7 +14,7 @@ from memmodel import api, engine
 from memmodel.answer import Observation
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
-from memmodel.errors import InternalError
+from memmodel.errors import BudgetSpent, InternalError
 from memmodel.search.sketches import Sketch, seatings
 from memmodel.search.slices import WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, draft, used_places, write
@@ -131,7 +131,7 @@ class Specimen:
         steps = api.lowered(self.text(f"exists ({self.condition((0,) * len(asked(self.draft, self.vocabulary)))})"))
         found = engine.outcomes(steps, model, options)
         if not found.complete:
-            raise InternalError(f"a program of the search was not judged: {found.reason}")
+            raise BudgetSpent(found.reason)
         return frozenset(tuple(sorted(state.values)) for state in found.states)
 
     def flags(self, model: Model) -> frozenset[str]:
@@ -140,8 +140,11 @@ class Specimen:
 
 
 def confirm(text: str, model: Model, allowed: bool) -> None:
-    """Ask both engines about a result. Raises InternalError if one says otherwise."""
+    """Ask both engines about a result. Raises InternalError if one says otherwise, BudgetSpent if one cannot say."""
     for name in ENGINES:
-        found = api.check(text, model, engine=name).answer.observation
-        if found is Observation.UNDECIDED or (found in (Observation.SOMETIMES, Observation.ALWAYS)) is not allowed:
+        answer = api.check(text, model, engine=name).answer
+        found = answer.observation
+        if found is Observation.UNDECIDED:
+            raise BudgetSpent(answer.reason)
+        if (found in (Observation.SOMETIMES, Observation.ALWAYS)) is not allowed:
             raise InternalError(f"{name} does not confirm what the search found under {model.name}:\n{text}")

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice
 from time import monotonic
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 
 from memmodel.answer import Budget
 from memmodel.errors import BudgetSpent, InputError
-from memmodel.limits import Limits
+from memmodel.limits import Limits, default_memory
 from memmodel.output import regular
 from memmodel.search.sketches import Sketch, sketches
 from memmodel.search.vocabulary import Vocabulary
@@ -80,9 +81,15 @@ class SearchWorkers(Protocol):
     def close(self) -> None: ...
 
 
-def judge_chunk(task: Task, chunk: Sequence[Sketch]) -> list[Record]:
-    """What a worker does."""
-    return [record for sketch in chunk for record in task.judge(sketch)]
+def judge_chunk(task: Task, chunk: Sequence[Sketch], memory: int | None = None) -> list[Record]:
+    """What a worker does. Raises BudgetSpent."""
+    try:
+        with Limits(Budget(sys.maxsize, _LONG, memory)):
+            return [record for sketch in chunk for record in task.judge(sketch)]
+    except BudgetSpent as spent:
+        raise BudgetSpent(str(spent)) from None  # one that travels between processes
+    except MemoryError:
+        raise BudgetSpent("memory ran out") from None
 
 
 class HereAndNow:
@@ -105,12 +112,13 @@ class HereAndNow:
 class Processes:
     """So many processes of this machine."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, memory: int | None = None) -> None:
         self.count = count
+        self._memory = (memory or default_memory()) // count
         self._pool = ProcessPoolExecutor(count, initializer=settle, initargs=(_nothing,))
 
     def submit(self, task: Task, chunk: Sequence[Sketch]) -> Future[list[Record]]:
-        return self._pool.submit(judge_chunk, task, chunk)
+        return self._pool.submit(judge_chunk, task, chunk, self._memory)
 
     def first(self, futures: set[Any], seconds: float | None) -> set[Any]:
         return set(wait(futures, seconds, FIRST_COMPLETED).done)
@@ -160,13 +168,13 @@ class DaskCluster:
         self._client.close()
 
 
-def workers(jobs: int, executor: str | None) -> SearchWorkers:
+def workers(jobs: int, executor: str | None, memory: int | None = None) -> SearchWorkers:
     """Those that `--jobs` and `--executor` ask for. Raises InputError."""
     if executor is not None:
         if not executor.startswith("dask://"):
             raise InputError(f"unknown executor {executor!r}", hint="dask://HOST:PORT")
         return DaskCluster("tcp://" + executor.removeprefix("dask://"))
-    return Processes(jobs)  # one as well: it can be ended when the time is over
+    return Processes(jobs, memory)  # one as well: it can be ended when the time is over
 
 
 # ---- the file that keeps what is done ----------------------------------------------------------------------
@@ -242,6 +250,10 @@ def run(
             found.seconds[size] = monotonic() - started
             if enough([record for those in kept.done.values() for record in those]):
                 break
+    except BudgetSpent as spent:
+        found.interrupted, found.reason = True, str(spent)
+    except BrokenProcessPool:
+        found.interrupted, found.reason = True, "a process was killed (did memory run out?)"
     except KeyboardInterrupt as signal:
         found.interrupted, found.reason, found.signal = True, "stopped by a signal", signal
     finally:
@@ -261,14 +273,10 @@ def _size(
     seconds: float | None,
     told: Callable[[int, int, int], None],
 ) -> bool:
-    """All sketches of one size; False if time or memory ran out."""
+    """All sketches of one size; False if the time ran out. Raises BudgetSpent."""
     deadline = None if seconds is None else monotonic() + seconds
-    try:
-        with Limits(Budget(sys.maxsize, _LONG if seconds is None else seconds)):
-            every = list(sketches(task.vocabulary, size))
-    except BudgetSpent as spent:
-        found.reason = str(spent)
-        return False
+    with Limits(Budget(sys.maxsize, _LONG if seconds is None else seconds)):
+        every = list(sketches(task.vocabulary, size))
     found.sketches += len(every)
     chunks = [(number, every[at : at + _CHUNK]) for number, at in enumerate(range(0, len(every), _CHUNK))]
     todo = iter([(number, chunk) for number, chunk in chunks if (size, number) not in kept.done])

@@ -30,6 +30,9 @@ PAIRS = 3
 FEW = 40
 """With no more events than this, every single change is tried where a set was found."""
 
+ORDERS = 200
+"""With more orders of fence.sc than this, an execution counts as one that could be."""
+
 DEPTH = 6
 """So many choices are made before an execution counts as one that could be."""
 
@@ -129,8 +132,10 @@ class Diagnosing:
         return bool({self.pair, self.pair[::-1]} & set(values.reported(self.flag)))
 
     def impossible(self, execution: Execution, depth: int) -> tuple[Values, Check] | None:
-        """An axiom that the execution breaks however its orders are chosen; None if it may be."""
-        for extended in fence_orders(execution):
+        """An axiom that the execution breaks however its orders are chosen; None if it may be, or are too many."""
+        for number, extended in enumerate(fence_orders(execution)):
+            if number == ORDERS:
+                return None
             found = self._broken(extended, depth)
             if found is None:
                 return None

@@ -14,6 +14,7 @@ from memmodel.engine import Options
 from memmodel.litmus.syntax import Not, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.why.forbidden import contradictions
+from memmodel.why.limited import limited
 from memmodel.why.records import Contradiction, Explanation, Story
 from memmodel.why.story import finding_story, outcome_story
 
@@ -82,9 +83,10 @@ def why_never(
         test = replace(lowered.test, quantifier=Quantifier.NOT_EXISTS, condition=Not(lowered.test.condition))
         lowered = replace(lowered, test=test)
         names = tuple(check.name for check in model.axioms)
-        return contradictions(lowered, model, options, names)
+        return limited(lambda: contradictions(lowered, model, options, names), ())
     if answer.observation is Observation.NEVER and answer.axioms and shown_outcome(lowered, answer) is None:
-        return contradictions(lowered, model, options, answer.axioms[:1] if first else answer.axioms)
+        names = answer.axioms[:1] if first else answer.axioms
+        return limited(lambda: contradictions(lowered, model, options, names), ())
     return ()
 
 

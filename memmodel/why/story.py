@@ -12,6 +12,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.ptx import Proxy
 from memmodel.why.changes import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
+from memmodel.why.limited import limited
 from memmodel.why.obstacles import Sentences, at
 from memmodel.why.records import At, Obstacle, PathStep, Reason, Story
 from memmodel.why.unfold import Chain, Link
@@ -26,7 +27,7 @@ def outcome_story(model: Model, witness: Witness) -> Story | None:
     if execution is None or witness.ground is None:
         return None
     diagnosing = Diagnosing(model, execution, witness.ground.ranks, None, None, witness.ground.known)
-    return _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, "")
+    return limited(lambda: _story("outcome", witness, diagnosing, diagnosing.diagnosis(), None, ""), None)
 
 
 def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
@@ -43,7 +44,8 @@ def finding_story(model: Model, finding: Finding, rule: str) -> Story | None:
         return Story(finding.flag, ends[0], ends[1], (obstacle,), (), "", finding.rule or rule, witness)
     pair = (first.uid, second.uid)
     diagnosing = Diagnosing(model, execution, witness.ground.ranks, flag, pair, witness.ground.known)
-    return _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, finding.rule or rule)
+    said = finding.rule or rule
+    return limited(lambda: _story(finding.flag, witness, diagnosing, diagnosing.diagnosis(), pair, said), None)
 
 
 def execution_of(witness: Witness) -> Execution | None:

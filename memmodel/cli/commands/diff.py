@@ -105,6 +105,7 @@ def diff(
             outcomes=outcomes,
             jobs=jobs,
             seconds=timeout,
+            memory=memory,
             resume=resume,
             executor=executor,
             into=into,

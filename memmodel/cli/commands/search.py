@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from memmodel.cli.exits import Exit, guarded, say
 from memmodel.cli.grammar import Argument, Option
-from memmodel.cli.options import JsonOut
+from memmodel.cli.options import JsonOut, MemoryText, parse_budget
 from memmodel.output import write_text
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def search_differences(
     outcomes: bool = False,
     jobs: int = 0,
     seconds: float | None = None,
+    memory: str | None = None,
     resume: str | None = None,
     executor: str | None = None,
     into: str | None = None,
@@ -73,7 +74,7 @@ def search_differences(
     from memmodel.search.tasks import DifferenceTask
 
     task = DifferenceTask(first, second, _vocabulary(words or "core", scopes, spread, threads, places), size, outcomes)
-    found = _run(task, jobs, executor, resume, seconds)
+    found = _run(task, jobs, executor, resume, seconds, memory)
     _keep(found, into, plot, json_out)
     if json_out != "-":
         for one in _shown(found.results, show):
@@ -95,6 +96,7 @@ def synth(
     places: Places = 3,
     jobs: Jobs = 0,
     seconds: Seconds = None,
+    memory: MemoryText = None,
     resume: Resume = None,
     executor: Executor = None,
     into: Into = None,
@@ -110,7 +112,7 @@ def synth(
     from memmodel.search.tasks import SynthesisTask
 
     task = SynthesisTask(model, _vocabulary(words or "core", scopes, spread, threads, places), size)
-    found = _run(task, jobs, executor, resume, seconds)
+    found = _run(task, jobs, executor, resume, seconds, memory)
     _keep(found, into, plot, json_out)
     if json_out != "-":
         for one in _shown(found.results, show):
@@ -133,6 +135,7 @@ def verify(
     places: Places = 3,
     jobs: Jobs = 0,
     seconds: Seconds = None,
+    memory: MemoryText = None,
     resume: Resume = None,
     executor: Executor = None,
     into: Into = None,
@@ -166,7 +169,7 @@ def verify(
     def enough(results: list[Record]) -> bool:
         return bool(results) and missing <= {one["check"] for one in results}
 
-    found = _run(task, jobs, executor, resume, seconds, enough)
+    found = _run(task, jobs, executor, resume, seconds, memory, enough)
     missing -= {one["check"] for one in found.results}
     _keep(found, into, plot, json_out)
     if json_out != "-":
@@ -206,13 +209,15 @@ def _run(
     executor: str | None,
     resume: str | None,
     seconds: float | None,
+    memory: str | None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
     from memmodel.search.work import run, workers
 
     count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    most = parse_budget(None, None, memory).memory
     with _bar() as told:
-        return run(task, workers(count, executor), journal=resume, seconds=seconds, told=told, enough=enough)
+        return run(task, workers(count, executor, most), journal=resume, seconds=seconds, told=told, enough=enough)
 
 
 @contextmanager

@@ -12,11 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memmodel.answer import HANG, Witness
+from memmodel.answer import HANG, Observation, Witness
 from memmodel.base.oneline import count
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
 from memmodel.network import graphml
+from memmodel.report.because import because
 from memmodel.report.execution import final_state
 from memmodel.report.expect import is_called
 from memmodel.report.findings import sentence
@@ -135,7 +136,8 @@ def draw_focus(
 
     Where there is no story, the whole execution. Raises as `draw`.
     """
-    focus = None if form == "graphml" else focus_of(report, finding, show, hide)
+    with because(report):
+        focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding, show, hide)
     folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
@@ -184,7 +186,8 @@ def execution_of(report: Report) -> Witness:
         found = (answer.hang or answer.findings[0]).witness
     if found is None:
         why = answer.reason or f"the condition is {answer.observation.value} reached and no other execution is known"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+        refused = TooLarge if answer.observation is Observation.UNDECIDED else InputError
+        raise refused(f"{report.path}: no execution to draw: {why}")
     return found
 
 
@@ -192,7 +195,8 @@ def _with_finding(report: Report, word: str) -> Witness:
     found = next((one.witness for one in report.answer.findings if is_called(one.flag, word)), None)
     if found is None:
         why = report.answer.unsearched or f"no execution has a finding of the kind `{word}`"
-        raise InputError(f"{report.path}: no execution to draw: {why}")
+        refused = TooLarge if report.answer.unsearched else InputError
+        raise refused(f"{report.path}: no execution to draw: {why}")
     return found
 
 

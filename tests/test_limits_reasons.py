@@ -1,0 +1,49 @@
+"""Saying why is a part of the answer's budget, and so is every question that a command asks besides."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+
+from benchmarks.bounded import fences, states
+from memmodel import api
+from memmodel.answer import Budget
+from memmodel.cli import main
+from memmodel.why import diagnose, limited
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def answered():
+    """A test with races, in which a repair needs many fence.sc whose orders are all open."""
+    return api.check(states(8, 4))
+
+
+@pytest.mark.parametrize("orders", [diagnose.ORDERS, 10**9])
+def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders):
+    monkeypatch.setattr(diagnose, "ORDERS", orders)
+    monkeypatch.setattr(limited, "MOST", 1.0)
+    began = monotonic()
+    said = answered.explain()
+    assert monotonic() - began < 15
+    assert said.startswith("large under ptx-9.3: sometimes") and "an execution that shows it:" in said
+
+
+def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is_undecided(tmp_path, capsys):
+    test = tmp_path / "large.litmus"
+    test.write_text(fences(8, 16))
+    for command in (["diff", "sc", "ptx-9.3"], ["draw", "-o", "-"], ["explain"]):
+        began = monotonic()
+        with pytest.raises(SystemExit) as left:
+            main([*command, str(test), "--timeout", "1"])
+        assert left.value.code == 3, command
+        assert monotonic() - began < 15
+    assert "budget of 1 seconds ran out" in capsys.readouterr().err
+
+
+def test_what_an_answer_leaves_of_its_budget(answered):
+    for seconds, least, most in ((120.0, 9.0, 10.0), (0.001, 0.9, 1.0)):
+        with limited.reasons(answered.answer, Budget(seconds=seconds)):
+            assert least <= limited.available(Budget()).seconds <= most
