@@ -59,7 +59,7 @@ PAIRS = (
     Pair("readings/D5-fence", "tcgen05.mma,tcgen05.ld,st.shared.weak,fence.proxy.async", 3),
     Pair("readings/D6-issuer", "copy.in,wait.acquire,ld.shared.weak", 3, "cluster"),
     Pair("readings/D7-anywhere", "copy.in,copy.out,wait.acquire", 3, "cluster", "cluster", 2),
-    Pair("readings/D8-mma-cp", "tcgen05.mma,tcgen05.cp,tcgen05.ld", 3),
+    Pair("readings/D8-mma-cp", "tcgen05.mma,tcgen05.cp", 2, places=2),
     Pair("readings/D9-letter", "reduce,st.tile,ld.tile", 3, scopes="cta,gpu"),
     Pair("readings/D10-dependent", "ld.shared.weak,st.shared.weak,arrive.release,wait.acquire", 4),
     Pair("readings/D11-unfinished", _OVER, 5, accesses=4),
