@@ -24,9 +24,9 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
 from memmodel.repair.hints import alone
+from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
-from memmodel.repair.meetings import meetings
-from memmodel.repair.search import Aim, Changes, Search
+from memmodel.repair.search import Aim, Changes, RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
 
 FIRST_PART = 0.7
@@ -108,7 +108,7 @@ def _fixed(
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     glance = looking_for(before.findings, name, models, options)
     first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
-    search = Search(text, judge, glance, before, progress, first, ends)
+    search = RepairSearch(text, judge, glance, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
     reason = ""
@@ -132,7 +132,7 @@ def _fixed(
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
 
 
-def _none(before: Standing, search: Search) -> str:
+def _none(before: Standing, search: RepairSearch) -> str:
     """Why there is no repair."""
     rules = alone(before.against)
     if rules:
@@ -159,7 +159,7 @@ def _bad(observed: Observed) -> bool:
     if finding is not None:
         return False
     if quantifier is Quantifier.FORALL:
-        return observation is not Observation.ALWAYS
+        return observation in (Observation.NEVER, Observation.SOMETIMES)
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 
