@@ -57,13 +57,17 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fixed:
-    """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them."""
+    """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them.
+
+    `stopped`: time or budget ran out before the search was done.
+    """
 
     name: str
     wrong: tuple[str, ...]
     repairs: tuple[Repair, ...]
     tried: int
     reason: str = ""
+    stopped: bool = False
 
     def __repr__(self) -> str:
         wrong = f"wrong: {', '.join(self.wrong)}" if self.wrong else "nothing is wrong"
@@ -111,7 +115,7 @@ def _fixed(
     search = RepairSearch(text, judge, glance, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
-    reason = ""
+    reason, stopped = "", False
     aims = list(_aims(before))
     for number, search.aim in enumerate(aims):
         last = number == len(aims) - 1
@@ -120,16 +124,16 @@ def _fixed(
             others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
             found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
-            found = search.best
+            found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs"
+            reason += "; there may be cheaper repairs" if found else "; no repair was found by then"
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
         reason = reason or _none(before, search)
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
-    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
+    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
 
 
 def _none(before: Standing, search: RepairSearch) -> str:
