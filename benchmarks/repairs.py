@@ -137,7 +137,7 @@ def _like(repair: Repair, sibling: str) -> bool:
 
 def _bare(line: str) -> str:
     line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
-    line = re.sub(r"^\w+:$|(?<=bra )\w+", "LABEL", line)
+    line = re.sub(r"^\w+:$|(?<=bra )\w+|(?<=bar.sync )\d+", "NAME", line)
     return re.sub(r"%(?:ready_*|p\d*)\b", "%p", line).replace(".acquire.cta", "")
 
 

@@ -1,6 +1,7 @@
 """Commands from functions: what a person may type is read off the annotations of the function that answers.
 
-In: functions whose parameters are `Annotated[type, Option(…)]` or `Annotated[type, Argument(…)]`. Out: click commands.
+In: functions whose parameters are `Annotated[type, Option(…)]` or `Annotated[type, Argument(…)]`, or named tuples of
+such fields, which several commands may share. Out: click commands.
 Settled here: a command is built, and its module loaded, when it is called or when all are listed.
 """
 
@@ -122,9 +123,27 @@ class _Argument(click.Argument):
 def command_of(name: str, function: Callable[..., object]) -> click.Command:
     """The command that calls a function."""
     hints = get_type_hints(inspect.unwrap(function), include_extras=True)
-    signature = inspect.signature(function)
-    parameters = [_parameter(one, hints[one.name]) for one in signature.parameters.values()]
-    return _Command(name, callback=function, params=parameters, help=inspect.getdoc(function))
+    parameters: list[click.Parameter] = []
+    shared: dict[str, Any] = {}
+    for one in inspect.signature(function).parameters.values():
+        if hasattr(hints[one.name], "_fields"):
+            shared[one.name] = hints[one.name]
+            parameters += _shared(hints[one.name])
+        else:
+            parameters.append(_parameter(one, hints[one.name]))
+
+    def call(**given: Any) -> object:
+        for one, kind in shared.items():
+            given[one] = kind(**{field: given.pop(field) for field in kind._fields})
+        return function(**given)
+
+    return _Command(name, callback=call if shared else function, params=parameters, help=inspect.getdoc(function))
+
+
+def _shared(kind: Any) -> list[click.Parameter]:
+    """The options that are the fields of a named tuple."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [_parameter(one, hints[one.name]) for one in inspect.signature(kind).parameters.values()]
 
 
 def _parameter(one: inspect.Parameter, hint: object) -> click.Parameter:

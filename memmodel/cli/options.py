@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from memmodel.answer import Budget
 from memmodel.cli.grammar import Argument, Option
 from memmodel.errors import InputError
+
+if TYPE_CHECKING:
+    from memmodel.engine import Options
 
 LEAST_MEMORY = 50_000_000
 
@@ -134,3 +137,19 @@ MemoryText = Annotated[
 Bound = Annotated[int, Option("--bound", min=1, max=64, help="Iterations of a loop that is unrolled.")]
 JsonOut = Annotated[str | None, Option("--json", metavar="OUT", help="Write JSON there; - is standard output.")]
 NoCache = Annotated[bool, Option("--no-cache", help="Judge everything anew, and keep nothing; see `memmodel cache`.")]
+
+
+class Judging(NamedTuple):
+    """How each program is judged: the options of commands that judge many of one file."""
+
+    engine: EngineName = Engine.AUTO
+    bound: Bound = 3
+    budget: BudgetText = None
+    timeout: Timeout = None
+    memory: MemoryText = None
+
+    def options(self) -> Options:
+        """As the engines take it. Raises InputError."""
+        from memmodel.engine import Options
+
+        return Options(self.engine.value, parse_budget(self.budget, self.timeout, self.memory), self.bound)

@@ -24,9 +24,9 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
 from memmodel.repair.hints import alone
+from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
-from memmodel.repair.meetings import meetings
-from memmodel.repair.search import Aim, Changes, Search
+from memmodel.repair.search import Aim, Changes, RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
 
 FIRST_PART = 0.7
@@ -57,13 +57,17 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fixed:
-    """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them."""
+    """The outcome of a search. `wrong`: what was wrong. `reason`: why there are no repairs, or not all of them.
+
+    `stopped`: time or budget ran out before the search was done.
+    """
 
     name: str
     wrong: tuple[str, ...]
     repairs: tuple[Repair, ...]
     tried: int
     reason: str = ""
+    stopped: bool = False
 
     def __repr__(self) -> str:
         wrong = f"wrong: {', '.join(self.wrong)}" if self.wrong else "nothing is wrong"
@@ -108,10 +112,10 @@ def _fixed(
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     glance = looking_for(before.findings, name, models, options)
     first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
-    search = Search(text, judge, glance, before, progress, first, ends)
+    search = RepairSearch(text, judge, glance, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
-    reason = ""
+    reason, stopped = "", False
     aims = list(_aims(before))
     for number, search.aim in enumerate(aims):
         last = number == len(aims) - 1
@@ -120,19 +124,19 @@ def _fixed(
             others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
             found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
-            found = search.best
+            found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs"
+            reason += "; there may be cheaper repairs" if found else "; no repair was found by then"
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
         reason = reason or _none(before, search)
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
-    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason)
+    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
 
 
-def _none(before: Standing, search: Search) -> str:
+def _none(before: Standing, search: RepairSearch) -> str:
     """Why there is no repair."""
     rules = alone(before.against)
     if rules:
@@ -159,7 +163,7 @@ def _bad(observed: Observed) -> bool:
     if finding is not None:
         return False
     if quantifier is Quantifier.FORALL:
-        return observation is not Observation.ALWAYS
+        return observation in (Observation.NEVER, Observation.SOMETIMES)
     return observation in (Observation.SOMETIMES, Observation.ALWAYS)
 
 

@@ -61,14 +61,14 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Demand:
     """A repair that makes all the changes `given` makes one of `among` as well."""
 
     given: frozenset[Edit]
     among: frozenset[Edit]
 
 
-class Search:
+class RepairSearch:
     """Tries changes of one text."""
 
     def __init__(
@@ -243,7 +243,7 @@ class Search:
         """
         ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
         first = {one.flag: one for one in reversed(self._speaking(self.before))}
-        needs = [Need(frozenset(), self._among(one, (), ordered)) for one in first.values()]
+        needs = [Demand(frozenset(), self._among(one, (), ordered)) for one in first.values()]
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
@@ -265,13 +265,13 @@ class Search:
             needs += self._learnt(hit, ordered)
         return frozenset()
 
-    def _learnt(self, hit: frozenset[Edit], ordered: list[Edit]) -> list[Need]:
+    def _learnt(self, hit: frozenset[Edit], ordered: list[Edit]) -> list[Demand]:
         """What a set that does not suffice says of those that do."""
         edits = in_order(hit)
         risky = frozenset(edit for edit in hit if self._risky(edit))
         speaking = self._speaking(self.failed)[:EACH]
-        found = [Need(risky, self._among(one, edits, ordered) - hit) for one in speaking]
-        return found or [Need(hit, frozenset(ordered) - hit)]
+        found = [Demand(risky, self._among(one, edits, ordered) - hit) for one in speaking]
+        return found or [Demand(hit, frozenset(ordered) - hit)]
 
     def _numbers(self, edits: Iterable[Edit]) -> frozenset[Edit]:
         return frozenset(edit for edit in edits if about_numbers(edit))
@@ -301,7 +301,7 @@ class Search:
                 return self._needed(rest)
         return edits
 
-    def _cheapest(self, needs: list[Need], done: list[frozenset[Edit]]) -> frozenset[Edit] | None:
+    def _cheapest(self, needs: list[Demand], done: list[frozenset[Edit]]) -> frozenset[Edit] | None:
         """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
         best: tuple[float, frozenset[Edit]] | None = None
         pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
@@ -347,7 +347,7 @@ class Search:
         return [one for one in wanted if execution_of(one.witness) is not None]
 
 
-def _choices(need: Need) -> int:
+def _choices(need: Demand) -> int:
     return len(need.among)
 
 

@@ -17,8 +17,8 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, OnObject, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
-from memmodel.repair.gaps import gaps
-from memmodel.repair.lines import Lines, widths
+from memmodel.repair.insertion.gaps import gaps
+from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, wider
 
 NUMBER = 1.0

@@ -24,7 +24,7 @@ from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, cost
 from memmodel.repair.edits import Edit, apply, diff, whole
-from memmodel.repair.gaps import gaps
+from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.judge import Judge, Standing, judging, parse
 from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrower
 

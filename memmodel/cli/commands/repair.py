@@ -13,19 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from memmodel.cli.exits import Exit, complain, give, guarded, say
 from memmodel.cli.grammar import Option
-from memmodel.cli.options import (
-    Bound,
-    BudgetText,
-    CheckedModels,
-    Engine,
-    EngineName,
-    File,
-    Includes,
-    JsonOut,
-    MemoryText,
-    Timeout,
-    parse_budget,
-)
+from memmodel.cli.options import CheckedModels, File, Includes, JsonOut, Judging
 from memmodel.output import STANDARD_OUTPUT, write_text
 
 if TYPE_CHECKING:
@@ -43,11 +31,7 @@ def fix(
     most: Annotated[int, Option("--max", min=1, max=50, help="Repairs to list.")] = 3,
     search: Annotated[float, Option("--search", metavar="SECONDS", min=1, help="Time for the search.")] = 60.0,
     in_place: InPlace = False,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     json_out: JsonOut = None,
     include: Includes = None,
 ) -> Exit:
@@ -57,14 +41,12 @@ def fix(
     semantics, scopes, state spaces, waits, commits, counts and parities are added, moved or strengthened. Each repair
     is judged in full. Exit code: 0 nothing is wrong, or there are repairs; 1 none within these bounds; 3 undecided.
     """
-    from memmodel.engine import Options
     from memmodel.repair.fix import fix as search_repairs
 
     name, text = _text(file)
-    options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
         found = search_repairs(
-            name, text, _models(model, readings, include), options, most=most, seconds=search, progress=count
+            name, text, _models(model, readings, include), judging.options(), most=most, seconds=search, progress=count
         )
     if json_out:
         from memmodel.repair.record import fix_record
@@ -84,7 +66,9 @@ def fix(
         _replace(file, found.repairs[0].new)
     if not found.wrong:
         return Exit.UNDECIDED if "not decided" in found.reason else Exit.AS_EXPECTED
-    return Exit.AS_EXPECTED if found.repairs else Exit.DIFFERS
+    if found.repairs:
+        return Exit.AS_EXPECTED
+    return Exit.UNDECIDED if found.stopped else Exit.DIFFERS
 
 
 @guarded
@@ -93,11 +77,7 @@ def weaken(
     model: CheckedModels = None,
     readings: Readings = False,
     in_place: InPlace = False,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     json_out: JsonOut = None,
     include: Includes = None,
 ) -> Exit:
@@ -106,13 +86,11 @@ def weaken(
     No outcome and no finding may be added. The answer is the cheapest such program by the table of costs, as a diff.
     Exit code: 0, or 3 undecided.
     """
-    from memmodel.engine import Options
     from memmodel.repair.weaken import weaken as search_weaker
 
     name, text = _text(file)
-    options = Options(engine.value, parse_budget(budget, timeout, memory), bound)
     with _counter() as count:
-        found = search_weaker(name, text, _models(model, readings, include), options, count)
+        found = search_weaker(name, text, _models(model, readings, include), judging.options(), count)
     if json_out:
         from memmodel.repair.record import weaken_record
 

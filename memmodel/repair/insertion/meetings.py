@@ -16,8 +16,8 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import CommitGroup, WaitForGroups
 from memmodel.repair.costs import SCOPE_COST, WAIT
 from memmodel.repair.edits import Edit
-from memmodel.repair.gaps import Gap, gaps
 from memmodel.repair.guided import diagnosis
+from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.judge import Against
 
 WARP = 32
@@ -68,7 +68,7 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
 
 
-def _edit(lowered: LoweredTest, gap: Gap, line: str, price: float) -> Edit:
+def _edit(lowered: LoweredTest, gap: Opening, line: str, price: float) -> Edit:
     thread = lowered.test.threads[gap.thread]
     what = f"{thread.name}, line {gap.item.span.line}: {line} {gap.where}"
     text = gap.text(lowered.test.source, line)

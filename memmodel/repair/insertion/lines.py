@@ -26,7 +26,7 @@ from memmodel.repair.costs import (
     TCGEN05_FENCE,
     WAIT,
 )
-from memmodel.repair.gaps import Gap
+from memmodel.repair.insertion.gaps import Opening
 from memmodel.repair.spellings import RESTRICTED
 
 TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
@@ -37,7 +37,7 @@ MOST_OBJECTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Addition:
     """`text`: instructions, with `;`; `name`: what it is called; `rank`: its turn among the lines of one gap.
 
     `implied`: the names of lines that add nothing where this one stands.
@@ -70,7 +70,7 @@ class Lines:
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
         self.text = test.source.text
 
-    def at(self, gap: Gap) -> Iterator[Line]:
+    def at(self, gap: Opening) -> Iterator[Addition]:
         """What may stand in a gap."""
         past, ahead = _visible(gap.past), _visible(gap.ahead)
         if past and ahead:
@@ -78,7 +78,7 @@ class Lines:
             yield from self._proxy(past[-1], ahead[0])
             yield from self._restricted()
             if any(isinstance(op, OnObject) and op.label.action is Action.INIT for op in past):
-                yield Line("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 3)
+                yield Addition("fence.mbarrier_init.release.cluster;", "fence.mbarrier_init", SCOPE_COST["cta"], 3)
         if past or ahead:
             yield from self._maps(past, ahead)
             yield from self._tcgen05(past, ahead)
@@ -88,37 +88,37 @@ class Lines:
         if ahead:
             yield from self._object_waits(gap)
 
-    def _memory(self, before: Op, after: Op) -> Iterator[Line]:
+    def _memory(self, before: Op, after: Op) -> Iterator[Addition]:
         for sem in (Sem.ACQ_REL, Sem.SC):
             for scope in self.widths:
                 if any(_as_strong(op, sem, scope) for op in (before, after)):
                     continue
                 price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
                 implied = (*_weaker(sem, scope), *(RESTRICTED.values() if scope != "cta" else ()))
-                yield Line(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, implied)
+                yield Addition(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, implied)
 
-    def _restricted(self) -> Iterator[Line]:
+    def _restricted(self) -> Iterator[Addition]:
         """Fences of the cluster that are about shared memory alone."""
         for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
-            yield Line(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], 4)
+            yield Addition(f"{text};", text, OTHER + SCOPE_COST["cta"] * SEM_FACTOR[sem], 4)
 
-    def _proxy(self, before: Op, after: Op) -> Iterator[Line]:
+    def _proxy(self, before: Op, after: Op) -> Iterator[Addition]:
         if Proxy.ASYNC in self.proxies:
             spaces = [name for name, there in (("global", self._has(Space.GLOBAL)), ("shared::cta", True)) if there]
             if self.clusters:
                 spaces.append("shared::cluster")
             names = tuple(f"fence.proxy.async.{space}" for space in spaces)
             if not any(_is_proxy_fence(op, Proxy.ASYNC) for op in (before, after)):
-                yield Line("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 3, names)
+                yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 3, names)
             for name in names:
-                yield Line(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
+                yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
         if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
-            yield Line("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
+            yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
 
     def _has(self, space: Space) -> bool:
         return space in self.spaces or Space.GENERIC in self.spaces
 
-    def _maps(self, past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+    def _maps(self, past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
         """The two halves of the fence between the generic and the tensormap proxy."""
         half = "fence.proxy.tensormap::generic"
         beside = [op.label for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit)]
@@ -126,31 +126,31 @@ class Lines:
         for scope in self.widths if self.maps else ():
             if past and Sem.RELEASE not in there:
                 name = f"{half}.release.{scope}"
-                yield Line(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 3)
+                yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["release"], 3)
             if any(isinstance(op, IssueAsync) for op in ahead):
                 for one in self.maps:
                     name = f"{half}.acquire.{scope} [{one.name}], 128"
-                    yield Line(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 5)
+                    yield Addition(f"{name};", name, PROXY_FENCE * SEM_FACTOR["acquire"], 5)
 
-    def _tcgen05(self, past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+    def _tcgen05(self, past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
         marks = [
             op.label.what for op in (*past[-1:], *ahead[:1]) if isinstance(op, Emit) and isinstance(op.label, Mark)
         ]
         if ahead and _families(past) & TCGEN and Marker.BEFORE not in marks:
-            yield Line("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 2)
+            yield Addition("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 2)
         if past and _families(ahead) & TCGEN and Marker.AFTER not in marks:
-            yield Line("tcgen05.fence::after_thread_sync;", "tcgen05.fence::after_thread_sync", TCGEN05_FENCE, 6)
+            yield Addition("tcgen05.fence::after_thread_sync;", "tcgen05.fence::after_thread_sync", TCGEN05_FENCE, 6)
 
-    def _commits(self, past: list[Op]) -> Iterator[Line]:
+    def _commits(self, past: list[Op]) -> Iterator[Addition]:
         """tcgen05.commit beside what it follows."""
         if not (isinstance(past[-1], IssueAsync) and past[-1].label.family in TRACKED):
             return
         group = past[-1].label.group or 1
         for name in self.objects:
             head = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
-            yield Line(f"{head};", head, WAIT, 1)
+            yield Addition(f"{head};", head, WAIT, 1)
 
-    def _object_waits(self, gap: Gap) -> Iterator[Line]:
+    def _object_waits(self, gap: Opening) -> Iterator[Addition]:
         """A wait for a phase of an mbarrier object, in a loop."""
         predicate = _fresh(self.text, "%ready")
         label = _fresh(self.text, f"READY{gap.index}")
@@ -160,27 +160,27 @@ class Lines:
                 for parity in (0, 1):
                     wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
                     what = f"a wait{form} for parity {parity} of {name}"
-                    yield Line(f"{label}:\n{wait}\n@!{predicate} bra {label};", what, WAIT + more, 0)
+                    yield Addition(f"{label}:\n{wait}\n@!{predicate} bra {label};", what, WAIT + more, 0)
 
 
-def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Line]:
+def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
     """Commits of groups and waits for them, after what they are about."""
     for family, line in _SINGLE:
         if family in _families(past):
-            yield Line(f"{line};", line, WAIT, 0)
+            yield Addition(f"{line};", line, WAIT, 0)
     if Family.WGMMA in _families(ahead):
-        yield Line("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
+        yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
     for track, commit, wait in _GROUPED:
         issued = [n for n, op in enumerate(past) if isinstance(op, IssueAsync) and _tracked(op, track)]
         if not issued:
             continue
         commits = [n for n, op in enumerate(past) if isinstance(op, CommitGroup) and op.track is track]
         if commits and commits[-1] > issued[-1]:
-            yield Line(f"{wait};", wait, WAIT, 0)
+            yield Addition(f"{wait};", wait, WAIT, 0)
             continue
-        yield Line(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
+        yield Addition(f"{commit};\n{wait};", f"{commit} and {wait}", WAIT + OTHER, 0)
         if any(isinstance(op, WaitForGroups) and op.track is track for op in ahead):
-            yield Line(f"{commit};", commit, OTHER, 0)
+            yield Addition(f"{commit};", commit, OTHER, 0)
 
 
 _SINGLE = (

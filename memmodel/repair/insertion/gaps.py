@@ -18,7 +18,7 @@ from memmodel.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Opening:
     """A place before instruction `index` of a thread; `last`: after it, at the end of the thread.
 
     `start`: where in the text; `label`: before that label, which begins a loop. `past`, `ahead`: the operations of the
@@ -53,14 +53,14 @@ class Gap:
         return f"{indent}{line}\n" if self.label else f"{line}\n{indent}"
 
 
-def gaps(lowered: LoweredTest, number: int) -> list[Gap]:
+def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
     """Before every instruction that does more than compute, and after the last of them."""
     thread, program = lowered.test.threads[number], lowered.programs[number]
     source = lowered.test.source
     inside, heads, rounds = _loops(program)
     items = list(instructions(thread))
     labels = _labels(thread)
-    found: list[Gap] = []
+    found: list[Opening] = []
     for index, item in enumerate(items):
         if not visible(lowered, number, index):
             continue
@@ -75,11 +75,11 @@ def gaps(lowered: LoweredTest, number: int) -> list[Gap]:
             elif head != index:
                 continue
         past, ahead = _around(program, rounds, index)
-        found.append(Gap(number, index, item, start, past, ahead, label))
+        found.append(Opening(number, index, item, start, past, ahead, label))
     if found:
         everything = tuple(step.op for step in program.steps)
         end = source.text.index(";", items[-1].span.end) + 1
-        found.append(Gap(number, len(items), items[-1], end, everything, (), last=True))
+        found.append(Opening(number, len(items), items[-1], end, everything, (), last=True))
     return found
 
 
