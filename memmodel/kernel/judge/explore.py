@@ -14,11 +14,12 @@ from itertools import islice, permutations, product
 from math import factorial, prod
 from time import process_time
 
+from memmodel.answer import HANG
 from memmodel.cat.syntax import Model
 from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
-from memmodel.kernel.judge.judging import Judgement, RunJudge, add
+from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
@@ -131,15 +132,23 @@ class LaunchJudge:
         return verdict
 
     def _elected(self, schedule: Schedule) -> None:
-        """elect.sync takes another lane; a kernel that stops itself then relies on the first one, which is said."""
+        """elect.sync takes another lane. A kernel that then stops itself, or waits for ever, relies on the first one:
+
+        nothing else is asked of that run, and the verdict says so.
+        """
         run = self._run(schedule)
         stopped = next((one.instruction for one in run.problems if one.rule in ("trap", "assertion")), None)
-        if stopped is None:
+        known = {side.instruction.number for one in self.verdict.findings for side in one.sides}
+        hangs = [one for one in problems(run) if one.rule == HANG and one.sides[0].instruction.number not in known]
+        if stopped is not None:
+            self.verdict.notes.append(
+                f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; "
+                "left out"
+            )
+        elif hangs:
+            self.verdict.readings.append(KernelReading("elect.sync", "it takes another lane than the first", [], hangs))
+        else:
             self._judged(self._made(run))
-            return
-        self.verdict.notes.append(
-            f"line {stopped.line}: the kernel stops itself where elect.sync takes another lane than the first; left out"
-        )
 
     def _run(self, schedule: Schedule) -> LaunchTrace:
         started = process_time()

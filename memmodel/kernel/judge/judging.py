@@ -48,6 +48,16 @@ class Judgement:
     open: list[str] = field(default_factory=list)
 
 
+def problems(run: LaunchTrace) -> list[KernelFinding]:
+    """What went wrong while the launch was run, whatever a model says."""
+    found = []
+    for problem in run.problems:
+        at = problem.instruction
+        sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
+        found.append(KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
+    return found
+
+
 class RunJudge:
     """A run made ready to be judged by models: roles, conflicts, graph."""
 
@@ -72,10 +82,8 @@ class RunJudge:
         the same in every execution, so that no order comes of it.
         """
         found = Judgement(self.graph)
-        for problem in self.run.problems:
-            at = problem.instruction
-            sides = () if at is None else (FindingPlace(at, at.opcode, -1, -1, -1),)
-            add(found.findings, KernelFinding(problem.rule, kind_of(problem.rule).value, problem.message, sides))
+        for problem in problems(self.run):
+            add(found.findings, problem)
         found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
         found.open += strong_sizes(self.run, self.body)
         count = len(self.execution.events)
