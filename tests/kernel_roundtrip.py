@@ -97,7 +97,7 @@ def compared(path: Path) -> tuple[str, str]:
         verdict, mine = found(path)
     except InputError as error:
         return "not run", error.message.split(":")[0]
-    if verdict.word in ("undecided", "explored"):
+    if verdict.word in ("undecided", "explored") or (verdict.open and not mine):  # not clean for every schedule
         reason = (verdict.open or verdict.choices)[0]
         return "not run", re.sub(r"lines? [\d, and\[\]]+:? ?", "", reason)
     theirs = exact(path)

@@ -325,7 +325,7 @@ class _Writer:
             add(f"setp.eq.u32 {p}, %{OURS}cta, {seat.ctaid};")
             at = f"{name}+{extent.first}" if extent.first else name
             sign = "s" if kind.kind == "s" else "u"
-            add(f"ld.shared.{sign}{extent.size * 8} %{OURS}x, [{at}];")
+            add(f"ld.shared.{sign}{8 * min(extent.size, 8)} %{OURS}x, [{at}];")  # a slot has room for the low half
             add(f"@{p} st.global.u64 [%{OURS}out+{8 * slot}], %{OURS}x;")
         if self._allocates:
             add(f"tcgen05.dealloc.{self._group}.sync.aligned.b32 %{OURS}tmem, {self.memory.columns()};")

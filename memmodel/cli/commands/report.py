@@ -79,7 +79,7 @@ def report(
     memory: MemoryText = None,
     include: Includes = None,
 ) -> Exit:
-    """Write one HTML page about many tests: verdict, explanation, source, picture and repairs of each.
+    """Write one HTML page: verdicts, reasons, pictures, repairs.
 
     The page needs no other file and no network. Exit code as `check`: 0 as expected, 1 differs, 2 bad input, 3
     undecided. Control-C ends the run; what is done by then is in the page.
