@@ -176,7 +176,7 @@ def test_repairing_the_reason_alone_forbids_the_outcome(name: str) -> None:
 
 MISLEADING = {
     "async/proxy/A4": (
-        "covers what is neither shared nor tensor memory only, and s is in shared memory",
+        "covers global memory only, and s is in shared memory",
         "the fence for s",
     ),
     "async/proxy/A5": ("is not between the two accesses", "fence.proxy.async before e"),

@@ -80,7 +80,7 @@ class Covers(WordList):
 
     OWN_SHARED = "shared memory of the executing CTA"
     SHARED = "all shared memory"
-    GLOBAL = "what is neither shared nor tensor memory"
+    GLOBAL = "global memory"  # and whatever else is neither shared nor tensor memory
     INIT = "the thread's earlier mbarrier.init"
     RANGE = "the bytes that an operand names"
 
