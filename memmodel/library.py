@@ -169,9 +169,9 @@ def parse(test: api.TestInput) -> LitmusTest:
 def format(test: api.TestInput | LitmusTest, layout: Layout | str | None = None) -> str:
     """A test in its canonical form, as `memmodel fmt` prints it; `layout`: `blocks` or `columns` instead of its own.
 
-    Raises InputError for a text that is no test, and for what the other layout cannot say.
+    Its comments are kept. Raises InputError for a text that is no test, and for what the other layout cannot say.
     """
-    from memmodel.isa.convert import convert
+    from memmodel.isa.comments import print_commented
 
     parsed = test if isinstance(test, LitmusTest) else parse(test)
-    return litmus.print_litmus(convert(parsed, parsed.layout if layout is None else Layout(layout)))
+    return print_commented(parsed, parsed.layout if layout is None else Layout(layout))

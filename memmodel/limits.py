@@ -33,6 +33,9 @@ _EVERY = 0.02
 _IDLE = 50
 """Looks without any limits after which the second thread ends."""
 
+_SURE = 5
+"""Looks in a row that must find a function gone: seen while its thread goes on, a generator may have no caller."""
+
 _MOST = 4 << 30
 
 
@@ -91,6 +94,7 @@ class Limits:
         self._worked = self._cpu()
         self._deadline = self._started + self._seconds + GRACE
         self._again = 0.0
+        self._gone = 0
         _WATCHER.add(self)
         return self
 
@@ -120,8 +124,12 @@ class Limits:
 
     def look(self) -> bool:
         """Stop the work if it has used up its budget. False once it has ended. Called by the second thread."""
-        if self._over or self._left():
+        if self._over:
             return False
+        if self._left():
+            self._gone += 1
+            return self._gone < _SURE
+        self._gone = 0
         now = monotonic()
         if now < self._again:
             return True
@@ -155,10 +163,10 @@ class Limits:
 
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
-        self._again = monotonic() + AGAIN
         with self._lock:
             if self._over or self._left():
                 return
+            self._again = monotonic() + AGAIN
             if self._outside:
                 self._spent = spent
                 self._interrupt()
@@ -216,9 +224,18 @@ class _Watcher:
                     return
                 idle = 0 if self._limits else idle + 1
                 limits = tuple(self._limits)
-            ended = [one for one in limits if not one.look()]
+            ended = [one for one in limits if not _watched(one)]
             with self._lock:
                 self._limits = [one for one in self._limits if one not in ended]
+
+
+def _watched(limits: Limits) -> bool:
+    """`look`, whatever happens in it: what fails once, such as a file that cannot be opened just now, is tried again at
+    the next look. This thread must not end while it is needed."""
+    try:
+        return limits.look()
+    except Exception:
+        return True
 
 
 _WATCHER = _Watcher()

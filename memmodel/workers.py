@@ -70,6 +70,7 @@ class Workers(Generic[J, R]):
         try:
             return future.result()
         except BrokenProcessPool:
+            end_processes()  # the pool asks them with a signal that they do not heed, and waits for them
             return self._alone(job)
 
     def _alone(self, job: J) -> R:
@@ -92,9 +93,14 @@ class Workers(Generic[J, R]):
 
 def abandon(pool: ProcessPoolExecutor) -> None:
     """End the processes of a pool, whatever they do."""
+    pool.shutdown(wait=False)  # what waits fails with the processes; cancelled as well, it would fail twice
+    end_processes()
+
+
+def end_processes() -> None:
+    """End every process that this one has started for work, whatever it does."""
     from multiprocessing import active_children
 
-    pool.shutdown(wait=False)  # what waits fails with the processes; cancelled as well, it would fail twice
     for child in active_children():
         child.kill()
 
@@ -105,16 +111,15 @@ def _send(to: Connection, begin: Callable[[], None], work: Callable[[J], R], job
 
 
 def settle(begin: Callable[[], None]) -> None:
-    """Signals from the terminal are the parent's to handle, and without the parent there is nothing to do."""
+    """Signals to the whole group are the parent's to handle, and without the parent there is nothing to do."""
     import signal
     from multiprocessing import connection, parent_process
     from threading import Thread
 
     begin()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # a worker that ended first would look like one that died
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
         return

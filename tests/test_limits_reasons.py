@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from threading import current_thread, get_ident
 from time import monotonic
 
 import pytest
 
 from benchmarks.bounded import fences, states
-from memmodel import api
+from memmodel import api, limits
 from memmodel.answer import Budget
 from memmodel.cli import main
+from memmodel.errors import BudgetSpent
 from memmodel.why import diagnose, limited
 
 pytestmark = pytest.mark.timeout(120)
@@ -47,3 +50,59 @@ def test_what_an_answer_leaves_of_its_budget(answered):
     for seconds, least, most in ((120.0, 9.0, 10.0), (0.001, 0.9, 1.0)):
         with limited.reasons(answered.answer, Budget(seconds=seconds)):
             assert least <= limited.available(Budget()).seconds <= most
+
+
+# ---- the second thread -----------------------------------------------------------------------------------------------
+
+
+class _Frame:
+    """A frame of a thread that goes on: what is behind it is no frame any more."""
+
+    f_back = object()
+
+
+class _Yielded:
+    """The frame of a generator that has just yielded."""
+
+    f_back = None
+
+
+def _spin(seconds: float) -> None:
+    end = monotonic() + seconds
+    while monotonic() < end:
+        pass
+
+
+def test_limits_hold_while_frames_change_under_the_second_thread(monkeypatch):
+    ours = get_ident()
+    monkeypatch.setattr(limits.sys, "_current_frames", lambda: {ours: _Frame()})
+    with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds"), limits.Limits(Budget(seconds=0.01)):
+        _spin(10)
+
+
+def test_limits_hold_while_a_generator_yields_under_the_second_thread(monkeypatch):
+    whole, seen, ours = sys._current_frames, [], get_ident()
+
+    def frames() -> dict[int, object]:
+        seen.append(0)
+        return {ours: _Yielded()} if len(seen) % 4 in (1, 2) else whole()
+
+    monkeypatch.setattr(limits.sys, "_current_frames", frames)
+    with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds"), limits.Limits(Budget(seconds=0.01)):
+        _spin(10)
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, MemoryError, RuntimeError])
+def test_no_failure_ends_the_second_thread(monkeypatch, error):
+    whole, failed = limits.memory_in_use, []
+
+    def failing() -> int:
+        if current_thread().name == "memmodel-limits" and len(failed) < 2:
+            failed.append(error)
+            raise error
+        return whole()
+
+    monkeypatch.setattr(limits, "memory_in_use", failing)
+    with pytest.raises(BudgetSpent, match=r"budget of 0\.1 seconds"), limits.Limits(Budget(seconds=0.1)):
+        _spin(10)
+    assert len(failed) == 2

@@ -267,9 +267,10 @@ def test_formatting_gives_the_canonical_form_and_keeps_comments(editor: Client) 
     from memmodel.library import format
 
     assert applied(text, edits) == format(text) != text
-    editor.edit(uri, f"{text}// why\n")
-    assert editor.ask("textDocument/formatting", {"textDocument": {"uri": uri}, "options": options}) == []
-    assert "comments" in editor.message()
+    text = f"{text}// why\n"
+    editor.edit(uri, text)
+    edits = editor.ask("textDocument/formatting", {"textDocument": {"uri": uri}, "options": options})
+    assert applied(text, edits) == format(text) and format(text).endswith("// why\n")
 
 
 # ---- what else comes -------------------------------------------------------------------------------------------------

@@ -102,8 +102,11 @@ def _signals() -> Iterator[None]:
         yield
         return
     _FIRST.clear()
+    owner = os.getpid()
 
     def handle(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != owner:  # a worker that has only just been forked: its parent ends it
+            return
         if not _FIRST:
             _FIRST.append(monotonic())
             raise Interrupted(number)

@@ -7,7 +7,7 @@ names). Comments become blanks of the same length first, so that an offset never
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from memmodel.errors import InputError
@@ -51,7 +51,17 @@ def blank_comments(source: Source) -> str:
     """The text with `// …`, `/* … */` and nesting `(* … *)` as blanks. Raises InputError if one is never closed."""
     text = source.text
     pieces: list[str] = []
-    done = at = 0
+    done = 0
+    for comment in comments(source):
+        pieces += (text[done : comment.start], _NOT_NEWLINE.sub(" ", comment.text))
+        done = comment.end
+    return "".join(pieces) + text[done:]
+
+
+def comments(source: Source) -> Iterator[Span]:
+    """The comments of a text, in order. Raises InputError if one is never closed."""
+    text = source.text
+    at = 0
     while found := _COMMENT.search(text, at):
         start, mark, at = found.start(), found[0], found.end()
         if mark == '"':
@@ -64,9 +74,7 @@ def blank_comments(source: Source) -> str:
             at = text.find("*/", start + 2) + 2
             if at == 1:
                 raise InputError("this comment is never closed", source.span(start, start + 2), "end it with `*/`")
-        pieces += (text[done:start], _NOT_NEWLINE.sub(" ", text[start:at]))
-        done = at
-    return "".join(pieces) + text[done:]
+        yield source.span(start, at)
 
 
 def _end_of_note(source: Source, start: int) -> int:

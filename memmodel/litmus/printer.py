@@ -7,6 +7,7 @@ anything else. Barrier operands take the shortest form that the layout has for t
 from __future__ import annotations
 
 from math import isfinite
+from typing import NamedTuple
 
 from memmodel.litmus.check import assigned
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
@@ -41,39 +42,63 @@ from memmodel.litmus.syntax import (
 )
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Place, Proxy, Space
+from memmodel.source import Span
+
+
+class Printed(NamedTuple):
+    """A line that is printed, and where in the file what it says comes from; `mark` where nothing in the test knows:
+    `title`, `sentence`, `{` and `}` (of the init block or of a thread), `locations` or `question`."""
+
+    text: str
+    spans: tuple[Span | None, ...] = ()
+    mark: str = ""
 
 
 def print_litmus(test: LitmusTest) -> str:
     """The test in its layout, ending with a newline. `isa.convert` gives it another one."""
-    layout = test.layout
-    lines = [f"PTX {test.name}", *(f'"{sentence}"' for sentence in test.description)]
-    if test.expectations:
-        lines.append("Expect=" + " ".join(f"{e.model}:{e.word}" for e in test.expectations))
-    lines += _columns(test) if layout is Layout.COLUMNS else _blocks(test)
+    return "".join(f"{line.text}\n" for line in print_lines(test))
+
+
+def print_lines(test: LitmusTest) -> list[Printed]:
+    """The lines that `print_litmus` prints."""
+    lines = [Printed(f"PTX {test.name}", mark="title")]
+    lines += [Printed(f'"{sentence}"', mark="sentence") for sentence in test.description]
+    lines += _expectations(test)
+    lines += _columns(test) if test.layout is Layout.COLUMNS else _blocks(test)
     if test.shown:
-        lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in test.shown) + "]")
-    lines.append(print_question(test))
+        lines.append(_locations(test))
+    lines.append(Printed(print_question(test), mark="question"))
     for one in test.questions()[1:]:
-        lines.append("")
-        if one.expectations:
-            lines.append("Expect=" + " ".join(f"{e.model}:{e.word}" for e in one.expectations))
+        lines += [Printed(""), *_expectations(one)]
         if one.shown != test.shown:
-            lines.append("locations [" + " ".join(f"{_term(term, layout)};" for term in one.shown) + "]")
-        lines.append(print_question(one))
-    return "\n".join(lines) + "\n"
+            lines.append(_locations(one))
+        lines.append(Printed(print_question(one), mark="question"))
+    return lines
+
+
+def _expectations(test: LitmusTest) -> list[Printed]:
+    words = " ".join(f"{e.model}:{e.word}" for e in test.expectations)
+    return [Printed(f"Expect={words}", tuple(e.span for e in test.expectations))] if words else []
+
+
+def _locations(test: LitmusTest) -> Printed:
+    return Printed(
+        "locations [" + " ".join(f"{_term(term, test.layout)};" for term in test.shown) + "]", mark="locations"
+    )
 
 
 # ---- layouts -------------------------------------------------------------------------------------------------
 
 
-def _columns(test: LitmusTest) -> list[str]:
-    lines = ["{", *_declarations(test, Layout.COLUMNS), "}"]
+def _columns(test: LitmusTest) -> list[Printed]:
+    lines = [Printed("{", mark="{"), *_declarations(test, Layout.COLUMNS), Printed("}", mark="}")]
     columns = [[f"{thread.name}@{_place(thread.place, ',')}", *_cells(test, thread)] for thread in test.threads]
     height = max(map(len, columns))
     widths = [max(map(len, column)) for column in columns]
     for row in range(height):
         cells = [column[row] if row < len(column) else "" for column in columns]
-        lines.append(" " + " | ".join(map(str.ljust, cells, widths)) + " ;")
+        items = [thread if row == 0 else thread.body[row - 1] for thread in test.threads if row <= len(thread.body)]
+        lines.append(Printed(" " + " | ".join(map(str.ljust, cells, widths)) + " ;", tuple(one.span for one in items)))
     return lines
 
 
@@ -84,18 +109,18 @@ def _cells(test: LitmusTest, thread: Thread) -> list[str]:
     return [_item(item, Layout.COLUMNS, plain) for item in thread.body]
 
 
-def _blocks(test: LitmusTest) -> list[str]:
+def _blocks(test: LitmusTest) -> list[Printed]:
     declarations = _declarations(test, Layout.BLOCKS)
-    lines = ["", *declarations] if declarations else []
+    lines = [Printed(""), *declarations] if declarations else []
     for thread in test.threads:
-        lines += ["", f"thread {thread.name} @ {_place(thread.place, ', ')} {{"]
+        lines += [Printed(""), Printed(f"thread {thread.name} @ {_place(thread.place, ', ')} {{", (thread.span,))]
         if thread.predicates:
-            lines.append("    .reg .pred " + ", ".join(f"%{name}" for name in sorted(thread.predicates)) + ";")
+            lines.append(Printed("    .reg .pred " + ", ".join(f"%{name}" for name in sorted(thread.predicates)) + ";"))
         for item in thread.body:
             text = _item(item, Layout.BLOCKS, frozenset())
-            lines.append(text if isinstance(item, Label) else f"    {text};")
-        lines.append("}")
-    return [*lines, ""]
+            lines.append(Printed(text if isinstance(item, Label) else f"    {text};", (item.span,)))
+        lines.append(Printed("}", mark="}"))
+    return [*lines, Printed("")]
 
 
 def _place(place: Place, comma: str) -> str:
@@ -113,9 +138,9 @@ def _place(place: Place, comma: str) -> str:
 # ---- declarations --------------------------------------------------------------------------------------------
 
 
-def _declarations(test: LitmusTest, layout: Layout) -> list[str]:
-    variables = [f"{_variable(variable, layout)};" for variable in test.variables]
-    return variables + [f"{_register_init(item, layout)};" for item in test.registers]
+def _declarations(test: LitmusTest, layout: Layout) -> list[Printed]:
+    variables = [Printed(f"{_variable(variable, layout)};", (variable.span,)) for variable in test.variables]
+    return variables + [Printed(f"{_register_init(item, layout)};", (item.span,)) for item in test.registers]
 
 
 def _variable(variable: Variable, layout: Layout) -> str:

@@ -1,7 +1,6 @@
 """Changes of a document: its canonical form, and what `fix` and `weaken` find.
 
-In: Document. Out: text edits as the protocol has them. Settled here: only the lines that differ are replaced, and a
-text with comments is not printed anew, since they would be lost.
+In: Document. Out: text edits as the protocol has them. Settled here: only the lines that differ are replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from memmodel.errors import InputError
 from memmodel.isa.convert import convert
 from memmodel.library import format as canonical
 from memmodel.litmus import parse_litmus, print_litmus
-from memmodel.litmus.lexer import blank_comments
 from memmodel.litmus.syntax import Layout
 from memmodel.lsp.document import Document, Json
 from memmodel.source import Source
@@ -24,10 +22,7 @@ from memmodel.source import Source
 def formatted(document: Document) -> Json:
     """`edits` to the canonical form, or `reason` why there are none."""
     try:
-        source = document.source
-        if blank_comments(source) != source.text:
-            return {"edits": [], "reason": "the canonical form has no comments; this text would lose its own"}
-        new = canonical(source)
+        new = canonical(document.source)
     except InputError as error:
         return {"edits": [], "reason": error.message}
     return {"edits": edits(document, new), "reason": ""}

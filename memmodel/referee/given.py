@@ -7,8 +7,12 @@ wrote it, over several runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from graphlib import CycleError, TopologicalSorter
+from operator import or_
 
 from memmodel.base.labels import Access, Side
+from memmodel.concrete.execution import bits
 from memmodel.concrete.records import AccessRecord, End, RecordName, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint
 from memmodel.program.lowered import LoweredTest
@@ -27,6 +31,7 @@ class Given:
         for writer, reader, cell in choice.rf:
             self._sources.setdefault(reader, []).append((writer, cell))
         self._learned: dict[RecordName, int] = {}
+        self._behind: dict[RecordName, set[RecordName]] = {}
 
     # ---- Oracle ------------------------------------------------------------------------------------------------
 
@@ -77,6 +82,28 @@ class Given:
                 changed = changed or data != value
                 self._learned[record.name] = data
         return changed
+
+    def follow(self, traces: Sequence[Trace]) -> None:
+        """Note which reads each write of these runs depends on."""
+        for trace in traces:
+            for record in trace.records:
+                if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
+                    mask = reduce(or_, record.data, record.addr | record.ctrl)
+                    behind = {trace.tokens[one].record for one in bits(mask)}
+                    behind |= {one for one in (record.half_of, record.copies) if one is not None}
+                    self._behind.setdefault(record.name, set()).update(trace.records[one].name for one in behind)
+
+    @property
+    def circular(self) -> bool:
+        """Does some value support itself, by a chain of reads-from and dependencies that closes?"""
+        graph: dict[RecordName, set[RecordName]] = {name: set(behind) for name, behind in self._behind.items()}
+        for reader, sources in self._sources.items():
+            graph.setdefault(reader, set()).update(writer for writer, _ in sources if writer is not None)
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError:
+            return True
+        return False
 
     def _written(
         self, lowered: LoweredTest, record: AccessRecord, written: dict[RecordName, list[tuple[Footprint, int]]]

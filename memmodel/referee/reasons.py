@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from memmodel.litmus.syntax import Instruction
 
+CIRCULAR = (
+    "an execution was found in which values support themselves, which no axiom of the model forbids, and what numbers"
+    " would fit was not found: --engine enumerate tries the constants of the test"
+)
+
 
 def beyond_the_bound(jump: Instruction, bound: int, enough: int | None) -> str:
     """A loop goes round more often than it was followed. `enough`: the least bound that would do, if one is known."""

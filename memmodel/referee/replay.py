@@ -19,7 +19,7 @@ from memmodel.concrete.mbarriers import START, Observed, observe
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import Trace
 from memmodel.concrete.runner import Runner
-from memmodel.errors import InternalError
+from memmodel.errors import InternalError, TooLarge
 from memmodel.litmus.syntax import terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
@@ -28,6 +28,7 @@ from memmodel.referee.choice import Choice, Writer
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import Finals
 from memmodel.referee.given import Given, stopped
+from memmodel.referee.reasons import CIRCULAR
 from memmodel.referee.witness import make_witness, rule_of
 
 _BUDGET = Budget(effort=200_000_000, seconds=60.0)
@@ -39,8 +40,8 @@ class Replay:
     """A witness as judged afresh: does the test's condition hold in it, which axioms of the model does it violate, and
     what do the model's flags report (name -> pairs of uids)?
 
-    `waits`: some thread waits for ever. `positions`: where each event comes from. `rules`: what bad addresses and
-    undefined instructions break.
+    `waits`: some thread waits for ever. `circular`: some value supports itself. `positions`: where each event comes
+    from. `rules`: what bad addresses and undefined instructions break.
     """
 
     witness: Witness
@@ -48,14 +49,26 @@ class Replay:
     failed: tuple[str, ...]
     flags: dict[str, list[tuple[int, int]]]
     waits: bool
+    circular: bool
     positions: list[Position]
     rules: dict[int, str]
 
 
 def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
-    """Build and judge the execution that a choice describes. Raises InternalError if it describes none."""
+    """Build and judge the execution that a choice describes. Raises InternalError if it describes none; TooLarge if
+    that may be because values in it support themselves: no engine works out which numbers fit such a cycle."""
+    given = Given(choice)
+    try:
+        return _replayed(lowered, model, choice, given)
+    except InternalError as error:
+        if given.circular:
+            raise TooLarge(CIRCULAR) from error
+        raise
+
+
+def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given) -> Replay:
     finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
-    traces = _settled(lowered, choice)
+    traces = _settled(lowered, choice, given)
     frame = FixedPart(lowered, traces, finals.extents)
     assembly = Assembly(frame)
     values = frame.values_of(traces)
@@ -83,22 +96,23 @@ def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
         evaluation.failed,
         evaluation.flags,
         bool(waits),
+        given.circular,
         [position(frame, event) for event in frame.events],
         {number: rule for number in range(frame.count) if (rule := rule_of(execution, number))},
     )
 
 
-def _settled(lowered: LoweredTest, choice: Choice) -> list[Trace]:
+def _settled(lowered: LoweredTest, choice: Choice, given: Given) -> list[Trace]:
     """Each thread once. What a choice leaves open of the values that are read follows from who wrote them: the threads
     are run again until nothing changes."""
     starts = choice.starts
-    given = Given(choice)
     for _ in range(len(choice.rf) + 3):
         meter, known = Meter(_BUDGET), starts.count
         traces = []
         for number, thread in enumerate(lowered.test.threads):
             runner = Runner(lowered, number, starts, None)
             runs = runner.run(given, meter, waits=choice.waiting[number] is not None)
+            given.follow(runs.traces)
             found = stopped(runs.traces, choice.waiting[number])
             if found is None:
                 raise InternalError(f"replay: thread {thread.name} does not end as the execution found says")

@@ -20,7 +20,7 @@ from memmodel.events.elaborate import elaborate
 from memmodel.litmus.syntax import Quantifier, Term, terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
-from memmodel.referee.reasons import beyond_the_bound, mixed_sizes, not_modelled
+from memmodel.referee.reasons import CIRCULAR, beyond_the_bound, mixed_sizes, not_modelled
 from memmodel.referee.replay import Replay, replay
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query, encode
@@ -96,7 +96,10 @@ class _Questions:
             reason = "no execution shows it, even without the model"
         if not findings:
             return Answer(observation, "z3", witness, counter, blamed, reason=reason)
-        found, unsearched = self._findings()
+        try:
+            found, unsearched = self._findings()
+        except TooLarge as error:
+            found, unsearched = (), f"the list of findings is not complete: {error.message}"
         told, unsearched = self._with_condition(found, unsearched) if yes is Found.SAT else ((), unsearched)
         return Answer(observation, "z3", witness, counter, blamed, found, reason, unsearched, with_condition=told)
 
@@ -176,19 +179,24 @@ class _Questions:
     # ---- executions ----------------------------------------------------------------------------------------------
 
     def _replayed(self) -> Replay:
-        """The execution just found, run again by plain evaluation. InternalError if it is not consistent."""
+        """The execution just found, run again by plain evaluation.
+
+        Raises InternalError if it is not consistent; TooLarge if its values support themselves.
+        """
         again = replay(self.lowered, self.model, read_execution(self.query, self.solver))
         if again.failed:
-            raise InternalError(
-                f"{self.lowered.test.name}: the execution that Z3 found is not one under {self.model.name}"
-                f" (violates {', '.join(again.failed)})"
-            )
+            what = f"the execution that Z3 found is not one under {self.model.name}"
+            raise self._another(again, f"{what} (violates {', '.join(again.failed)})")
         return again
+
+    def _another(self, again: Replay, what: str) -> Exception:
+        """The error for an execution that is another when it is run again."""
+        return TooLarge(CIRCULAR) if again.circular else InternalError(f"{self.lowered.test.name}: {what}")
 
     def _witness(self, satisfies: bool) -> Witness:
         again = self._replayed()
         if again.satisfies is not satisfies or again.waits:
-            raise InternalError(f"{self.lowered.test.name}: the final state that Z3 found is another when replayed")
+            raise self._another(again, "the final state that Z3 found is another when replayed")
         self.settled.append(again)
         return again.witness
 
@@ -228,12 +236,12 @@ class _Questions:
                 return answer is Found.UNSAT
             again = self._replayed()
             if name not in again.flags:
-                raise InternalError(f"{self.lowered.test.name}: flag {name} is not raised when replayed")
+                raise self._another(again, f"flag {name} is not raised when replayed")
             if not flag.pairs:
                 found.append(Finding(name, again.witness))
                 return True
             if not self._take(name, again, left, found):
-                raise InternalError(f"{self.lowered.test.name}: flag {name} relates other events when replayed")
+                raise self._another(again, f"flag {name} relates other events when replayed")
 
     @staticmethod
     def _take(name: str, again: Replay, left: dict[frozenset[Position], dict[Pair, int]], found: list[Finding]) -> bool:

@@ -25,6 +25,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.workers import abandon, settle
 
 SCHEDULES = 4
 """Explored for each mutant whose control flow depends on the schedule."""
@@ -133,7 +134,7 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> It
                 yield number, MutantResult(changes[number], noticed, how)
             return
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), mp_context=context) as pool:
+        with ProcessPoolExecutor(min(jobs, os.cpu_count() or 1), context, settle, (_nothing,)) as pool:
             waiting = {pool.submit(_mutant, number): number for number in numbers}
             try:
                 for future in as_completed(waiting, timeout=max(0.0, until - monotonic())):
@@ -141,9 +142,16 @@ def _judged(work: _Work, changes: list[Mutation], jobs: int, until: float) -> It
                     noticed, how = future.result()
                     yield number, MutantResult(changes[number], noticed, how)
             except (TimeoutError, BrokenProcessPool):
-                pool.shutdown(wait=False, cancel_futures=True)
+                abandon(pool)
+            except BaseException:  # a signal: do not wait for what is under way
+                abandon(pool)
+                raise
     finally:
         _WORK.pop()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _mutant(number: int) -> tuple[Noticed, str]:
