@@ -11,19 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-from memmodel.cli.commands.search import (
-    Executor,
-    Into,
-    Places,
-    Plot,
-    Resume,
-    Scopes,
-    Show,
-    Spread,
-    Threads,
-    Words,
-    search_differences,
-)
+from memmodel.cli.commands.search import Searching, Show, search_differences
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import (
@@ -76,15 +64,7 @@ def diff(
         int | None,
         Option("--search", metavar="N", min=1, max=12, help="Try all programs of up to N instructions instead."),
     ] = None,
-    words: Words = None,
-    scopes: Scopes = None,
-    spread: Spread = None,
-    threads: Threads = None,
-    places: Places = 3,
-    resume: Resume = None,
-    executor: Executor = None,
-    into: Into = None,
-    plot: Plot = None,
+    searching: Searching = Searching(),
     show: Show = 10,
 ) -> Exit:
     """List the tests on which two models differ.
@@ -97,19 +77,11 @@ def diff(
         return search_differences(
             *_two_models(models_and_files, git),
             search,
-            words=words,
-            scopes=scopes,
-            spread=spread,
-            threads=threads,
-            places=places,
+            searching,
             outcomes=outcomes,
             jobs=jobs,
             seconds=timeout,
             memory=memory,
-            resume=resume,
-            executor=executor,
-            into=into,
-            plot=plot,
             show=show,
             json_out="-" if form is DiffFormat.JSON else None,
         )

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from memmodel.cli.exits import Exit, guarded, say
 from memmodel.cli.grammar import Argument, Option
@@ -49,39 +49,52 @@ Plot = Annotated[str | None, Option("--plot", metavar="SVG", help="Draw the boun
 Show = Annotated[int, Option("--show", min=0, help="Results to print.")]
 
 
+class Searching(NamedTuple):
+    """What is searched, where, and where it is kept: the options of every search."""
+
+    words: Words = None
+    scopes: Scopes = None
+    spread: Spread = None
+    threads: Threads = None
+    places: Places = 3
+    resume: Resume = None
+    executor: Executor = None
+    into: Into = None
+    plot: Plot = None
+
+    def vocabulary(self) -> Vocabulary:
+        """The instructions that are tried. Raises InputError."""
+        from memmodel.search.vocabulary import vocabulary
+
+        words, scopes, spread = _list(self.words or "core"), _list(self.scopes or "cta,gpu"), self.spread or "cta"
+        return vocabulary(words, scopes, self.threads or 4, self.places, spread=_list(spread))
+
+
 def search_differences(
     first: str,
     second: str,
     size: int,
+    searching: Searching,
     *,
-    words: str | None = None,
-    scopes: str | None = None,
-    spread: str | None = None,
-    threads: int | None = None,
-    places: int = 3,
     outcomes: bool = False,
     jobs: int = 0,
     seconds: float | None = None,
     memory: str | None = None,
-    resume: str | None = None,
-    executor: str | None = None,
-    into: str | None = None,
-    plot: str | None = None,
     show: int = 10,
     json_out: str | None = None,
 ) -> Exit:
     """What `memmodel diff FIRST SECOND --search SIZE` does. Exit code 1: they differ; 3: stopped before the bound."""
     from memmodel.search.tasks import DifferenceTask
 
-    task = DifferenceTask(first, second, _vocabulary(words or "core", scopes, spread, threads, places), size, outcomes)
-    found = _run(task, jobs, executor, resume, seconds, memory)
-    _keep(found, into, plot, json_out)
+    task = DifferenceTask(first, second, searching.vocabulary(), size, outcomes)
+    found = _run(task, searching, jobs, seconds, memory)
+    _keep(found, searching, json_out)
     if json_out != "-":
         for one in _shown(found.results, show):
             say(f"{one['allows']} allows, {one['forbids']} forbids, {_what(one)}:")
             say(one["text"])
         _bound(found, task, f"{first} and {second} differ", "no difference")
-    _ended(found, resume)
+    _ended(found, searching.resume)
     return _code(found)
 
 
@@ -89,18 +102,10 @@ def search_differences(
 def synth(
     model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
     size: Annotated[int, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = 4,
-    words: Words = None,
-    scopes: Scopes = None,
-    spread: Spread = None,
-    threads: Threads = None,
-    places: Places = 3,
+    searching: Searching = Searching(),
     jobs: Jobs = 0,
     seconds: Seconds = None,
     memory: MemoryText = None,
-    resume: Resume = None,
-    executor: Executor = None,
-    into: Into = None,
-    plot: Plot = None,
     show: Show = 10,
     json_out: JsonOut = None,
 ) -> Exit:
@@ -111,15 +116,15 @@ def synth(
     """
     from memmodel.search.tasks import SynthesisTask
 
-    task = SynthesisTask(model, _vocabulary(words or "core", scopes, spread, threads, places), size)
-    found = _run(task, jobs, executor, resume, seconds, memory)
-    _keep(found, into, plot, json_out)
+    task = SynthesisTask(model, searching.vocabulary(), size)
+    found = _run(task, searching, jobs, seconds, memory)
+    _keep(found, searching, json_out)
     if json_out != "-":
         for one in _shown(found.results, show):
             say(f"minimally forbidden, {_what(one)}:")
             say(one["text"])
         _bound(found, task, f"{len(found.results)} minimally forbidden", "nothing is minimally forbidden")
-    _ended(found, resume)
+    _ended(found, searching.resume)
     return Exit.UNDECIDED if found.interrupted else Exit.AS_EXPECTED
 
 
@@ -128,18 +133,10 @@ def verify(
     name: Annotated[str, Argument(metavar="PROPERTY", help="A shipped property or a cat file; `list` lists.")],
     model: Annotated[str, Option("--model", "-m", metavar="NAME|PATH", help="A model.")] = "ptx-9.3",
     size: Annotated[int | None, Option("--size", "-n", min=1, max=12, help="Instructions at most.")] = None,
-    words: Words = None,
-    scopes: Scopes = None,
-    spread: Spread = None,
-    threads: Threads = None,
-    places: Places = 3,
+    searching: Searching = Searching(),
     jobs: Jobs = 0,
     seconds: Seconds = None,
     memory: MemoryText = None,
-    resume: Resume = None,
-    executor: Executor = None,
-    into: Into = None,
-    plot: Plot = None,
     draw: Annotated[str | None, Option("--draw", metavar="SVG", help="Draw the first counterexample.")] = None,
     json_out: JsonOut = None,
 ) -> Exit:
@@ -158,20 +155,22 @@ def verify(
         return Exit.AS_EXPECTED
     it = load_property(name)
     chosen = it.vocabulary
-    if words or scopes or spread or threads:
-        scoped = scopes or ",".join(it.scopes)
-        placed = spread or ",".join(chosen.spread)
-        most = None if words else chosen.most
-        chosen = replace(_vocabulary(words or ",".join(chosen.words), scoped, placed, threads, places), most=most)
+    if searching.words or searching.scopes or searching.spread or searching.threads:
+        asked = searching._replace(
+            words=searching.words or ",".join(chosen.words),
+            scopes=searching.scopes or ",".join(it.scopes),
+            spread=searching.spread or ",".join(chosen.spread),
+        )
+        chosen = replace(asked.vocabulary(), most=None if searching.words else chosen.most)
     task = PropertyTask(name, model, chosen, size or it.size)
     missing = checks_to_show(it, model)
 
     def enough(results: list[Record]) -> bool:
         return bool(results) and missing <= {one["check"] for one in results}
 
-    found = _run(task, jobs, executor, resume, seconds, memory, enough)
+    found = _run(task, searching, jobs, seconds, memory, enough)
     missing -= {one["check"] for one in found.results}
-    _keep(found, into, plot, json_out)
+    _keep(found, searching, json_out)
     if json_out != "-":
         for shown in {record["check"]: record for record in reversed(found.results)}.values():
             word = "example" if it.kind == "possible" else "counterexample"
@@ -184,7 +183,7 @@ def verify(
         elif found.results:
             said = f"{it.name} does not hold for {model}: {len(found.results)} shapes violate it"
         say(f"{said}, {_reach(found, task)}")
-    _ended(found, resume)
+    _ended(found, searching.resume)
     if it.kind == "possible":
         return Exit.AS_EXPECTED if not missing else Exit.UNDECIDED if found.interrupted else Exit.DIFFERS
     return _code(found)
@@ -193,21 +192,14 @@ def verify(
 # ---- parts -------------------------------------------------------------------------------------------------
 
 
-def _vocabulary(words: str, scopes: str | None, spread: str | None, threads: int | None, places: int) -> Vocabulary:
-    from memmodel.search.vocabulary import vocabulary
-
-    return vocabulary(_list(words), _list(scopes or "cta,gpu"), threads or 4, places, spread=_list(spread or "cta"))
-
-
 def _list(text: str) -> list[str]:
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
 def _run(
     task: Task,
+    searching: Searching,
     jobs: int,
-    executor: str | None,
-    resume: str | None,
     seconds: float | None,
     memory: str | None,
     enough: Callable[[list[Record]], bool] = lambda results: False,
@@ -217,7 +209,8 @@ def _run(
     count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
     most = parse_budget(None, None, memory).memory
     with _bar() as told:
-        return run(task, workers(count, executor, most), journal=resume, seconds=seconds, told=told, enough=enough)
+        where = workers(count, searching.executor, most)
+        return run(task, where, journal=searching.resume, seconds=seconds, told=told, enough=enough)
 
 
 @contextmanager
@@ -245,10 +238,11 @@ def _bar() -> Iterator[Callable[[int, int, int], None]]:
         bar.stop()
 
 
-def _keep(found: Progress, into: str | None, plot: str | None, json_out: str | None) -> None:
+def _keep(found: Progress, searching: Searching, json_out: str | None) -> None:
     """Write results to files."""
     import json
 
+    into, plot = searching.into, searching.plot
     if into is not None:
         os.makedirs(into, exist_ok=True)
         for number, one in enumerate(found.results, 1):
