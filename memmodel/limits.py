@@ -7,6 +7,7 @@ the work began, so that an answer does not depend on what else the program holds
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -126,19 +127,15 @@ class Limits:
         """Stop the work if it has used up its budget. False once it has ended. Called by the second thread."""
         if self._over:
             return False
-        if self._left():
-            self._gone += 1
-            return self._gone < _SURE
-        self._gone = 0
         now = monotonic()
         if now < self._again:
             return True
         if now > self._deadline:
-            self._stop(f"the budget of {self._seconds:g} seconds ran out")
-        elif not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
-            self._stop(f"the budget of {self.effort:,} solver steps ran out")
-        elif memory_in_use() - self._before > self._memory:
-            self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
+            return self._stop(f"the budget of {self._seconds:g} seconds ran out")
+        if not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
+            return self._stop(f"the budget of {self.effort:,} solver steps ran out")
+        if memory_in_use() - self._before > self._memory:
+            return self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
         return True
 
     def _cpu(self) -> float:
@@ -149,7 +146,11 @@ class Limits:
             return 0.0
 
     def _left(self) -> bool:
-        """Has the function that set these limits returned? So it is when an exception came just as the block ended."""
+        """Has the function that set these limits returned? So it is when an exception came just as the block ended.
+
+        Asked only before something is stopped: who holds the frame of a function that returns meanwhile frees what it
+        held, and Z3 may not be called by two threads.
+        """
         frame = sys._current_frames().get(self._thread)
         while frame is not None and frame is not self._frame:
             try:
@@ -158,20 +159,24 @@ class Limits:
                 return False
         return frame is None
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, reason: str) -> bool:
+        """Stop the work. False if it has ended."""
         import ctypes
 
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:
             if self._over or self._left():
-                return
+                self._gone += 1
+                return not self._over and self._gone < _SURE
+            self._gone = 0
             self._again = monotonic() + AGAIN
             if self._outside:
                 self._spent = spent
                 self._interrupt()
             else:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(spent))
+        return True
 
     @contextmanager
     def outside(self) -> Iterator[None]:
@@ -224,7 +229,13 @@ class _Watcher:
                     return
                 idle = 0 if self._limits else idle + 1
                 limits = tuple(self._limits)
-            ended = [one for one in limits if not _watched(one)]
+            collects = gc.isenabled()
+            gc.disable()  # a collection here would call Z3, of which the other thread may be in the middle
+            try:
+                ended = [one for one in limits if not _watched(one)]
+            finally:
+                if collects:
+                    gc.enable()
             with self._lock:
                 self._limits = [one for one in self._limits if one not in ended]
 

@@ -307,6 +307,53 @@ def test_other_origins_of_a_value(other: str, seen: bool) -> None:
     assert (1 in {trace.values[0] for trace in found.complete[0]}) is seen
 
 
+SHIFTING = """
+    ld.relaxed.gpu.u32 %g, [g];
+    mov.u32 %k, 0;
+    mov.u64 %p, a;
+    LOOP:
+    setp.eq.u32 %last, %k, 4;
+    setp.ne.u32 %skipped, %k, 0;
+    @!%skipped setp.eq.u32 %skip, %g, 1;
+    @%skipped setp.eq.u32 %skip, %k, 9;
+    ld.relaxed.gpu.u32 %v, [%p];
+    @%last and.b32 %v, %v, %g;
+    @!%skip st.relaxed.gpu.u32 [%p+4], %v;
+    add.u64 %p, %p, 4;
+    add.u32 %k, %k, 1;
+    setp.lt.u32 %more, %k, 5;
+    @%more bra LOOP;
+"""
+
+
+def test_a_guard_that_skips_a_write_moves_none_of_those_after_it() -> None:
+    """The first store of the loop runs or not, and no other depends on that: they are the same writes."""
+    declarations = ".global .u32 a[6] = {0, 1, 0, 0, 0, 0}; .global .u32 g = 0;"
+    relay = "ld.relaxed.gpu.u32 %r, [a+16]; st.relaxed.gpu.u32 [g], %r;"
+    found = ready(blocks(SHIFTING, relay, "ld.relaxed.gpu.u32 %r, [a+20];", declarations=declarations), grounded=True)
+    assert {trace.values[0] for trace in found.complete[2]} == {0, 1}
+
+
+def test_values_may_wait_for_arrivals_that_wait_for_values() -> None:
+    """Each link takes two more rounds: two arrivals under a guard, then a state that says so."""
+    links = 3
+    states = "".join(
+        f"mbarrier.arrive.relaxed.cta.shared::cta.b64 %s, [b{i}]; shr.u64 %s, %s, 1;\n"
+        f"st.relaxed.cta.u64 [x+{8 * i + 8}], %s;\n"
+        for i in reversed(range(links))
+    )
+    arrivals = "".join(
+        f"ld.relaxed.cta.u64 %r, [x+{8 * i}]; setp.eq.u64 %q, %r, 1;\n"
+        + f"@%q mbarrier.arrive.relaxed.cta.shared::cta.b64 %d, [b{i}];\n" * 2
+        for i in reversed(range(links))
+    )
+    objects = " ".join(f".shared .align 8 .b64 b{i} = mbarrier(1);" for i in range(links))
+    declarations = f".global .u64 x[4] = {{1, 0, 0, 0}}; {objects}"
+    last = f"ld.relaxed.cta.u64 %r, [x+{8 * links}];"
+    found = ready(blocks(last, states, arrivals, declarations=declarations), grounded=True)
+    assert {trace.values[0] for trace in found.complete[0]} == {0, 1}
+
+
 def test_scalars_of_one_write_depend_on_their_own_reads() -> None:
     """y is written with what x was read as, x with what y was: neither value is behind itself."""
     relay = "ld.relaxed.gpu.u32 %a, [z]; ld.relaxed.gpu.u32 %b, [y]; st.relaxed.gpu.v2.u32 [x], {%b, %a};"

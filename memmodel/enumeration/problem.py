@@ -78,7 +78,7 @@ def prepare(
         settled = starts.count == known and sum(len(runner.noisy) for runner in runners) == noise
         rounds += 1
         fresh = found is not domains and found != domains
-        # A value that needs more rounds than an execution has writes that depend on reads supports itself.
+        # A value that needs more rounds than an execution has writes and updates that depend on reads supports itself.
         if settled and (not fresh or rounds > 1 + sum(map(dependent, runs))):
             if seeded:
                 possible = [[trace for trace in traces if found.possible(trace)] for traces in runs]

@@ -13,11 +13,15 @@ from operator import and_
 
 from memmodel.base.labels import Side
 from memmodel.concrete.execution import bits
-from memmodel.concrete.records import AccessRecord, RecordName, Trace
+from memmodel.concrete.records import AccessRecord, ObjectRecord, Trace
 from memmodel.memory.bytes import Cell, Extent, Footprint, Instance
 from memmodel.program.addresses import AddressSpace
 
-Support = frozenset[RecordName]
+Done = tuple[int, int, int, int]
+"""A write of a run: thread, execution of an instruction, step, part. Instructions that a guard skips count, so that it
+is the same write in two runs that differ in what it does not depend on; the `time` of a RecordName would differ."""
+
+Support = frozenset[Done]
 
 FREE: tuple[Support, ...] = (frozenset(),)
 """Nothing in particular is behind the value, or what is behind it is not followed."""
@@ -65,8 +69,8 @@ class Supports:
             options = self._behind(trace, number)
             if options != FREE:
                 found = _least(one | other for one in found for other in options)
-        name = record.name
-        return tuple(one | {name} for one in found if name not in one)
+        done = (record.name.thread, record.instruction, record.name.step, record.name.part)
+        return tuple(one | {done} for one in found if done not in one)
 
     def _behind(self, trace: Trace, number: int) -> tuple[Support, ...]:
         """What is behind what a record of a trace has read, if that is one event and no write there is larger."""
@@ -104,8 +108,8 @@ def _least(sets: Iterable[Support]) -> tuple[Support, ...]:
 
 
 def dependent(traces: Sequence[Trace]) -> int:
-    """Writes of a thread in one run, at most, as far as what was read decides their value, their place, or whether they
-    are made: behind a computed address too, which may be bad."""
+    """Writes and updates of objects in one run, at most, as far as what was read decides their value, their place, or
+    whether they are made: behind a computed address too, which may be bad. What is read later may wait for each."""
     return max((_dependent(trace) for trace in traces), default=0)
 
 
@@ -115,4 +119,6 @@ def _dependent(trace: Trace) -> int:
         computed = computed or bool(record.addr)
         if isinstance(record, AccessRecord) and record.access.side is Side.WRITE:
             count += bool(computed or record.ctrl or any(record.data) or record.copies is not None)
+        elif isinstance(record, ObjectRecord) and record.updates:
+            count += bool(computed or record.ctrl or record.data)
     return count
