@@ -55,7 +55,14 @@ class Solver:
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
-        """Is there a valuation of all constraints in which the assumptions hold?"""
+        """Is there a valuation of all constraints in which the assumptions hold?
+
+        No exception may come between the making of a term and the count of who holds it: Z3 would free it too early.
+        """
+        with outside():
+            return self._check(assumptions)
+
+    def _check(self, assumptions: Sequence[int]) -> Found:
         if FALSE in assumptions:
             self.core = (FALSE,)
             return Found.UNSAT
@@ -71,8 +78,7 @@ class Solver:
         self._solver.set("timeout", max(1, int(seconds * 1000)))
         before = self._used()
         literals = [self._literal(f) for f in assumed]
-        with outside():
-            found = self._solver.check(*literals)
+        found = self._solver.check(*literals)
         self.effort += max(0, self._used() - before)
         if found == z3.sat:
             self._model = self._solver.model()
