@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import monotonic, sleep
-from types import FrameType, TracebackType
+from types import TracebackType
+from weakref import ReferenceType, ref
 
 from memmodel.answer import Budget
 from memmodel.base.classes import replace
@@ -33,9 +34,6 @@ STEPS_A_SECOND = 1_000_000
 _EVERY = 0.02
 _IDLE = 50
 """Looks without any limits after which the second thread ends."""
-
-_SURE = 5
-"""Looks in a row that must find a function gone: seen while its thread goes on, a generator may have no caller."""
 
 _MOST = 4 << 30
 
@@ -86,26 +84,23 @@ class Limits:
         self._spent: type[BudgetSpent] | None = None
 
     def __enter__(self) -> Limits:
-        self._outer = _CURRENT.__dict__.get("limits")
-        _CURRENT.limits = self
+        self._outer: ReferenceType[Limits] | None = _CURRENT.__dict__.get("limits")
+        _CURRENT.limits = ref(self)
         self._started = monotonic()
         self._before = memory_in_use()
-        self._frame: FrameType | None = sys._getframe(1)
         self._solver = 0.0
         self._worked = self._cpu()
         self._deadline = self._started + self._seconds + GRACE
         self._again = 0.0
-        self._gone = 0
         _WATCHER.add(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        _CURRENT.limits = self._outer
         try:
             self._finish()
         except BudgetSpent:  # it came too late: the work was done
             self._finish()
-        self._frame = None
+        _CURRENT.limits = self._outer
 
     @property
     def over(self) -> bool:
@@ -145,20 +140,6 @@ class Limits:
         except (AttributeError, OSError):  # no such clock here: the seconds of the budget have to do
             return 0.0
 
-    def _left(self) -> bool:
-        """Has the function that set these limits returned? So it is when an exception came just as the block ended.
-
-        Asked only before something is stopped: who holds the frame of a function that returns meanwhile frees what it
-        held, and Z3 may not be called by two threads.
-        """
-        frame = sys._current_frames().get(self._thread)
-        while frame is not None and frame is not self._frame:
-            try:
-                frame = frame.f_back
-            except AttributeError:  # the thread went on while its frames were looked at
-                return False
-        return frame is None
-
     def _stop(self, reason: str) -> bool:
         """Stop the work. False if it has ended."""
         import ctypes
@@ -166,10 +147,8 @@ class Limits:
         # Python takes a class here, not an instance: the reason is part of the class.
         spent = type("BudgetSpent", (BudgetSpent,), {"__str__": lambda _: reason})
         with self._lock:
-            if self._over or self._left():
-                self._gone += 1
-                return not self._over and self._gone < _SURE
-            self._gone = 0
+            if self._over:
+                return False
             self._again = monotonic() + AGAIN
             if self._outside:
                 self._spent = spent
@@ -204,47 +183,58 @@ _CURRENT = threading.local()
 
 class _Watcher:
     """The second thread, which looks at all limits in force. It starts when it is needed and ends when it has not been
-    for a while: starting a thread for each answer would cost more than many answers."""
+    for a while: starting a thread for each answer would cost more than many answers.
+
+    It must free nothing that belongs to the thread that works: Z3 may not be called by two threads. So it holds limits
+    weakly, never looks at frames, and leaves collecting garbage to others. Limits end with the block under them, also
+    where an exception came just as the block ended: then nobody refers to them any more.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._limits: list[Limits] = []
+        self._limits: list[ReferenceType[Limits]] = []
         self._runs = False
 
     def add(self, limits: Limits) -> None:
         """Look at these limits until the work under them has ended."""
         with self._lock:
-            self._limits.append(limits)
+            self._limits.append(ref(limits))
             if not self._runs:
                 threading.Thread(target=self._run, name="memmodel-limits", daemon=True).start()
                 self._runs = True
 
     def _run(self) -> None:
         idle = 0
-        while True:
+        while self._needed(idle):
             sleep(_EVERY)
-            with self._lock:
-                if not self._limits and idle >= _IDLE:
-                    self._runs = False
-                    return
-                idle = 0 if self._limits else idle + 1
-                limits = tuple(self._limits)
             collects = gc.isenabled()
-            gc.disable()  # a collection here would call Z3, of which the other thread may be in the middle
+            gc.disable()
             try:
-                ended = [one for one in limits if not _watched(one)]
+                idle = 0 if self._look() else idle + 1
             finally:
                 if collects:
                     gc.enable()
-            with self._lock:
-                self._limits = [one for one in self._limits if one not in ended]
+
+    def _needed(self, idle: int) -> bool:
+        with self._lock:
+            self._runs = idle < _IDLE or bool(self._limits)
+            return self._runs
+
+    def _look(self) -> bool:
+        """Look at all limits once. False if none is left."""
+        with self._lock:
+            known = tuple(self._limits)
+        ended = [one for one in known if not _watched(one())]
+        with self._lock:
+            self._limits = [one for one in self._limits if one not in ended]
+            return bool(self._limits)
 
 
-def _watched(limits: Limits) -> bool:
+def _watched(limits: Limits | None) -> bool:
     """`look`, whatever happens in it: what fails once, such as a file that cannot be opened just now, is tried again at
     the next look. This thread must not end while it is needed."""
     try:
-        return limits.look()
+        return limits is not None and limits.look()
     except Exception:
         return True
 
@@ -331,7 +321,8 @@ def counted(spent: Callable[[], int]) -> None:
 
 def _limits() -> Limits | None:
     """The limits that this thread works under."""
-    limits: Limits | None = _CURRENT.__dict__.get("limits")
+    known: ReferenceType[Limits] | None = _CURRENT.__dict__.get("limits")
+    limits = None if known is None else known()
     return None if limits is None or limits.over else limits
 
 
