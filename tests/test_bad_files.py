@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_process import GOOD
 
 from memmodel.cli import main
-from tests.test_process import GOOD
 
 pytestmark = [
     pytest.mark.timeout(60),

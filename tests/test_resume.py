@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_process import GOOD, SLOW
 
 from memmodel import engine
 from memmodel.cli import main
@@ -21,7 +22,6 @@ from memmodel.errors import InputError
 from memmodel.search.tasks import SynthesisTask
 from memmodel.search.vocabulary import vocabulary
 from memmodel.search.work import Journal, Processes, run
-from tests.test_process import GOOD, SLOW
 
 pytestmark = [
     pytest.mark.timeout(120),
