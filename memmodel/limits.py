@@ -204,13 +204,14 @@ class _Watcher:
                 self._runs = True
 
     def _run(self) -> None:
-        idle = 0
-        while self._needed(idle):
+        idle, needed = 0, True
+        while needed:
             sleep(_EVERY)
             collects = gc.isenabled()
-            gc.disable()
+            gc.disable()  # what is garbage may be of Z3
             try:
                 idle = 0 if self._look() else idle + 1
+                needed = self._needed(idle)
             finally:
                 if collects:
                     gc.enable()

@@ -6,8 +6,8 @@ from threading import current_thread
 from time import monotonic
 
 import pytest
-from test_benchmarks import loaded
 
+from benchmarks.bounded import fences, states
 from memmodel import api, limits
 from memmodel.answer import Budget
 from memmodel.cli import main
@@ -16,14 +16,11 @@ from memmodel.why import diagnose, limited
 
 pytestmark = pytest.mark.timeout(120)
 
-BOUNDED = loaded("bounded")
-"""The inputs made to be large."""
-
 
 @pytest.fixture(scope="module")
 def answered():
     """A test with races, in which a repair needs many fence.sc whose orders are all open."""
-    return api.check(BOUNDED.states(8, 4))
+    return api.check(states(8, 4))
 
 
 @pytest.mark.parametrize("orders", [diagnose.ORDERS, 10**9])
@@ -38,7 +35,7 @@ def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders)
 
 def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is_undecided(tmp_path, capsys):
     test = tmp_path / "large.litmus"
-    test.write_text(BOUNDED.fences(8, 16))
+    test.write_text(fences(8, 16))
     for command in (["diff", "sc", "ptx-9.3"], ["draw", "-o", "-"], ["explain"]):
         began = monotonic()
         with pytest.raises(SystemExit) as left:

@@ -40,7 +40,7 @@ class Terminal:
         self.pid, self.number = pty.fork()
         if self.pid == 0:
             os.environ["COLUMNS"] = "150"
-            os.execv(sys.executable, [sys.executable, "-m", "memmodel", *map(str, argv)])
+            os.execv(sys.executable, [sys.executable, "-P", "-m", "memmodel", *map(str, argv)])
         self.text = ""
 
     def read(self, until: str, seconds: float = 90) -> None:
@@ -172,7 +172,7 @@ def test_control_c_ends_a_search_with_what_it_found_and_leaves_no_worker(tmp_pat
 def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path):
     kept = tmp_path / "search.kept"
     more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    child = subprocess.Popen([sys.executable, "-m", "memmodel", *SEARCH, "--resume", kept], **more)
+    child = subprocess.Popen([sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], **more)
     while not kept.exists() or len(kept.read_text().splitlines()) < 3:
         time.sleep(0.02)
     os.kill(children(child.pid)[0], 9)
@@ -185,7 +185,9 @@ def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path)
 
 def test_workers_of_a_search_end_with_it_however_it_ends(tmp_path):
     kept = tmp_path / "search.kept"
-    child = subprocess.Popen([sys.executable, "-m", "memmodel", *SEARCH, "--resume", kept], stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], stdout=subprocess.DEVNULL
+    )
     while not kept.exists() or len(kept.read_text().splitlines()) < 3:
         time.sleep(0.02)
     workers = children(child.pid)

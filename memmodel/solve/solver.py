@@ -17,6 +17,9 @@ from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.limits import counted, outside
 
+# Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
+z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
+
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
 
