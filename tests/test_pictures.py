@@ -156,8 +156,8 @@ def test_a_hang_shows_who_waits_and_what_was_done_towards_it() -> None:
 
 
 def test_the_cta_of_each_location_is_told() -> None:
-    (below,) = focus("async/pipelines/multicast-few-bytes").below  # the two CTAs mirror each other
-    assert re.fullmatch(r"Shared memory of CTA [01]: full, s[ab]\.", below)
+    (below,) = focus("async/pipelines/multicast-few-bytes").below  # the two CTAs mirror each other; many executions hang
+    assert re.fullmatch(r"Shared memory of CTA [01]: full(, s[ab])?\.", below)
     assert focus(f"{RING}-loop").below == ("Shared memory of CTA 0: empty, full, sa.",)
 
 
