@@ -15,23 +15,17 @@ from memmodel.cli.exits import Exit, complain, give, guarded, not_kept, say
 from memmodel.cli.grammar import Argument, Commands, Option
 from memmodel.cli.options import (
     Ask,
-    Bound,
-    BudgetText,
     CheckedModels,
-    Engine,
-    EngineName,
     File,
     Files,
     FindingWord,
     Includes,
     JsonOut,
-    MemoryText,
+    Judging,
     ModelName,
     ModelNames,
     NoCache,
     StrictNames,
-    Timeout,
-    parse_budget,
 )
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
@@ -135,11 +129,7 @@ def check(
     model: CheckedModels = None,
     strict_names: StrictNames = False,
     ask: Ask = None,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     json_out: JsonOut = None,
     no_cache: NoCache = False,
     include: Includes = None,
@@ -161,7 +151,7 @@ def check(
     from memmodel.report.text import explain as text_of
 
     # A kept verdict has no execution to explain, so a check judges anew; only models are kept.
-    settings = batch.Settings(engine.value, parse_budget(budget, timeout, memory), bound)
+    settings = batch.Settings(judging.engine.value, judging.cost(), judging.bound)
     if readings:
         if model:
             raise InputError("--readings runs the default model and its readings", hint="drop --model")
@@ -189,11 +179,7 @@ def check(
 def outcomes(
     file: File,
     model: ModelName = "ptx-9.3",
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     json_out: JsonOut = None,
     include: Includes = None,
 ) -> Exit:
@@ -203,7 +189,7 @@ def outcomes(
     from memmodel.report.text import outcomes_lines
 
     hear((model,), include)
-    found = api.outcomes(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
+    found = api.outcomes(file, model, engine=judging.engine.value, budget=judging.cost(), bound=judging.bound)
     if json_out != "-":
         say("\n".join(outcomes_lines(found, style_for(sys.stdout))))
     if json_out:
@@ -234,11 +220,7 @@ def suite(
     json_out: JsonOut = None,
     include: Includes = None,
     junit: Annotated[str | None, Option("--junit", metavar="OUT", help="Write JUnit XML there.")] = None,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     no_cache: NoCache = False,
     resume: Annotated[
         str | None, Option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")
@@ -256,9 +238,11 @@ def suite(
     from memmodel.cli.models import hear
     from memmodel.limits import shared
 
-    cost = shared(parse_budget(budget, timeout, memory), jobs)
+    cost = shared(judging.cost(), jobs)
     extra, below = tuple(under or ()), tuple(include or ())
-    settings = batch.Settings(engine.value, cost, bound, against, extra, below, kept=not no_cache, resume=resume)
+    settings = batch.Settings(
+        judging.engine.value, cost, judging.bound, against, extra, below, kept=not no_cache, resume=resume
+    )
     hear(model or (), include, kept=not no_cache)
     work = batch.plan(paths or (), model or (), expected)
     batch.preload(settings.under)
@@ -270,11 +254,7 @@ def draw(
     file: File,
     output: Annotated[str, Option("--output", "-o", metavar="OUT", help="A .svg, .dot or .graphml file; - is SVG.")],
     model: ModelName = "ptx-9.3",
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     finding: Annotated[
         FindingWord | None, Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
@@ -296,7 +276,7 @@ def draw(
 
     form = format_of(output)
     hear((model,), include)
-    report = api.check(file, model, engine=engine.value, budget=parse_budget(budget, timeout, memory), bound=bound)
+    report = api.check(file, model, engine=judging.engine.value, budget=judging.cost(), bound=judging.bound)
     word = finding.value if finding is not None else None
     text = (picture if everything else draw_focus)(report, form, word, show or (), hide or ())
     if output != "-":

@@ -140,7 +140,7 @@ NoCache = Annotated[bool, Option("--no-cache", help="Judge everything anew, and 
 
 
 class Judging(NamedTuple):
-    """How each program is judged: the options of commands that judge many of one file."""
+    """How a test is judged: the options of every command that does."""
 
     engine: EngineName = Engine.AUTO
     bound: Bound = 3
@@ -148,8 +148,12 @@ class Judging(NamedTuple):
     timeout: Timeout = None
     memory: MemoryText = None
 
+    def cost(self) -> Budget:
+        """What one answer may cost. Raises InputError."""
+        return parse_budget(self.budget, self.timeout, self.memory)
+
     def options(self) -> Options:
         """As the engines take it. Raises InputError."""
         from memmodel.engine import Options
 
-        return Options(self.engine.value, parse_budget(self.budget, self.timeout, self.memory), self.bound)
+        return Options(self.engine.value, self.cost(), self.bound)

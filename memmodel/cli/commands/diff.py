@@ -15,15 +15,9 @@ from memmodel.cli.commands.search import Searching, Show, search_differences
 from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import (
-    Bound,
-    BudgetText,
-    Engine,
-    EngineName,
     Includes,
-    MemoryText,
+    Judging,
     NoCache,
-    Timeout,
-    parse_budget,
 )
 from memmodel.errors import InputError
 
@@ -53,11 +47,7 @@ def diff(
     outcomes: Annotated[bool, Option("--outcomes", help="Leave findings out.")] = False,
     form: Annotated[DiffFormat, Option("--format", help="What is printed.")] = DiffFormat.TEXT,
     jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     no_cache: NoCache = False,
     include: Includes = None,
     search: Annotated[
@@ -80,8 +70,8 @@ def diff(
             searching,
             outcomes=outcomes,
             jobs=jobs,
-            seconds=timeout,
-            memory=memory,
+            seconds=judging.timeout,
+            memory=judging.memory,
             show=show,
             json_out="-" if form is DiffFormat.JSON else None,
         )
@@ -90,7 +80,7 @@ def diff(
     from memmodel.limits import shared
 
     first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
-    options = Options(engine.value, shared(parse_budget(budget, timeout, memory), jobs), bound)
+    options = Options(judging.engine.value, shared(judging.cost(), jobs), judging.bound)
     sides = Sides(first, second, names, options, outcomes)
     return _on_tests(sides, paths, form, jobs, include or (), kept=not no_cache)
 

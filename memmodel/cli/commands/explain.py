@@ -13,16 +13,10 @@ from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
     Ask,
-    Bound,
-    BudgetText,
-    Engine,
-    EngineName,
     File,
     JsonOut,
-    MemoryText,
+    Judging,
     ModelName,
-    Timeout,
-    parse_budget,
 )
 from memmodel.cli.terminal import style_for
 from memmodel.output import STANDARD_OUTPUT, write_text
@@ -36,11 +30,7 @@ def explain(
     readings: Annotated[
         bool, Option("--readings", help="Also which reading of the documents makes a difference.")
     ] = False,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     json_out: JsonOut = None,
 ) -> Exit:
     """Say why each question is answered as it is.
@@ -55,10 +45,15 @@ def explain(
     from memmodel.report.why_text import lines_of
 
     hear((model,))
-    cost = parse_budget(budget, timeout, memory)
     found = list(
         api.explain_all(
-            file, model, ask=tuple(ask or ()), engine=engine.value, budget=cost, bound=bound, readings=readings
+            file,
+            model,
+            ask=tuple(ask or ()),
+            engine=judging.engine.value,
+            budget=judging.cost(),
+            bound=judging.bound,
+            readings=readings,
         )
     )
     if json_out != STANDARD_OUTPUT:

@@ -13,20 +13,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 from memmodel import batch
-from memmodel.cli.exits import Exit, give, guarded, say, worst
+from memmodel.cli.exits import Exit, complain, give, guarded, say, worst
 from memmodel.cli.grammar import Option
 from memmodel.cli.options import (
     Ask,
-    Bound,
-    BudgetText,
     CheckedModels,
-    Engine,
-    EngineName,
     Files,
     Includes,
-    MemoryText,
-    Timeout,
-    parse_budget,
+    Judging,
 )
 from memmodel.cli.terminal import ticker
 from memmodel.errors import BudgetSpent, InputError
@@ -72,11 +66,7 @@ def report(
         float, Option("--search", metavar="SECONDS", min=1, help="Time for the repairs of each test.")
     ] = 20.0,
     jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
-    engine: EngineName = Engine.AUTO,
-    bound: Bound = 3,
-    budget: BudgetText = None,
-    timeout: Timeout = None,
-    memory: MemoryText = None,
+    judging: Judging = Judging(),
     include: Includes = None,
 ) -> Exit:
     """Write one HTML page: verdicts, reasons, pictures, repairs.
@@ -90,9 +80,12 @@ def report(
 
     models = tuple(model or (DEFAULT_MODEL,))
     hear(models, include)
-    cost = shared(parse_budget(budget, timeout, memory), jobs)
+    cost = shared(judging.cost(), jobs)
     settings = PageSettings(
-        batch.Settings(engine.value, cost, bound, include=tuple(include or ())), readings, search if fix else 0.0, most
+        batch.Settings(judging.engine.value, cost, judging.bound, include=tuple(include or ())),
+        readings,
+        search if fix else 0.0,
+        most,
     )
     work = [batch.Job(path, models, ask=tuple(ask or ())) for path in batch.collect(files, missing=True)]
     batch.preload(models)
@@ -154,6 +147,9 @@ def _run(
         say(f"stopped after {finished} of {len(work)}: {summary}")
         raise stopped
     write(page(sheets, title))
+    for entry in entries:
+        if entry.outcome in (batch.Outcome.BAD, batch.Outcome.INTERNAL):
+            complain(entry.message)
     if not quiet:
         say(summary)
     return worst([CODES[entry.outcome] for entry in entries])
@@ -164,7 +160,8 @@ def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
     entries = batch.run_job(job, settings.batch)
     repairs: dict[str, Repairs] = {}
     sheets = tuple(_sheet(entry, settings, repairs) for entry in entries)
-    return FileSheets(tuple(batch.Entry(one.path, one.model, one.outcome) for one in entries), sheets)
+    kept = tuple(batch.Entry(one.path, one.model, one.outcome, message=one.message) for one in entries)
+    return FileSheets(kept, sheets)
 
 
 def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]) -> Sheet:
