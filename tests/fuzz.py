@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel_samples import HEAD, copy
+from kernel_samples import copy, kernel_text
 
 from memmodel.base.resources import axioms_dir, suite_dir
 from memmodel.cli import main
@@ -32,23 +32,7 @@ LATE = 2.5
 
 BUDGET = ("--timeout", str(SECONDS), "--budget", "100k", "--memory", "500M")
 CODES = {0, 1, 2, 3}
-KERNEL = f"""{HEAD}
-.visible .entry k(.param .u64 k_param_0)
-{{
-.reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .f32 %f<16>; .reg .b64 %d<32>;
-.shared .align 16 .b8 s[1024];
-.shared .align 8 .b8 bar[16];
-ld.param.u64 %d0, [k_param_0];
-mov.u32 %r0, %tid.x;
-shl.b32 %r1, %r0, 2;
-mov.u32 %r2, s;
-add.s32 %r3, %r2, %r1;
-mov.u32 %r4, bar;
-setp.eq.s32 %p0, %r0, 0;
-{copy()}
-ret;
-}}
-"""
+KERNEL = kernel_text(copy())
 LAUNCH = {
     "grid": [1, 1, 1],
     "block": [64, 1, 1],

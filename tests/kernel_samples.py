@@ -13,9 +13,9 @@ from memmodel.source import Source
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"
 
 
-def module(body: str, before: str = "") -> PtxModule:
+def kernel_text(body: str, before: str = "") -> str:
     """An entry `k(ptr)` with registers of every kind and 1024 bytes of shared memory."""
-    text = f"""{HEAD}{before}
+    return f"""{HEAD}{before}
 .visible .entry k(.param .u64 k_param_0)
 {{
 .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<64>; .reg .f32 %f<16>; .reg .b64 %d<32>;
@@ -32,7 +32,11 @@ setp.eq.s32 %p0, %r0, 0;
 ret;
 }}
 """
-    return parse_module(Source("k.ptx", text))
+
+
+def module(body: str, before: str = "") -> PtxModule:
+    """The kernel with this body, parsed."""
+    return parse_module(Source("k.ptx", kernel_text(body, before)))
 
 
 def launch(threads: int = 64, ctas: int = 1, init: str | None = None) -> Launch:
