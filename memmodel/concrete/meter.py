@@ -14,10 +14,10 @@ CANDIDATE = 1000
 STEP = 10
 """Effort units of running one step of a thread."""
 
-DOUBT = 0.4
+DOUBT = 0.2
 """So much of what a trial is expected to need at most is spent without asking whether it will do."""
 
-CONFIDENT = 4
+CONFIDENT = 3
 """What comes first costs more than the rest: so many times as much may seem to be needed."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
