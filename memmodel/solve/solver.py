@@ -7,6 +7,7 @@ machine, and by seconds as a last resort.
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -22,7 +23,6 @@ z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
 
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
-
 
 Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
 
@@ -51,7 +51,9 @@ class Solver:
             "simplify.delay", 1_000_000
         )  # clauses that come with every candidate would be simplified again
         self._model: z3.ModelRef | None = None
-        self._constants: dict[int, z3.BoolRef] = {}
+        self._terms: dict[int, z3.Ast] = {}  # of literals
+        self._kept: dict[int, z3.BoolRef] = {}  # who holds these terms
+        self._bool = z3.BoolSort().ast
         self._declared: dict[int, z3.FuncDecl] = {}
         self._context = self._solver.ctx.ref()
         self._true = z3.BoolVal(True).as_ast().value  # equal terms are one object
@@ -80,16 +82,15 @@ class Solver:
         self._solver.set("rlimit", min(left, 2**32 - 1))
         self._solver.set("timeout", max(1, int(seconds * 1000)))
         before = self._used()
-        literals = [self._literal(f) for f in assumed]
-        found = self._solver.check(*literals)
+        found = z3.Z3_solver_check_assumptions(self._context, self._solver.solver, len(assumed), self._array(assumed))
         self.effort += max(0, self._used() - before)
-        if found == z3.sat:
+        if found == z3.Z3_L_TRUE:
             self._model = self._solver.model()
             self._known = {}
             return Found.SAT
-        if found == z3.unsat:
-            names = {str(term) for term in self._solver.unsat_core()}
-            self.core = tuple(f for f in assumed if str(self._literal(f)) in names)
+        if found == z3.Z3_L_FALSE:
+            blamed = {term.as_ast().value for term in self._solver.unsat_core()}
+            self.core = tuple(f for f in assumed if self._term(f).value in blamed)
             return Found.UNSAT
         late = time.monotonic() - self._started >= self.budget.seconds
         what = f"{self.budget.seconds:g} seconds" if late else f"{self.budget.effort:,} solver steps"
@@ -115,7 +116,7 @@ class Solver:
         assert self._model is not None
         declared = self._declared.get(node)
         if declared is None:
-            declared = self._declared[node] = z3.Z3_get_app_decl(self._context, self._constant(node).as_ast())
+            declared = self._declared[node] = z3.Z3_get_app_decl(self._context, self._term(node))
         found = z3.Z3_model_get_const_interp(self._context, self._model.model, declared)
         return bool(found.value == self._true)
 
@@ -133,18 +134,39 @@ class Solver:
         clauses = self.logic.clauses(below, self._done) + fresh
         if len(clauses) <= FEW:
             for clause in clauses:
-                self._solver.add(z3.Or([self._literal(f) for f in clause]))
+                self._add(clause)
         else:
             body = "\n".join(" ".join(map(str, clause)) + " 0" for clause in clauses)
             text = f"p cnf {self.logic.size} {len(clauses)}\n{body}\n"
             with outside():
                 self._solver.from_string(text)
 
-    def _constant(self, node: int) -> z3.BoolRef:
-        if node not in self._constants:
-            self._constants[node] = z3.Bool(node)  # an integer symbol, as the DIMACS reader makes them
-        return self._constants[node]
+    def _add(self, clause: Sequence[int]) -> None:
+        """One clause, without the checks of sorts that z3.py makes of every operand: they took half of all time."""
+        context = self._context
+        term = z3.Z3_mk_or(context, len(clause), self._array(clause))
+        z3.Z3_inc_ref(context, term)
+        z3.Z3_solver_assert(context, self._solver.solver, term)
+        z3.Z3_dec_ref(context, term)
 
-    def _literal(self, formula: int) -> z3.BoolRef:
-        constant = self._constant(abs(formula))
-        return constant if formula > 0 else z3.Not(constant)
+    def _array(self, literals: Sequence[int]) -> ctypes.Array[z3.Ast]:
+        """Their terms."""
+        terms = self._terms
+        for literal in literals:
+            if literal not in terms:
+                self._term(literal)
+        made: ctypes.Array[z3.Ast] = (z3.Ast * len(literals))(*[terms[literal] for literal in literals])
+        return made
+
+    def _term(self, literal: int) -> z3.Ast:
+        """Z3's term of a literal; it lives as long as this solver."""
+        term = self._terms.get(literal)
+        if term is None:
+            context = self._context
+            if literal > 0:  # an integer symbol, as the DIMACS reader makes them
+                made = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, literal), self._bool)
+            else:
+                made = z3.Z3_mk_not(context, self._term(-literal))
+            kept = self._kept[literal] = z3.BoolRef(made)
+            term = self._terms[literal] = kept.ast
+        return term
