@@ -14,6 +14,9 @@ FALSE = -1
 MAX_NODES = 3_000_000
 """A formula larger than this is reported as too large rather than built."""
 
+SHORT = 3
+"""A conjunction of so few is denied without a variable of its own."""
+
 
 class Logic:
     """A store of formulas. Variables carry the names that reports and dumps use."""
@@ -236,22 +239,38 @@ class Logic:
         return len(self._children)
 
     def clauses(self, roots: Iterable[int], done: set[int]) -> list[tuple[int, ...]]:
-        """Tseitin clauses that define every node below `roots` not yet in `done` (which grows)."""
+        """Clauses that make the literals `roots` mean their formulas, less those of literals in `done` (which grows).
+
+        Only in the sense that is asked for (Plaisted and Greenbaum, "A Structure-preserving Clause Form Translation"):
+        if a literal of a node is true, so is what it stands for. What contradicts a short conjunction says so without
+        a name for it.
+        """
         out: list[tuple[int, ...]] = []
-        stack = [abs(root) for root in roots]
+        stack = list(roots)
         children = self._children
         while stack:
-            node = stack.pop()
-            if node in done:
+            literal = stack.pop()
+            if literal in done:
                 continue
-            done.add(node)
+            done.add(literal)
+            node = abs(literal)
             below = children[node]
             if below is None:
                 if node == TRUE:
                     out.append((TRUE,))
                 continue
+            if literal < 0:
+                denied = [-child for child in below]
+                out.append((node, *denied))
+                stack += denied
+                continue
             for child in below:
-                out.append((-node, child))
-                stack.append(abs(child))
-            out.append((node, *(-child for child in below)))
+                inner = children[-child] if child < 0 else None
+                if inner is not None and len(inner) <= SHORT:
+                    denied = [-one for one in inner]
+                    out.append((-node, *denied))
+                    stack += denied
+                else:
+                    out.append((-node, child))
+                    stack.append(child)
         return out
