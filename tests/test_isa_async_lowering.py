@@ -137,6 +137,7 @@ TENSOR = {
         told("bulk", "Object(&bar@1 shared_cluster)", "0 1 2", "bytes_of=1 "),
     ],
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [map, {%r0}], [tile];": [
+        "UndefinedIf(the coordinates of cp.async.bulk.tensor to .global are not negative lt.s32(%r0, 0))",
         BULK,
         MAP_READ.format("map", f" {IN_GROUP}"),
         f"+ Gather({SOURCE} BoxTile(&tile shared_cta %$map) {IN_GROUP})",
@@ -304,13 +305,17 @@ LAUNCH = {
     f"{QUERY}.get_first_ctaid::z.b32.b128 %r0, %q0;": [REFUSED, "Assign(r0 0)"],
 }
 
+NO_SHARED = "UndefinedIf({} takes an address in shared memory ge.u64({}, 68719476736))"
 MAPPED = "or.u64(and.u64({0}, 16777215), shl.u64(add.u64({1}, 0), 24))"  # shared memory is 2^24 bytes for each CTA
 CLUSTER = {
     "mapa.shared::cluster.u32 %r0, s, 1;": ["Assign(r0 &s@1)"],
     "mapa.shared::cluster.u32 %r0, tile+16, 1;": ["Assign(r0 &tile+16@1)"],
-    "mapa.u64 %rd0, %rd1, 1;": [f"Assign(rd0 {MAPPED.format('%rd1', 1)})"],
+    "mapa.u64 %rd0, %rd1, 1;": [NO_SHARED.format("mapa", "%rd1"), f"Assign(rd0 {MAPPED.format('%rd1', 1)})"],
     "mapa.u64 %rd0, s, %r0;": [f"Assign(rd0 {MAPPED.format('&s', '%r0')})"],
-    "getctarank.shared::cluster.u32 %r0, %rd0;": ["Assign(r0 sub.u64(shr.u64(%rd0, 24), 0))"],
+    "getctarank.shared::cluster.u32 %r0, %rd0;": [
+        NO_SHARED.format("getctarank", "%rd0"),
+        "Assign(r0 sub.u64(shr.u64(%rd0, 24), 0))",
+    ],
     f"elect.sync {PAIR}, 0xffffffff;": ["Assign(p 1)"],
     "elect.sync %r0|%p, -1;": ["Assign(r0 0)", "Assign(p 1)"],
 }
