@@ -25,22 +25,23 @@ from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSO
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Operand, Reg, Variable
 from memmodel.program.addresses import WHOLE
-from memmodel.program.expressions import AddressOf, Expr
-from memmodel.program.ops import Emit, IssueAsync, Op, SignalPart, Track, WaitForGroups, Write
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.ops import Emit, IssueAsync, Op, SignalPart, Track, UndefinedIf, WaitForGroups, Write
 from memmodel.program.regions import Elements, Object
-from memmodel.ptx import Scope, Space, Window
+from memmodel.ptx import DataType, Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
+_U32 = DataType("u", 32)
 
 
 def alloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.alloc: the address of the allocated variable goes to shared memory."""
     where = memory_base(call, call.operands[0], Space.SHARED)[0]
-    _check_columns(call, call.operands[1])
+    valid = _check_columns(call, call.operands[1])
     variable = _allocated(call)
     address = AddressOf(variable.name)
     allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
-    return (allocated, Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE)))
+    return (*valid, allocated, Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE)))
 
 
 def _allocated(call: Call) -> Variable:
@@ -58,19 +59,25 @@ def _allocated(call: Call) -> Variable:
 
 def dealloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.dealloc: the tensor memory at an address is no more."""
-    _check_columns(call, call.operands[1])
+    valid = _check_columns(call, call.operands[1])
     operand = call.operands[0]
     address: Expr = call.value(operand)
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
-    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE),)
+    return (*valid, Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE))
 
 
-def _check_columns(call: Call, operand: Operand) -> None:
-    number = call.constant(operand)
+def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
+    """The step that finds a number of columns that is none, if it is not known before."""
+    number, columns = call.constant(operand), call.integer(operand)
+    rule = f"{call.head} takes a power of two from {COLUMNS[0]} to {COLUMNS[-1]} columns"
     if number is not None and number not in COLUMNS:
-        call.fail(f"{call.head} takes a power of two from 32 to 512 columns, not {number}", operand)
-    call.integer(operand)
+        call.fail(f"{rule}, not {number}", operand)
+    if number is not None:
+        return ()
+    several = Apply("ne", (Apply("popc", (columns,), _U32), Const(1)), _U32)
+    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(COLUMNS[-1] - COLUMNS[0])), _U32)
+    return (UndefinedIf(rule, Apply("or", (several, beyond), _U32)),)
 
 
 def relinquish(call: Call) -> tuple[Op, ...]:
