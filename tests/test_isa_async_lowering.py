@@ -22,19 +22,11 @@ OBJECTS = {
         "Mbarrier(complete_tx relaxed cluster) Object(&bar@1 shared_cluster) bytes=16"
     ),
     "mbarrier.arrive.b64 _, [bar];": f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1",
-    "mbarrier.arrive.shared.b64 %rd0, [bar], 2;": (f"Mbarrier(arrive release cta unscoped) {OWN} count=2 register=rd0"),
     "mbarrier.arrive.relaxed.cluster.b64 _, [bar];": f"Mbarrier(arrive relaxed cluster) {ANYWHERE} count=1",
-    "mbarrier.arrive.expect_tx.b64 %rd0, [bar], 32;": (
-        f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1 bytes=32 register=rd0"
-    ),
-    "mbarrier.arrive.noComplete.b64 %rd0, [bar], 2;": (
-        f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=2 register=rd0 no_complete"
-    ),
     "mbarrier.arrive_drop.b64 _, [bar];": f"Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1 drop",
     "mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [bar@cta1], 2;": (
         "Mbarrier(arrive release cluster) Object(&bar@1 shared_cluster) count=2 drop"
     ),
-    "mbarrier.test_wait.b64 %p, [bar], %rd0;": (f"Mbarrier(test acquire cta unscoped) {OWN} register=p state=%rd0"),
     "mbarrier.try_wait.parity.relaxed.cluster.b64 %p, [bar], 1;": (
         f"Mbarrier(test relaxed cluster) {OWN} register=p parity=1"
     ),
@@ -145,6 +137,7 @@ TENSOR = {
         told("bulk", "Object(&bar@1 shared_cluster)", "0 1 2", "bytes_of=1 "),
     ],
     "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [map, {%r0}], [tile];": [
+        "UndefinedIf(the coordinates of cp.async.bulk.tensor to .global are not negative lt.s32(%r0, 0))",
         BULK,
         MAP_READ.format("map", f" {IN_GROUP}"),
         f"+ Gather({SOURCE} BoxTile(&tile shared_cta %$map) {IN_GROUP})",
@@ -312,15 +305,45 @@ LAUNCH = {
     f"{QUERY}.get_first_ctaid::z.b32.b128 %r0, %q0;": [REFUSED, "Assign(r0 0)"],
 }
 
+NO_SHARED = "UndefinedIf({} takes an address in shared memory ge.u64({}, 68719476736))"
 MAPPED = "or.u64(and.u64({0}, 16777215), shl.u64(add.u64({1}, 0), 24))"  # shared memory is 2^24 bytes for each CTA
 CLUSTER = {
     "mapa.shared::cluster.u32 %r0, s, 1;": ["Assign(r0 &s@1)"],
     "mapa.shared::cluster.u32 %r0, tile+16, 1;": ["Assign(r0 &tile+16@1)"],
-    "mapa.u64 %rd0, %rd1, 1;": [f"Assign(rd0 {MAPPED.format('%rd1', 1)})"],
+    "mapa.u64 %rd0, %rd1, 1;": [NO_SHARED.format("mapa", "%rd1"), f"Assign(rd0 {MAPPED.format('%rd1', 1)})"],
     "mapa.u64 %rd0, s, %r0;": [f"Assign(rd0 {MAPPED.format('&s', '%r0')})"],
-    "getctarank.shared::cluster.u32 %r0, %rd0;": ["Assign(r0 sub.u64(shr.u64(%rd0, 24), 0))"],
+    "getctarank.shared::cluster.u32 %r0, %rd0;": [
+        NO_SHARED.format("getctarank", "%rd0"),
+        "Assign(r0 sub.u64(shr.u64(%rd0, 24), 0))",
+    ],
     f"elect.sync {PAIR}, 0xffffffff;": ["Assign(p 1)"],
     "elect.sync %r0|%p, -1;": ["Assign(r0 0)", "Assign(p 1)"],
+}
+
+NAMES_BAR = "and.u64(shr.u64(&bar, 3), 134217727)"
+STATE = f"or.u64(%$phase, shl.u64({NAMES_BAR}, 37))"
+STATES = {
+    "mbarrier.arrive.shared.b64 %rd0, [bar], 2;": [
+        f"OnObject(Mbarrier(arrive release cta unscoped) {OWN} count=2 register=$phase)",
+        f"Assign(rd0 {STATE})",
+    ],
+    "mbarrier.arrive.expect_tx.b64 %rd0, [bar], 32;": [
+        f"OnObject(Mbarrier(arrive release cta unscoped) {ANYWHERE} count=1 bytes=32 register=$phase)",
+        f"Assign(rd0 {STATE})",
+    ],
+    "mbarrier.arrive.noComplete.b64 %rd0, [bar], 2;": [
+        f"OnObject(Mbarrier(arrive release cta unscoped) {ANYWHERE} count=2 register=$phase no_complete)",
+        f"Assign(rd0 or.u64({STATE}, 68719476736))",
+    ],
+    "mbarrier.test_wait.b64 %p, [bar], %rd0;": [
+        f"UndefinedIf(the state was returned by no arrive on this object ne.u64(shr.u64(%rd0, 37), {NAMES_BAR}))",
+        f"OnObject(Mbarrier(test acquire cta unscoped) {OWN} register=p state=and.u64(%rd0, 65535))",
+    ],
+    "mbarrier.pending_count.b64 %r0, %rd0;": [
+        "UndefinedIf(mbarrier.pending_count takes the state of an arrive with .noComplete "
+        "eq.u64(and.u64(%rd0, 68719476736), 0))",
+        "Assign(r0 and.u64(shr.u64(%rd0, 16), 1048575))",
+    ],
 }
 
 WORKED_OUT: dict[str, list[str]] = {
@@ -341,7 +364,7 @@ WORKED_OUT: dict[str, list[str]] = {
         "UndefinedIf(the count of an arrive is from 1 to 1048575 gt.u32(sub.u32(%r0, 1), 1048574))",
         f"OnObject(Mbarrier(arrive release cta unscoped) {ANYWHERE} count=%r0)",
     ],
-    "mbarrier.pending_count.b64 %r0, %rd0;": ["Assign(r0 %rd0#pending)"],
+    **STATES,
     **COPIED,
     **TENSOR,
     **REPLACED,

@@ -14,7 +14,7 @@ from memmodel.isa.lower import lower_test, target
 from memmodel.litmus.constants import constants
 from memmodel.memory.tensormap import TensorMap
 from memmodel.program.expressions import AddressOf
-from memmodel.program.ops import Assign, IssueAsync, Respond, SignalPart, Write
+from memmodel.program.ops import Assign, IssueAsync, Respond, SignalPart, UndefinedIf, Write
 
 LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
 TO_CLUSTER = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -25,17 +25,17 @@ CANCEL = "clusterlaunchcontrol.try_cancel.async"
 
 
 def test_a_report_is_always_zero() -> None:
-    assert shown(ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;"))) == [
-        "OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) register=p state=%rd0)",
+    assert shown(ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;")))[1:] == [
+        "OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) register=p state=and.u64(%rd0, 65535))",
         "Assign(q 0)",
     ]
 
 
 def test_the_pending_count_is_kept_only_for_who_asks() -> None:
-    arrive, count = shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar]; mbarrier.pending_count.b64 %r0, %rd0;")))
-    assert arrive.endswith("register=rd0 pending=rd0#pending)")
-    assert count == "Assign(r0 %rd0#pending)"
-    assert "pending" not in shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar];")))[0]
+    arrive, state, *_ = shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar]; mbarrier.pending_count.b64 %r0, %rd1;")))
+    assert arrive.endswith("register=$phase pending=$pending)")
+    assert "shl.u64(%$pending, 16)" in state
+    assert not any("pending" in step for step in shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar];"))))
 
 
 # ---- tensor maps ---------------------------------------------------------------------------------------------------
@@ -150,17 +150,29 @@ def test_a_mapped_address_lies_at_the_same_place_in_the_other_cta() -> None:
     assert own is not None and peer is not None and own != peer
     registers = {"rd1": own}
     for step in lowered.programs[0].steps:
+        if isinstance(step.op, UndefinedIf):
+            assert not value(step.op.when, registers)
+            continue
         assert isinstance(step.op, Assign)
         registers[step.op.register] = value(step.op.value, registers)
     assert (registers["rd0"], registers["r0"]) == (peer, 1)
 
 
-def test_only_the_first_thread_of_a_warp_is_elected() -> None:
+def elected(mask: str, lane: int) -> list[str]:
+    """What elect.sync does in lane 0 or 1 of one warp, or (2) in a thread that is a warp of its own."""
     text = "PTX warp\n" + "".join(
-        f"thread P{k} @ cta 0, warp {warp} {{ elect.sync _|%p, -1; }}\n" for k, warp in enumerate((0, 0, 1))
+        f"thread P{k} @ cta 0, warp {warp} {{ elect.sync _|%p, {mask}; }}\n" for k, warp in enumerate((0, 0, 1))
     )
-    test = read(text + "exists (true)\n")
-    assert [shown(ops(test, k)) for k in range(3)] == [["Assign(p 1)"], ["Assign(p 0)"], ["Assign(p 1)"]]
+    return shown(ops(read(text + "exists (true)\n"), lane))
+
+
+def test_which_of_several_threads_is_elected_is_open() -> None:
+    assert elected("-1", 2) == ["Assign(p 1)"]
+    assert [step.split("(")[0] for step in elected("-1", 0)] == ["UndefinedIf", "Unmodelled", "Assign"]
+    assert [step.split("(")[0] for step in elected("%r0", 1)] == ["UndefinedIf", "Unmodelled", "Assign"]
+    assert elected("2", 1)[1:] == ["Assign(p 1)"]
+    outside = "UndefinedIf(a thread executes elect.sync with a mask that does not have its own lane "
+    assert elected("2", 0) == [outside + "eq.u32(and.u32(2, 1), 0))", "Assign(p 0)"]
 
 
 def test_a_mapped_name_is_an_address() -> None:

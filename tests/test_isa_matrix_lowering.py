@@ -79,6 +79,7 @@ def in_tensor_memory(address: str, register: str, group: int = 1) -> str:
 PEER = "or.u64(and.u64({}, 16777215), shl.u64(add.u64(1, 0), 24))"
 BOTH_B = "add.s64(%$b0, %$b1)"
 F16, TF32, I8 = "kind::f16 idesc %r2", "kind::tf32 idesc %r2", "kind::i8 idesc %r2"
+F16_WS = "kind::f16 ws idesc %r2"
 A_TIMES_B = "mul.s64(%$a0, %$b0)"
 MMA = "tcgen05.mma.cta_group"
 MMA_STEPS = {
@@ -122,19 +123,19 @@ MMA_STEPS = {
     ],
     **{
         f"tcgen05.mma{ws}.sp.cta_group::1.kind::f16 [acc], %rd0, %rd1, [sf], %r2, %unset;": [
-            f"Issue(mma group=1 form={F16})",
+            f"Issue(mma group=1 form={form})",
             matrix("%rd1", "$b0"),
             matrix("%rd0", "$a0"),
             in_tensor_memory("&sf", "$f0.0"),
-            product(f"mul.s64(%$f0.0, {A_TIMES_B})", "&acc -", F16),
+            product(f"mul.s64(%$f0.0, {A_TIMES_B})", "&acc -", form),
         ]
-        for ws in ("", ".ws")
+        for ws, form in (("", F16), (".ws", F16_WS))
     },
     "tcgen05.mma.ws.cta_group::1.kind::f16 [acc], %rd0, %rd1, %r2, %unset, %rd7;": [
-        f"Issue(mma group=1 form={F16})",
+        f"Issue(mma group=1 form={F16_WS})",
         matrix("%rd1", "$b0"),
         matrix("%rd0", "$a0"),
-        product(A_TIMES_B, "&acc -", F16),
+        product(A_TIMES_B, "&acc -", F16_WS),
     ],
 }
 
@@ -250,7 +251,11 @@ SYNCHRONIZED = {
         "Emit(Allocates(alloc 1) address=&acc columns=4)",
         "Write([&acc] Elements(&tile+4 shared_cta size=4) Access(write))",
     ],
-    "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r0, 32;": ["Emit(Allocates(dealloc 2) address=%r0 columns=-1)"],
+    "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r0, 32;": [
+        "AtBarrier(Barrier(arrive pair) [1] 2)",
+        "AtBarrier(Barrier(wait pair) [1] 2)",
+        "Emit(Allocates(dealloc 2) address=%r0 columns=-1)",
+    ],
     "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;": ["Emit(Allocates(relinquish 1))"],
 }
 

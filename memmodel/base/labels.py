@@ -123,6 +123,7 @@ class Domain(WordList):
     """Which threads take part in an execution barrier.
 
     LAUNCH: a CTA and the grid that depends on its own; GRID: a grid that is complete and the one that depends on it.
+    PAIR: the two CTAs that manage tensor memory together. It orders nothing, and a wait may end before it is complete.
     """
 
     CTA = "cta"
@@ -130,6 +131,7 @@ class Domain(WordList):
     CLUSTER = "cluster"
     LAUNCH = "launch"
     GRID = "grid"
+    PAIR = "pair"
 
 
 BETWEEN_GRIDS = (Domain.LAUNCH, Domain.GRID)

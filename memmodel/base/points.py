@@ -35,6 +35,8 @@ class BarrierId:
             return f"launch of grid {self.key[0] + 1}"
         if self.domain is Domain.GRID:
             return f"end of grid {self.key[0]}"
+        if self.domain is Domain.PAIR:
+            return "tensor memory of the CTA pair"
         number = f" {self.key[0]}" if self.domain is Domain.CTA else ""
         return f"{self.domain.value} barrier{number}"
 

@@ -132,7 +132,7 @@ def _is_generic(label: Label) -> bool:
 
 
 def _is_half(half: Half) -> Holds:
-    return lambda label: isinstance(label, Barrier) and label.half is half
+    return lambda label: isinstance(label, Barrier) and label.half is half and label.domain is not Domain.PAIR
 
 
 def _is_red(label: Label) -> bool:

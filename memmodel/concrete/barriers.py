@@ -122,8 +122,9 @@ class OneBarrier:
 
     def _by_number(self) -> bool:
         """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
-        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends."""
-        if self.barrier.domain is Domain.GRID:
+        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends or a pair
+        of CTAs acts together."""
+        if self.barrier.domain in (Domain.GRID, Domain.PAIR):
             return True
         counts = {one.record.count for one in self.arrives}
         if counts <= {None} or all(count is not None and count < 0 for count in counts):
@@ -180,7 +181,7 @@ class OneBarrier:
         members = self.members(assignment, number)
         if not members:
             return False
-        if self.barrier.domain in BETWEEN_GRIDS:
+        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
             return self.full(members)
         if any(one.record.count is not None and one.record.count < 0 for one in members):
             return True
@@ -204,7 +205,7 @@ class OneBarrier:
 
     def released(self, assignment: Generations, waiting: Sequence[WaitsFor]) -> bool:
         """Do all waits that ended wait for a complete generation, and do those that never end wait for no such?"""
-        for wait in self.waits:
+        for wait in self.waits if self.barrier.domain is not Domain.PAIR else ():
             number = self.awaited(assignment, wait)
             if number is None or not self.complete(assignment, number):
                 return False
@@ -216,7 +217,7 @@ class OneBarrier:
 
     def exits(self, assignment: Generations) -> list[tuple[int, int]]:
         """(thread, event): that wait is released by the exit of that thread, which does not arrive."""
-        if self.barrier.domain in BETWEEN_GRIDS:
+        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
             return []
         found = []
         for wait in self.waits:
@@ -277,6 +278,8 @@ def meet(barriers: Sequence[OneBarrier], choice: Sequence[Generations]) -> Meeti
     meeting = Meeting({}, [], [], [])
     for one, chosen in zip(barriers, choice, strict=True):
         meeting.generations.update(chosen)
+        if one.barrier.domain is Domain.PAIR:
+            continue
         for wait in one.waits:
             number = one.awaited(chosen, wait)
             meeting.syncbar.extend(
@@ -298,7 +301,7 @@ def mixed(barriers: Sequence[OneBarrier]) -> list[tuple[int, int]]:
     return [
         (first.event, second.event)
         for one in barriers
-        if one.barrier.domain not in BETWEEN_GRIDS
+        if one.barrier.domain not in (*BETWEEN_GRIDS, Domain.PAIR)
         for first in one.arrives
         for second in one.arrives
         if first is not second

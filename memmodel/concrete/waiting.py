@@ -29,6 +29,8 @@ def barrier_at(domain: Domain, key: tuple[int, ...], place: Place, thread: int) 
         return BarrierId(domain, place.cluster_id, key)
     if domain in BETWEEN_GRIDS:
         return BarrierId(domain, (place.gpu,), key)
+    if domain is Domain.PAIR:
+        return BarrierId(domain, (*place.cluster_id, place.rank // 2), key)
     own = ("thread", thread) if place.warp is None else ("warp", place.warp)
     return BarrierId(domain, (*place.cta_id, own), key)
 

@@ -39,6 +39,8 @@ class Barriers:
             self._reductions()
 
     def _relate(self, one: _OneBarrier) -> None:
+        if one.barrier.domain is Domain.PAIR:
+            return
         logic = self.logic
         for wait in one.waits:
             link = one.link[wait.uid]
@@ -176,8 +178,9 @@ class _OneBarrier:
 
     def _is_indexed(self) -> bool:
         """Is the k-th arrival of each thread in generation k? So it is if everyone has to arrive, or as many threads
-        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends."""
-        if self.barrier.domain is Domain.GRID:
+        as a generation takes use the barrier, each of them waiting whenever it arrives; and where a grid ends or a pair
+        of CTAs acts together."""
+        if self.barrier.domain in (Domain.GRID, Domain.PAIR):
             return True
         counts = {event.count for event in self.arrives}
         if counts <= {None} or all(number is not None and number < 0 for number in counts):
@@ -282,7 +285,7 @@ class _OneBarrier:
         logic = self.logic
         members = self._members(number)
         some = logic.disj(formula for _, formula in members)
-        if self.barrier.domain in BETWEEN_GRIDS:
+        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
             return self._full(number)
         arrived = {
             thread: logic.disj(formula for event, formula in members if event.thread == thread)
@@ -348,7 +351,9 @@ class _OneBarrier:
         return {k: formula for k, formula in cases.items() if formula != FALSE}
 
     def _is_released(self, wait: BarrierEvent, indexed: bool) -> None:
-        """A wait that runs waits for a complete generation."""
+        """A wait that runs waits for a complete generation, but for one of a pair of CTAs, which need not wait."""
+        if self.barrier.domain is Domain.PAIR:
+            return
         logic = self.logic
         link = self.link[wait.uid]
         logic.require(-wait.runs, *link.values())

@@ -7,14 +7,17 @@ by replacing its upper bits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
-from memmodel.program.addresses import WINDOW_BITS, cta_places
+from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS, cta_places
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
 from memmodel.ptx import DataType, Space, Window
 
+FULL_MASK = 0xFFFFFFFF
 CTAS = 16
 """A CTA mask has 16 bits."""
 
@@ -115,6 +118,20 @@ def mask(call: Call, operand: Operand) -> tuple[tuple[Op, ...], tuple[Receiver, 
     return (), tuple((cta, None) for cta in ctas)
 
 
+def warp_members(call: Call) -> tuple[str, ...]:
+    """The threads that share the warp of the executing one, in the order of the file: lane 0, 1, and so on."""
+    if call.place.warp is None:
+        return (call.context.thread.name,)
+    warp = (call.place.cta_id, call.place.warp)
+    return tuple(t.name for t in call.context.test.threads if (t.place.cta_id, t.place.warp) == warp)
+
+
+def lane(call: Call) -> int | None:
+    """The lane of a thread that shares its warp with others, in the order of the file; None if it is a whole warp."""
+    members = warp_members(call)
+    return members.index(call.context.thread.name) if len(members) > 1 else None
+
+
 def pair(call: Call) -> tuple[int, ...]:
     """The CTAs of the executing thread's CTA pair that the test has, its own first ("CTA Pair")."""
     own = call.place.cta
@@ -140,15 +157,39 @@ def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
     """
     if call.word("space") is not None or not isinstance(operand, Mem) or not isinstance(operand.base, Reg):
         return ()
-    address = call.location(operand)
-    steps: list[Op] = []
+    steps = [
+        UndefinedIf(f"{variable.name} is in memory that is only read", inside)
+        for variable, inside in _in_read_only(call, call.location(operand))
+    ]
+    return tuple(steps)
+
+
+def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
+    """The steps that find an address in a register that is not in global memory; a name was checked before."""
+    address, variable, _, _ = memory_base(call, operand, Space.GLOBAL)
+    if variable is not None:
+        return ()
+    rule = f"{what} is in .global memory"
+    shared = Apply("lt", (address, Const(FIRST_GLOBAL)), U64)
+    return (UndefinedIf(rule, shared), *(UndefinedIf(rule, inside) for _, inside in _in_read_only(call, address)))
+
+
+def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
+    """The step that finds an address that is not in shared memory; a name was checked before."""
+    if isinstance(address, AddressOf):
+        return ()
+    beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
+    return (UndefinedIf(f"{call.head} takes an address in shared memory", beyond),)
+
+
+def _in_read_only(call: Call, address: Expr) -> Iterator[tuple[Variable, Expr]]:
+    """For each variable in constant or parameter memory: is the address in it?"""
+    space = call.context.space
     for variable in call.context.test.variables:
-        space = call.context.space
         base = space.address(variable.name, 0, call.place)
         if call.root(variable).space in READ_ONLY and base is not None:
-            inside = Apply("lt", (Apply("sub", (address, Const(base)), U64), Const(space.size(variable.name))), U64)
-            steps.append(UndefinedIf(f"{variable.name} is in memory that is only read", inside))
-    return tuple(steps)
+            offset = Apply("sub", (address, Const(base)), U64)
+            yield variable, Apply("lt", (offset, Const(space.size(variable.name))), U64)
 
 
 def count_operand(call: Call, operand: Operand, least: int, most: int, what: str) -> Expr:

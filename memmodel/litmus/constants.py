@@ -68,6 +68,17 @@ def _skipped(thread: Thread) -> set[int]:
     return found
 
 
+def repeated(thread: Thread) -> set[int]:
+    """The places in a body that lie in a loop: between a label and a branch back to it."""
+    labels = {item.name: at for at, item in enumerate(thread.body) if isinstance(item, Label)}
+    found: set[int] = set()
+    for at, item in enumerate(thread.body):
+        if isinstance(item, Instruction) and item.operands:
+            last = item.operands[-1]
+            found.update(range(labels.get(last.name, at + 1) if isinstance(last, Sym | Reg) else at + 1, at + 1))
+    return found
+
+
 def _targets(item: Instruction) -> Iterator[str]:
     """Every register that the instruction might assign: its operands up to the first one in brackets."""
     for operand in item.operands[:2]:

@@ -27,7 +27,8 @@ from memmodel.isa.tensor_memory import (
     tensor_operand,
     tracked,
 )
-from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
+from memmodel.litmus.constants import repeated
+from memmodel.litmus.syntax import Group, Imm, Instruction, Label, Negated, Operand, Pair, Reg
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
@@ -47,7 +48,8 @@ def mma(call: Call) -> tuple[Op, ...]:
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")
     shape = rest.pop(0)
-    form, columns = f"{call.word('kind')} {_shape(call, shape)}", _columns(call, shape)
+    stationary = " ws" if ".ws" in call.head else ""
+    form, columns = f"{call.word('kind')}{stationary} {_shape(call, shape)}", _columns(call, shape)
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
     if rest and isinstance(rest[0], Group):
@@ -104,10 +106,23 @@ def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
 
 
 def _shape(call: Call, operand: Operand) -> str:
-    """The instruction descriptor, which holds the shape: its value if it is known, or the register's name."""
+    """The instruction descriptor, which holds the shape, as far as two of them are surely equal.
+
+    That is its value if it is known. A register that nothing assigns is the same in every thread, one that is assigned
+    once, and not in a loop, in its own; another one may have changed since the instruction before.
+    """
     value = call.constant(operand)
     call.integer(operand)
-    return f"idesc {value}" if value is not None else f"idesc %{operand.name}" if isinstance(operand, Reg) else "idesc"
+    if value is not None or not isinstance(operand, Reg):
+        return f"idesc {value}"
+    thread = call.context.thread
+    assigned = [at for at, item in enumerate(thread.body) if operand.name in _assigns(item)]
+    if not assigned:
+        return f"idesc %{operand.name}"
+    if len(assigned) == 1 and assigned[0] not in repeated(thread):
+        return f"idesc %{operand.name} of {thread.name}"
+    place = next(at for at, item in enumerate(thread.body) if item is call.instruction)
+    return f"idesc %{operand.name} of {thread.name} at {place}"
 
 
 def _columns(call: Call, operand: Operand) -> int | None:
@@ -131,14 +146,20 @@ def _accumulates(call: Call, operand: Operand) -> Expr:
 
 
 def _assigned(call: Call, name: str) -> bool:
-    body = [item for item in call.context.thread.body if isinstance(item, Instruction)]
     initial = any(r.register == name and r.thread == call.context.thread.name for r in call.context.test.registers)
-    return initial or any(name in _registers(operand) for item in body for operand in item.operands[:2])
+    return initial or any(name in _assigns(item) for item in call.context.thread.body)
+
+
+def _assigns(item: Instruction | Label) -> tuple[str, ...]:
+    """Every register that an instruction might assign."""
+    operands = item.operands[:2] if isinstance(item, Instruction) else ()
+    return tuple(name for operand in operands for name in _registers(operand))
 
 
 def _registers(operand: Operand) -> tuple[str, ...]:
-    if isinstance(operand, Group):
-        return tuple(name for item in operand.items for name in _registers(item))
+    if isinstance(operand, Group | Pair):
+        items = operand.items if isinstance(operand, Group) else (operand.first, operand.second)
+        return tuple(name for item in items for name in _registers(item))
     return (operand.name,) if isinstance(operand, Reg) else ()
 
 

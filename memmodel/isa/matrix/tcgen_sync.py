@@ -11,36 +11,49 @@ from memmodel.base.labels import (
     Action,
     Allocates,
     Allocation,
+    Barrier,
+    Domain,
     Family,
     GroupWait,
+    Half,
     Mark,
     Marker,
     Side,
     Signal,
 )
 from memmodel.isa.call import Call
-from memmodel.isa.place import in_cta, mask, mbarrier, memory_base
+from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
 from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Operand, Reg, Variable
 from memmodel.program.addresses import WHOLE
-from memmodel.program.expressions import AddressOf, Expr
-from memmodel.program.ops import Emit, IssueAsync, Op, SignalPart, Track, WaitForGroups, Write
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.ops import AtBarrier, Emit, IssueAsync, Op, SignalPart, Track, UndefinedIf, WaitForGroups, Write
 from memmodel.program.regions import Elements, Object
-from memmodel.ptx import Scope, Space, Window
+from memmodel.ptx import DataType, Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
+_U32 = DataType("u", 32)
 
 
 def alloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.alloc: the address of the allocated variable goes to shared memory."""
     where = memory_base(call, call.operands[0], Space.SHARED)[0]
-    _check_columns(call, call.operands[1])
+    valid = _check_columns(call, call.operands[1])
     variable = _allocated(call)
     address = AddressOf(variable.name)
     allocated = Emit(Allocates(Allocation.ALLOC, group(call)), address, columns=variable.length)
-    return (allocated, Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE)))
+    written = Write((address,), Elements(where, Window.SHARED_CTA, 4), Access(Side.WRITE))
+    return (*valid, *_together(call, Allocation.ALLOC), allocated, written)
+
+
+def _together(call: Call, action: Allocation) -> tuple[Op, ...]:
+    """With .cta_group::2 a warp may have to wait until one of the peer CTA does the same ("Issue Granularity")."""
+    if group(call) != 2 or len(pair(call)) < 2:
+        return ()
+    key = (Const(list(Allocation).index(action)),)
+    return tuple(AtBarrier(Barrier(half, Domain.PAIR), key, Const(2)) for half in (Half.ARRIVE, Half.WAIT))
 
 
 def _allocated(call: Call) -> Variable:
@@ -58,24 +71,31 @@ def _allocated(call: Call) -> Variable:
 
 def dealloc(call: Call) -> tuple[Op, ...]:
     """tcgen05.dealloc: the tensor memory at an address is no more."""
-    _check_columns(call, call.operands[1])
+    valid = _check_columns(call, call.operands[1])
     operand = call.operands[0]
     address: Expr = call.value(operand)
     if not isinstance(operand, Reg):
         call.fail(f"{call.head} takes the register that holds the address", operand, "load it from where alloc put it")
-    return (Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE),)
+    freed = Emit(Allocates(Allocation.DEALLOC, group(call)), address, columns=WHOLE)
+    return (*valid, *_together(call, Allocation.DEALLOC), freed)
 
 
-def _check_columns(call: Call, operand: Operand) -> None:
-    number = call.constant(operand)
+def _check_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
+    """The step that finds a number of columns that is none, if it is not known before."""
+    number, columns = call.constant(operand), call.integer(operand)
+    rule = f"{call.head} takes a power of two from {COLUMNS[0]} to {COLUMNS[-1]} columns"
     if number is not None and number not in COLUMNS:
-        call.fail(f"{call.head} takes a power of two from 32 to 512 columns, not {number}", operand)
-    call.integer(operand)
+        call.fail(f"{rule}, not {number}", operand)
+    if number is not None:
+        return ()
+    several = Apply("ne", (Apply("popc", (columns,), _U32), Const(1)), _U32)
+    beyond = Apply("gt", (Apply("sub", (columns, Const(COLUMNS[0])), _U32), Const(COLUMNS[-1] - COLUMNS[0])), _U32)
+    return (UndefinedIf(rule, Apply("or", (several, beyond), _U32)),)
 
 
 def relinquish(call: Call) -> tuple[Op, ...]:
     """tcgen05.relinquish_alloc_permit: a tcgen05 event; an alloc that follows in the CTA is undefined."""
-    return (Emit(Allocates(Allocation.RELINQUISH, group(call))),)
+    return (*_together(call, Allocation.RELINQUISH), Emit(Allocates(Allocation.RELINQUISH, group(call))))
 
 
 def commit(call: Call) -> tuple[Op, ...]:
@@ -106,13 +126,16 @@ def fence(call: Call) -> tuple[Op, ...]:
 
 _ALLOC_SPACE = Slot("space", ("shared::cta",), "state space")
 
+_MAY_WAIT = "; with .cta_group::2 it may wait until the peer CTA, if the test has it, does the same"
+
 ROWS = (
     Row(
         ("tcgen05.alloc",),
         (GROUP, *ALIGNED, _ALLOC_SPACE, type_slot(("b32",))),
         ("[dst]", "nCols"),
         alloc,
-        "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address",
+        "an event that begins the life of the CTA's next .tensor variable, then a weak write of its address"
+        + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         since=100,
@@ -123,7 +146,7 @@ ROWS = (
         (GROUP, *ALIGNED, type_slot(("b32",))),
         ("taddr", "nCols"),
         dealloc,
-        "an event that ends the life of the variable at that address",
+        "an event that ends the life of the variable at that address" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         since=100,
@@ -134,7 +157,7 @@ ROWS = (
         (GROUP, *ALIGNED),
         (),
         relinquish,
-        "an event",
+        "an event" + _MAY_WAIT,
         PAGE + "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit",
         rules=BOTH_ALIGNED,
         since=100,

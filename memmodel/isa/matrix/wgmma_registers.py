@@ -2,11 +2,12 @@
 
 In: Program. Out: the same program, in which a thread keeps notes (registers with a `#`) of its wgmma groups and of its
 registers' last uses. Settled here: touching an accumulator, or a fragment of A, before a wait that covers it is
-undefined, except for accumulating on in the same registers; so is a wgmma.mma_async on registers that were written
-since the last wgmma.fence, or with no wgmma.fence before it ("wgmma.mma_async", "wgmma.fence").
+undefined, except for accumulating on in the same registers and shape; so is a wgmma.mma_async on registers that were
+used otherwise since the last wgmma.fence, or with no wgmma.fence before it ("wgmma.mma_async", "wgmma.fence").
 
 Groups are counted from 1: `#committed` are closed, `#completed` are waited for; a register's `#group` is the group of
-its last wgmma.mma_async. `#epoch` counts wgmma.fence; `#written` is the epoch in which a register was last written.
+its last wgmma.mma_async, and `#as` what it was there. `#epoch` counts wgmma.fence; `#written` and `#read` are the
+epochs in which other instructions last wrote or read a register, `#multiplied` that of its last wgmma.mma_async.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class _Checked:
     def __init__(self, program: Program, watched: frozenset[str]) -> None:
         self._program = program
         self._watched = watched
-        self._accumulators: dict[tuple[str, ...], int] = {}
+        self._accumulators: dict[tuple[tuple[str, ...], str], int] = {}
 
     def program(self) -> Program:
         steps: list[Step] = []
@@ -82,37 +83,41 @@ class _Checked:
         notes = [note for op in ops for note in _note(op)]
         written = {name: None for op in ops for name in assigned(op) if name in self._watched}
         notes += [Assign(f"{name}#written", _next(_EPOCH)) for name in written]
+        notes += [Assign(f"{name}#read", _next(_EPOCH)) for name in touched if name not in written]
         return [*checks, *ops, *notes]
 
     def _before_mma(self, item: Instruction) -> list[Op]:
         """Checks in front of a wgmma.mma_async."""
         accumulator, fragment = _accumulator(item), _fragment(item)
-        number = self._number(accumulator)
+        number = self._number(item)
         other = [_both(_busy(name), _differs(Get(f"{name}#as"), Const(number))) for name in accumulator]
         other += [_both(_busy(name), _greater(Get(f"{name}#as"), Const(0))) for name in fragment]
-        changed = [_equals(Get(f"{name}#written"), _next(_EPOCH)) for name in (*accumulator, *fragment)]
+        used = [_now(f"{name}#written") for name in (*accumulator, *fragment)]
+        used += [_now(f"{name}#read") for name in accumulator]
+        used += [_both(_now(f"{name}#multiplied"), _differs(Get(f"{name}#as"), Const(number))) for name in accumulator]
+        used += [_both(_now(f"{name}#multiplied"), _greater(Get(f"{name}#as"), Const(0))) for name in fragment]
         return [
             UndefinedIf("a register of a wgmma.mma_async is used before a wait that covers it", _any(other)),
             UndefinedIf("no wgmma.fence stands before this wgmma.mma_async", _equals(_EPOCH, Const(0))),
             UndefinedIf(
-                "registers of this wgmma.mma_async were written after the last wgmma.fence",
-                _both(_greater(_EPOCH, Const(0)), _any(changed)),
+                "registers of this wgmma.mma_async were used after the last wgmma.fence",
+                _both(_greater(_EPOCH, Const(0)), _any(used)),
             ),
         ]
 
     def _after_mma(self, item: Instruction) -> list[Op]:
         """Notes of the registers that a wgmma.mma_async uses."""
-        accumulator = _accumulator(item)
+        uses = {**dict.fromkeys(_fragment(item), _FRAGMENT), **dict.fromkeys(_accumulator(item), self._number(item))}
         notes: list[Op] = []
-        for name in _fragment(item):
-            notes += [Assign(f"{name}#group", _next(_COMMITTED)), Assign(f"{name}#as", Const(_FRAGMENT))]
-        for name in accumulator:
-            notes.append(Assign(f"{name}#group", _next(_COMMITTED)))
-            notes.append(Assign(f"{name}#as", Const(self._number(accumulator))))
+        for name, use in uses.items():
+            notes += [Assign(f"{name}#group", _next(_COMMITTED)), Assign(f"{name}#as", Const(use))]
+            notes.append(Assign(f"{name}#multiplied", _next(_EPOCH)))
         return notes
 
-    def _number(self, accumulator: tuple[str, ...]) -> int:
-        return self._accumulators.setdefault(accumulator, len(self._accumulators) + 1)
+    def _number(self, item: Instruction) -> int:
+        """What stands for the accumulator of a wgmma.mma_async: its registers and its shape."""
+        shape = next((part for part in item.parts if part.startswith("m64n")), "")
+        return self._accumulators.setdefault((_accumulator(item), shape), len(self._accumulators) + 1)
 
 
 def _note(op: Op) -> list[Op]:
@@ -132,6 +137,11 @@ def _note(op: Op) -> list[Op]:
 def _busy(name: str) -> Expr:
     """Is a register in a group that no wait has covered?"""
     return _greater(Get(f"{name}#group"), _COMPLETED)
+
+
+def _now(note: str) -> Expr:
+    """Was that noted since the last wgmma.fence?"""
+    return _equals(Get(note), _next(_EPOCH))
 
 
 def _next(count: Expr) -> Expr:

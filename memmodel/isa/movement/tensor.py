@@ -13,12 +13,12 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call, describe
 from memmodel.isa.copying import check_barrier, delivered, end, gather, issue, receivers, size_of, tracks
 from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTIONS, SOURCE, TARGET, take, update
-from memmodel.isa.place import mask, mbarrier, memory_base
+from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
 from memmodel.isa.row import Need, Row, Rule, Slot
 from memmodel.isa.tensor_memory import TENSOR_CORES
 from memmodel.litmus.syntax import Group, Mem, Operand, Reg, Sym, Variable
-from memmodel.program.expressions import Expr, Get
-from memmodel.program.ops import AsyncRead, Op, Scatter
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
 from memmodel.program.regions import Box, BoxTile, Object, Region, TensorMapAt
 from memmodel.ptx import DataType, Proxy, Scope, Window
 
@@ -82,23 +82,49 @@ def copy(call: Call) -> tuple[Op, ...]:
         tile, window, _ = end(call, given["[srcMem]"], "shared::cta")
         write = Scatter(_weak(call, Side.WRITE), Box(Get("$map"), coordinates, reads=False), 1, tracks(True))
         source = gather(call, BoxTile(tile, window, Get("$map")), in_group=True)
-        return (issue(Family.BULK, descriptor_read(call, address, in_group=True), source, write),)
+        made_of = descriptor_read(call, address, in_group=True), source, write
+        return (*_inside(call, coordinates), issue(Family.BULK, *made_of))
     mask_name = ["ctaMask"] if call.word("multicast") else []
     given = take(call, ["[dstMem]", "[tensorMap, tensorCoords]", "[mbar]", *_offsets(call), *mask_name, *_policy(call)])
     address, _, coordinates = map_at(call, given["[tensorMap, tensorCoords]"])
     tile, window, named = end(call, given["[dstMem]"], call.word("dst") or "")
     group = 2 if call.word("cta_group") == "cta_group::2" else None
-    barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
+    own = window is Window.SHARED_CTA
+    barrier = mbarrier(call, given["[mbar]"], window)
     at = given["[mbar]"]
     where = at.base if isinstance(at, Mem) and isinstance(at.base, Sym) else None
-    check_barrier(call, named, where, at, peer=group == 2)
+    check_barrier(call, named, where, at, peer=group == 2 and not own)
     steps, ctas = mask(call, given["ctaMask"]) if mask_name else ((), ())
+    if not mask_name and not own:
+        steps = (*steps, *_one_cta(call, tile, barrier.address, group))
     read = gather(call, Box(Get("$map"), coordinates, reads=True), in_group=False)
     made: list[tuple[Region, Object, Expr | None]] = []
     for there, bar, when in receivers(call, tile, barrier, ctas, group):
         made.append((BoxTile(there, Window.SHARED_CLUSTER if ctas else window, Get("$map")), bar, when))
     first = (descriptor_read(call, address, in_group=False), read)
     return (*steps, *delivered(call, first, 1, made, None))
+
+
+def _one_cta(call: Call, target: Expr, barrier: Expr, group: int | None) -> tuple[Op, ...]:
+    """The step that finds an mbarrier object in another CTA than the destination, or with .cta_group::2 in another
+    pair, as far as this depends on registers.
+    """
+    if isinstance(target, AddressOf) and isinstance(barrier, AddressOf):
+        return ()
+    there, here = (rank_of(call, one) for one in (target, barrier))
+    if group == 2:
+        there, here = (Apply("shr", (rank, Const(1)), _UNTYPED) for rank in (there, here))
+    what = "CTA pair" if group == 2 else "CTA"
+    apart = Apply("ne", (there, here), _UNTYPED)
+    return (UndefinedIf(f"{call.head} to one {what}, and its mbarrier object in another", apart),)
+
+
+def _inside(call: Call, coordinates: tuple[Expr, ...]) -> tuple[Op, ...]:
+    """The steps that find a negative coordinate where a copy writes ("Restriction on Tensor Copy instructions")."""
+    negative = [Apply("lt", (one, Const(0)), DataType("s", 32)) for one in coordinates]
+    known = [one for one in coordinates if isinstance(one, Const) and not one.value & 1 << 31]
+    rule = f"the coordinates of {call.head} to .global are not negative"
+    return tuple(UndefinedIf(rule, when) for one, when in zip(coordinates, negative, strict=True) if one not in known)
 
 
 def _weak(call: Call, side: Side) -> Access:
@@ -115,7 +141,8 @@ def reduce(call: Call) -> tuple[Op, ...]:
     read = replace(gather(call, BoxTile(tile, window, Get("$map")), in_group=True), label=weak)
     box = Box(Get("$map"), coordinates, reads=False, scalars=True)
     made = update(call, box, 1, Scope.GPU, type, in_group=True)
-    return (issue(Family.BULK_REDUCTION, descriptor_read(call, address, in_group=True), read, made),)
+    parts = descriptor_read(call, address, in_group=True), read, made
+    return (*_inside(call, coordinates), issue(Family.BULK_REDUCTION, *parts))
 
 
 def _element_type(call: Call, descriptor: Variable | None) -> DataType:

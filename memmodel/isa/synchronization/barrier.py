@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
-from memmodel.isa.place import in_range
+from memmodel.isa.place import FULL_MASK, in_range, lane
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.litmus.syntax import Imm, Operand
 from memmodel.program.expressions import Apply, Const, Expr
@@ -20,7 +20,6 @@ from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
 from memmodel.ptx import DataType, Scope, Sem
 
 WARP_SIZE = 32
-FULL_MASK = 0xFFFFFFFF
 RESOURCES = 16
 
 HOWEVER_MANY = Const(-1)
@@ -47,7 +46,7 @@ def _named(call: Call, first: int, halves: tuple[Half, ...], *, reduces: bool = 
 
 def _whole_warps(call: Call, threads: Expr | None) -> tuple[Op, ...]:
     """A count is one of warps, and lanes that arrive one by one are none: how they add up is not modelled."""
-    if call.columns or threads is None or _lane(call) is None:
+    if call.columns or threads is None or lane(call) is None:
         return ()
     return (Unmodelled("a barrier with a thread count, at which the lanes of one warp arrive one by one", Const(1)),)
 
@@ -108,27 +107,20 @@ def warp(call: Call) -> tuple[Op, ...]:
             )
         count = None if mask.value == FULL_MASK else Const(mask.value.bit_count())
     steps: list[Op] = []
-    lane = _lane(call)
-    if lane is not None and not isinstance(given, Const):
+    own_lane = lane(call)
+    if own_lane is not None and not isinstance(given, Const):
         # A full mask means the threads of the warp that the test has, which a count of 0 stands for.
         full = Apply("eq", (mask, Const(FULL_MASK)), _U32)
         count = Apply("selp", (Const(0), Apply("popc", (mask,), _U32), full), _U32)
-    if lane is not None or not isinstance(given, Const):
+    if own_lane is not None or not isinstance(given, Const):
         # Which lane a thread is that stands for a whole warp is open; it is none of an empty mask.
-        own = mask if lane is None else Apply("and", (mask, Const(1 << lane)), _U32)
+        own = mask if own_lane is None else Apply("and", (mask, Const(1 << own_lane)), _U32)
         outside = Apply("eq", (own, Const(0)), _U32)
         steps.append(
             UndefinedIf("a thread executes bar.warp.sync with a mask that does not have its own lane", outside)
         )
     halves = (Barrier(half, Domain.WARP) for half in (Half.ARRIVE, Half.WAIT))
     return (*steps, *(AtBarrier(half, (mask,), count) for half in halves))
-
-
-def _lane(call: Call) -> int | None:
-    """The lane of a thread that shares its warp with others, in the order of the file; None if it is a whole warp."""
-    warp = (call.place.cta_id, call.place.warp)
-    members = [t.name for t in call.context.test.threads if (t.place.cta_id, t.place.warp) == warp]
-    return members.index(call.context.thread.name) if call.place.warp is not None and len(members) > 1 else None
 
 
 def cluster_arrive(call: Call) -> tuple[Op, ...]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
-from memmodel.isa.place import memory_base
+from memmodel.isa.place import check_global, memory_base
 from memmodel.isa.row import Need, Row, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
 from memmodel.litmus.syntax import Imm, Operand
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope, Sem, Space
 
 SPACES = {"global": Covers.GLOBAL, "shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED}
 
@@ -35,7 +35,9 @@ def tensormap(call: Call) -> tuple[Op, ...]:
             call.fail(f"{call.head}.acquire takes [addr], size; {len(call.operands)} operands are given")
         size_128(call, call.operands[1])
         label = ProxyFence(Proxy.TENSORMAP, half, call.scope, Covers.RANGE)
-        return (Emit(label, memory_base(call, call.operands[0])[0], TENSORMAP_BYTES),)
+        where = memory_base(call, call.operands[0], Space.GLOBAL)[0]
+        found = check_global(call, call.operands[0], f"the map of {call.head}.acquire")
+        return (*found, Emit(label, where, TENSORMAP_BYTES))
     if call.operands:
         call.fail(
             f"{call.head}.release takes no operands", call.operands[0], "drop them; the acquire half names the map"

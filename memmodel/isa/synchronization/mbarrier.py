@@ -11,9 +11,9 @@ from memmodel.base.labels import Action, Mbarrier
 from memmodel.isa.call import Call
 from memmodel.isa.place import count_operand, in_range, mbarrier
 from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
-from memmodel.litmus.constants import instructions
+from memmodel.isa.synchronization.states import belongs, pending, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Reg, Sym
+from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Sym
 from memmodel.program.expressions import Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op
 from memmodel.program.regions import Object
@@ -85,18 +85,15 @@ def arrive(call: Call) -> tuple[Op, ...]:
     if extra is not None:
         least, what = (0, "a transaction count") if expecting else (1, "the count of an arrive")
         valid = in_range(call, extra, least, MAX_ARRIVALS, what)
-    pending = f"{state}#pending" if state is not None and _asked(call, state) else None
     step = OnObject(
         label(call, Action.ARRIVE, "release"),
         region,
         count,
         expected,
         call.head.endswith("drop"),
-        state,
-        pending=pending,
         no_complete=call.word("noComplete") is not None,
     )
-    return (*valid, step)
+    return (*valid, *returning(call, step, state))
 
 
 def _check_result(call: Call, target: Operand, where: Operand) -> None:
@@ -108,18 +105,6 @@ def _check_result(call: Call, target: Operand, where: Operand) -> None:
     base = where.base if isinstance(where, Mem) else None
     if isinstance(base, Sym) and base.cta not in (None, call.place.cta):
         call.fail(f"{call.head} returns nothing from another CTA's mbarrier", target, "write _ as destination")
-
-
-def _asked(call: Call, state: str) -> bool:
-    """Does the thread ask for the pending count of that state?"""
-    return any(
-        item.mnemonic.startswith("mbarrier.pending_count") and item.operands[1:] and _named(item.operands[1], state)
-        for item in instructions(call.context.thread)
-    )
-
-
-def _named(operand: Operand, name: str) -> bool:
-    return isinstance(operand, Reg) and operand.name == name
 
 
 def test(call: Call) -> tuple[Op, ...]:
@@ -152,7 +137,9 @@ def test(call: Call) -> tuple[Op, ...]:
                 phase,
                 f"write {call.head}.parity for a phase parity",
             )
-        return (OnObject(made, region, register=done, state=call.value(phase)), *result)
+        state = call.value(phase)
+        step = OnObject(made, region, register=done, state=phase_of(state))
+        return (*belongs(call, state, region.address), step, *result)
     parity = count_operand(call, phase, 0, 1, "a phase parity")
     valid = in_range(call, phase, 0, 1, "a phase parity")
     return (*valid, OnObject(made, region, register=done, parity=parity), *result)
@@ -160,8 +147,7 @@ def test(call: Call) -> tuple[Op, ...]:
 
 def pending_count(call: Call) -> tuple[Op, ...]:
     """mbarrier.pending_count: what the arrive that made the state saw."""
-    state = call.register(call.operands[1])
-    return (Assign(call.register(call.operands[0]), Get(f"{state}#pending")),)
+    return pending(call, Get(call.register(call.operands[1])))
 
 
 OWN = Slot(

@@ -8,12 +8,13 @@ is set and the coordinates of the first CTA of the cancelled cluster lie above, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, address
-from memmodel.kernel.machine.alu import Fn, function, width_of
+from memmodel.kernel.machine.alu import function, width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
@@ -42,7 +43,7 @@ def cluster_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | 
     return _try_cancel(compiler, instruction) if words[1] == "try_cancel" else _query(compiler, instruction)
 
 
-def _each(compiler: Compiler, instruction: PtxInstruction, fn: Fn) -> Blocking:
+def _each(compiler: Compiler, instruction: PtxInstruction, fn: Callable[..., int | None]) -> Blocking:
     """The result of a function of known operands, in each lane."""
     slot = compiler.target(instruction)
     sources = [compiler.get(one, instruction) for one in instruction.operands[1:]]
@@ -60,11 +61,19 @@ def _each(compiler: Compiler, instruction: PtxInstruction, fn: Fn) -> Blocking:
 def _rank(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """mapa: the same place in another CTA of the cluster; getctarank: which CTA an address is in."""
     if instruction.words[0] == "getctarank":
-        return _each(compiler, instruction, lambda a: (a & _COORDINATE) >> RANK_SHIFT)
+        generic = "shared::cluster" not in instruction.words
+        return _each(compiler, instruction, lambda a: _owner(a, generic))
     # A variable by its name has a shared address; without .shared::cluster the result is a generic one.
     named = isinstance(instruction.operands[1], Symbol) and "shared::cluster" not in instruction.words
     shift = SHARED_WINDOW if named else 0
     return _each(compiler, instruction, lambda a, b: (a & ~(_COORDINATE & ~_LOW)) + shift | (b & 0xFF) << RANK_SHIFT)
+
+
+def _owner(address: int, generic: bool) -> int | None:
+    """The rank of the CTA in whose shared memory an address is; None if it is in no shared memory."""
+    if generic and not SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 32):
+        return None
+    return (address & _COORDINATE) >> RANK_SHIFT
 
 
 def _in_space(compiler: Compiler, instruction: PtxInstruction) -> Blocking:

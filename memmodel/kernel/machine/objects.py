@@ -1,10 +1,12 @@
 """Operations on mbarrier objects: of threads, and the signals of hardware.
 
 In: an Instruction. Out: a step that leaves its events in the traces. A state is the number of phases that are over, and
-above it the arrivals that were pending.
+above it a number of its object.
 """
 
 from __future__ import annotations
+
+from zlib import crc32
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.kernel.judge.events import Refused, TraceEvent
@@ -133,12 +135,17 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
             assert made.block is not None
             if slot is not None:
                 one = machine.object(made.block, made.first)
-                warp.own(slot)[lane] = one.over | one.pending << STATE_BITS
+                warp.own(slot)[lane] = one.over | _number(made.block, made.first) << STATE_BITS
             count, tx = (1, amount) if expects else (amount, 0)
             machine.update(made, Action.ARRIVE, count, tx, drop=drop, final="noComplete" not in words)
         return True
 
     return step
+
+
+def _number(block: Block, first: int) -> int:
+    """A number of an object that is not 0, and that another one has by chance at most."""
+    return crc32(f"{block.instance.name} {block.instance.owner} {first}".encode()) or 1
 
 
 def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
@@ -171,6 +178,9 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if not one.live or not passes:
                 group.on = block, at
                 return False
+            if not parity and phase >> STATE_BITS != _number(block, at):
+                message = "the state was returned by no arrive on this object"
+                machine.problem("undefined-instruction", message, instruction)
             found.append((block, at))
         group.on = None
         for lane, (block, at) in zip(lanes, found, strict=False):
