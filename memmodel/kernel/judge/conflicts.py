@@ -40,7 +40,7 @@ class Conflicts:
         self._writing: list[bool] = []
         self._idents: list[int] = []
         self._same: dict[object, int] = {}
-        self._meetings: dict[frozenset[int], SharedPlace] = {}
+        self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
         self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
@@ -97,10 +97,16 @@ class Conflicts:
         if owner is None:
             return None
 
-        def where(number: int) -> tuple[int, int]:
-            """A thread by the rank of its CTA and its number there."""
-            place = threads[number].place
-            return place.rank, number - self._holder(place.cta_id)
+        rank = threads[self._holder(owner)].place.rank
+        names: dict[int, object] = {}
+
+        def where(number: int) -> object:
+            """A thread by the rank of its CTA, seen from the memory, its number there and its classes."""
+            if number not in names:
+                place = threads[number].place
+                who = self._roles.who[number]
+                names[number] = place.rank - rank, number - self._holder(place.cta_id), who[1:]
+            return names[number]
 
         alone = tuple(
             (one.first, one.size, where(one.thread), one.epoch, one.label, one.scalar, one.value, one.part)
@@ -164,17 +170,31 @@ class Conflicts:
                 for other in active[number + 1 :]:
                     self._pair(block, first, size, one, other)
             return
-        weak = [one for one in active if uses[one].event is None]
-        meeting = frozenset(self._idents[one] for one in weak)
+        weak = sorted((one for one in active if uses[one].event is None), key=self._idents.__getitem__)
+        meeting = tuple(self._idents[one] for one in weak)
         known = self._meetings.get(meeting)
-        if known is None or any(pair.comparable for pair in known.pairs.values()):
-            self._meetings[meeting] = self._place(block, first, size, [uses[one] for one in weak])
-        else:
-            for pair in known.pairs.values():
-                pair.count += 1
+        stored = None
+        if known is None or known[0].comparable:
+            stored = self._left_there([uses[one] for one in weak], first, size)
+        if known is None or not (stored is None or stored in known[1]):
+            place = self._place(block, first, size, [uses[one] for one in weak])
+            self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
         for one in active:
             for other in active if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
+
+    @staticmethod
+    def _left_there(uses: list[Use], first: int, size: int) -> tuple[object, ...]:
+        """Which of some accesses leave the same: all that the comparison of two of them looks at."""
+        twins: dict[object, int] = {}
+        values: dict[int | None, int] = {None: -1}
+        return tuple(
+            (
+                -1 if one.issue is None or one.issue.twin is None else twins.setdefault(one.issue.twin, len(twins)),
+                values.setdefault(one.stored(first, size), len(values)) if one.writes else -1,
+            )
+            for one in uses
+        )
 
     def _pattern(self, block: Block, active: list[int]) -> object:
         """Which classes of accesses meet, and how their threads lie to one another."""
@@ -206,8 +226,7 @@ class Conflicts:
         known = self.pairs.get(names) or self.pairs.get((names[1], names[0], how))
         if known is None:
             self._seen |= {self._key(one), self._key(other)}
-            known = self.pairs[names] = ConflictPair(block, one, other, first, 0)
-        known.count += 1
+            known = self.pairs[names] = ConflictPair(block, one, other, first)
         if self._writing[a] and self._writing[b]:
             known.compare(one, other, first, size)
 
@@ -241,14 +260,8 @@ class Conflicts:
         if known is None:
             known = self.places[name] = SharedPlace(block, owner, members)
             self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
-            for n, (one, _) in enumerate(members):
-                for m in range(n + 1, len(members)):
-                    if one.writes or members[m][0].writes:
-                        known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
-        for (n, m), pair in known.pairs.items():
-            pair.count += 1
-            if pair.comparable:
-                pair.compare(members[n][0], members[m][0], first, size)
+            known.meet(first)
+        known.compare(members, first, size)
         return known
 
     def _name(self, use: Use) -> tuple[int, ...]:
