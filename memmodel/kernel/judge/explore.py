@@ -22,13 +22,13 @@ from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
 from memmodel.kernel.judge.quiet import hushed
-from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
-from memmodel.kernel.text.origin import come_from
+from memmodel.kernel.text.origin import come_from, unwritten
 from memmodel.kernel.text.polling import reads_again, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx import Space
@@ -87,8 +87,9 @@ class LaunchJudge:
         for one in self.entry.body or ():
             if begins(one, self.options.assumed):
                 verdict.notes.append(f"{one.opcode} at line {one.line} was taken to touch registers only")
+        base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
+        run: LaunchTrace | None = None
         try:
-            base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
@@ -129,7 +130,27 @@ class LaunchJudge:
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
+            if run is None:
+                self._beginning(base, error)
         return verdict
+
+    def _beginning(self, base: Schedule, error: Refused) -> None:
+        """What is wrong with a run as far as it goes: where threads meet what cannot be decided, they stay, and the
+        others go on. That is the beginning of an execution, so that what it has no order for has none.
+        """
+        everything = frozenset(range(len(self.entry.body or ())))
+        at = unwritten(self.entry, error)
+        if at is not None:
+            said, side = "it reads a register that no instruction writes", FindingPlace(at, at.opcode, -1, -1, -1)
+            self.verdict.findings.append(KernelFinding("undefined-register", "undefined behaviour", said, (side,)))
+        try:
+            made = RunJudge(self.entry, hushed(self._run(replace(base, parks=True)), everything))
+            found = made.judged(self.model, everything)
+        except Refused:
+            return
+        for one in found.findings:
+            if add(self.verdict.findings, one) and one.events:
+                self.made[id(one)] = made
 
     def _elected(self, schedule: Schedule) -> None:
         """elect.sync takes another lane. A kernel that then stops itself, or waits for ever, relies on the first one:

@@ -28,7 +28,7 @@ from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
-MAX_EVENTS = 17_000
+MAX_EVENTS = 24_000
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 STAGES = 16
