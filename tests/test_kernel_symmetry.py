@@ -37,6 +37,25 @@ def test_lanes_that_arrive_in_different_ctas_are_not_equal(at: int, found: set[s
     assert rules(verdict_of(TWO_OBJECTS.replace("{at}", str(at)), threads=64, ctas=2, cluster=2)) == found
 
 
+AWAY = """mapa.shared::cluster.u32 %r10, %r2, 0;
+mapa.shared::cluster.u32 %r11, %r2, 1;
+setp.eq.s32 %p3, %r0, 32;
+and.pred %p3, %p3, %p1;
+@%p2 st.shared::cluster.b32 [%r10], 7;
+@%p2 st.shared::cluster.b32 [%r11+64], 7;
+bar.sync 0;
+@%p3 ld.shared::cluster.b32 %r12, [%r10];
+@%p3 ld.shared::cluster.b32 %r13, [%r11+64];
+"""
+"""Two threads of CTA 0 do the same in its own memory and in that of CTA 1."""
+
+
+@pytest.mark.parametrize(("last", "found"), [(MEET, set()), ("", {"undefined-after-exit"})])
+@pytest.mark.parametrize("ctas", [2, 4])
+def test_what_goes_to_another_cta_is_not_what_stays(last: str, found: set[str], ctas: int) -> None:
+    assert rules(verdict_of(AWAY + last, threads=64, ctas=ctas, cluster=2)) == found
+
+
 def test_a_lane_is_in_its_own_mask() -> None:
     body = "setp.lt.s32 %p1, %r0, {};\n@%p1 shfl.sync.idx.b32 %r5, %r1, 0, 31, 0xf;\n"
     assert judged(body.format(4), threads=32).word == "clean"

@@ -30,7 +30,7 @@ class Conflicts:
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self._seen: set[Key] = set()
+        self._seen: set[tuple[Key, bool]] = set()
         self._labels: dict[Label, int] = {}
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
@@ -42,7 +42,7 @@ class Conflicts:
         self._same: dict[object, int] = {}
         self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
-        self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
+        self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
         for block, uses in self._by_block().items():
@@ -210,6 +210,7 @@ class Conflicts:
                 ctas.setdefault(thread.cta, len(ctas)),
                 warps.setdefault((thread.cta, thread.warp), len(warps)),
                 lanes.setdefault(thread.number, len(lanes)),
+                self._away(block, self._uses[one]),
             ))  # fmt: skip
         return block.instance.space, tuple(found)
 
@@ -222,13 +223,22 @@ class Conflicts:
             return
         threads = self._run.threads
         how = self._roles.related(threads[one.thread], threads[other.thread])
-        names = self._keys[a], self._keys[b], how
-        known = self.pairs.get(names) or self.pairs.get((names[1], names[0], how))
+        mine, others = (self._keys[a], self._away(block, one)), (self._keys[b], self._away(block, other))
+        names = mine, others, how
+        known = self.pairs.get(names) or self.pairs.get((others, mine, how))
         if known is None:
-            self._seen |= {self._key(one), self._key(other)}
+            self._seen |= {self._here(block, one), self._here(block, other)}
             known = self.pairs[names] = ConflictPair(block, one, other, first)
         if self._writing[a] and self._writing[b]:
             known.compare(one, other, first, size)
+
+    def _away(self, block: Block, use: Use) -> bool:
+        """Is it the memory of another CTA than that of the thread?"""
+        owner = block.instance.owner
+        return owner is not None and owner != self._run.threads[use.thread].place.cta_id
+
+    def _here(self, block: Block, use: Use) -> tuple[Key, bool]:
+        return self._key(use), self._away(block, use)
 
     def _key(self, use: Use) -> Key:
         return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
@@ -259,7 +269,9 @@ class Conflicts:
         known = self.places.get(name)
         if known is None:
             known = self.places[name] = SharedPlace(block, owner, members)
-            self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
+            self._seen.update(
+                (self._key(use), self._away(block, use)) for uses in by_thread.values() for _, use in uses
+            )
             known.meet(first)
         known.compare(members, first, size)
         return known
@@ -328,7 +340,10 @@ class Conflicts:
         owner, threads = block.instance.owner, self._run.threads
         for use in uses:
             remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and self._key(use) not in self._seen:
+            if (remote or block.instance.space is Space.TENSOR) and (
+                self._key(use),
+                self._away(block, use),
+            ) not in self._seen:
                 self._place(block, use.first, use.size, [use])
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
@@ -343,6 +358,9 @@ class Conflicts:
 
 
 OBJECT_BYTES = 8
+
+Here = tuple[int, bool]
+"""The number of what an access counts as, and whether it goes to another CTA."""
 
 Named = tuple[tuple[object, ...], tuple[int, ...]]
 """The name of a group of threads, and its members."""

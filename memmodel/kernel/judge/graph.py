@@ -36,7 +36,7 @@ from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
 from memmodel.kernel.machine.memory import Block
-from memmodel.memory.bytes import Cell, Instance
+from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Sem, Space
 
 STEP = 1 << 20
@@ -153,11 +153,7 @@ class Graph:
         whole = pair.block.instance
         shared = not self._restricted and pair.one.plain and pair.other.plain
         name = f"{whole.name} *" if shared else f"{whole.name} {index}"
-        owner = whole.owner
-        for use, thread in zip((pair.one, pair.other), threads, strict=True):
-            if self.run.threads[use.thread].place.cta_id == whole.owner:
-                owner = self.run.threads[thread].place.cta_id
-        cell = Cell(Instance(name, owner, whole.space, 1), 0, 1)
+        cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
@@ -165,6 +161,19 @@ class Graph:
                 self._shared[key] = self._use(index, use, thread, cell)
             ends.append(self._shared[key])
         self.pair_of[frozenset(ends)] = index
+
+    def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
+        """The CTA whose memory it is, as these threads, who stand for those of the pair, see it."""
+        owner = pair.block.instance.owner
+        if owner is None:
+            return None
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            if self.run.threads[use.thread].place.cta_id == owner:
+                return self.run.threads[thread].place.cta_id
+        rank = next(one.place.rank for one in self.run.threads if one.place.cta_id == owner)
+        cluster = self.run.threads[threads[0]].place.cluster
+        near = (one.place for one in self.run.threads if one.place.cluster == cluster and one.place.rank == rank)
+        return next((place.cta_id for place in near), owner)
 
     def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
         """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
