@@ -22,7 +22,7 @@ from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
 from memmodel.kernel.judge.quiet import hushed
-from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import Block, DeviceMemory
@@ -52,7 +52,8 @@ class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
     `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
+    stop at the first serious finding that is not `known`. `any_grid`, `any_trips`: say whether the verdict holds
+    beyond the launch.
     """
 
     schedules: int = 8
@@ -60,6 +61,7 @@ class ExploreOptions:
     assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
+    known: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
 
@@ -108,6 +110,8 @@ class LaunchJudge:
             made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
+            if self._enough():
+                return verdict
             self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
@@ -125,7 +129,7 @@ class LaunchJudge:
                     f"what {one.opcode} at line {one.line} answers depends on the schedule"
                     for one in run.cancels.values()
                 ]
-            if real and not (self.options.first and verdict.serious):
+            if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
@@ -133,6 +137,10 @@ class LaunchJudge:
             if run is None:
                 self._beginning(base, error)
         return verdict
+
+    def _enough(self) -> bool:
+        """Is something found, where one finding is asked for?"""
+        return self.options.first and any(one.key not in self.options.known for one in self.verdict.serious)
 
     def _beginning(self, base: Schedule, error: Refused) -> None:
         """What is wrong with a run as far as it goes: where threads meet what cannot be decided, they stay, and the
@@ -304,7 +312,7 @@ class LaunchJudge:
         known = set(run.choices)
         for number, schedule in enumerate(wanted):
             spent = self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED
-            if spent or (self.options.first and verdict.serious):
+            if spent or self._enough():
                 complete = False
                 break
             other = self._run(schedule)
