@@ -36,10 +36,14 @@ def bits(mask: int) -> list[int]:
 class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
-    def __init__(self, model: Model, execution: Execution) -> None:
+    def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
+        """`like`: the flags of another model on an execution; of the same one, what both define alike is taken over."""
         super().__init__(model, execution, {})
         self.model = model
         self._done: dict[int, Value] = {}
+        if like is not None and like.execution is execution:
+            same = _alike(model, like.model)
+            self._done = {number: like._done[old] for number, old in same.items() if old in like._done}
         self._names = {one.name: number for number, one in enumerate(model.definitions)}
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
@@ -200,6 +204,32 @@ class Flags(Evaluator):
                 left &= ~(behind | low)
             reach[one] = found
         return reach
+
+
+def _alike(model: Model, other: Model) -> dict[int, int]:
+    """The definitions of a model that mean the same in the other one, each with its number there."""
+    numbers = {one.name: number for number, one in enumerate(other.definitions)}
+    same: dict[int, int] = {}
+
+    def equal(one: Expr, two: Expr) -> bool:
+        if isinstance(one, Name) and isinstance(two, Name):
+            return (
+                one.name == two.name
+                and (one.ref is None) == (two.ref is None)
+                and (one.ref is None or same.get(one.ref) == two.ref)
+            )
+        if isinstance(one, Binary) and isinstance(two, Binary):
+            return one.op == two.op and equal(one.left, two.left) and equal(one.right, two.right)
+        if isinstance(one, Unary) and isinstance(two, Unary):
+            return one.op == two.op and equal(one.operand, two.operand)
+        return isinstance(one, Empty) and isinstance(two, Empty) and one.kind is two.kind
+
+    for number, one in enumerate(model.definitions):
+        old = numbers.get(one.name)
+        two = None if old is None else other.definitions[old]
+        if old is not None and two is not None and one.group is two.group is None and equal(one.body, two.body):
+            same[number] = old
+    return same
 
 
 def _topological(rows: Rows) -> list[int] | None:

@@ -220,7 +220,8 @@ class LaunchJudge:
 
         mine = {key(one): one for one in self.verdict.findings}
         for name, answer, model in self.options.readings:
-            other = {key(one): one for one in made.judged(model, self._chosen).findings}
+            like = None if self.first is None else self.first[1].flags
+            other = {key(one): one for one in made.judged(model, self._chosen, like, ways=False).findings}
             gone = [one for at, one in mine.items() if at not in other]
             new = [one for at, one in other.items() if at not in mine]
             if gone or new:
