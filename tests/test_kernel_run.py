@@ -11,6 +11,7 @@ from kernel_samples import NEIGHBOUR, copy, entry, judged, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
+from memmodel.kernel.check import reading_models
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.judge.judging import RunJudge
@@ -434,6 +435,17 @@ def test_the_flags_are_those_of_the_referee(body: str) -> None:
     flags, judged_by_referee = Flags(model, execution), evaluate(model, execution)
     assert flags.raised() == judged_by_referee.flags
     assert flags.relation("happens") == judged_by_referee.relation("happens")
+
+
+@pytest.mark.parametrize("body", BODIES[:3])
+def test_readings_take_over_what_they_define_alike(body: str) -> None:
+    read = module(body)
+    made = RunJudge(entry(read), run_launch(read, entry(read), launch()))
+    default = Flags(load_model("ptx-9.3"), made.execution)
+    default.raised()
+    for name, _, model in reading_models():
+        alone = Flags(model, made.execution)
+        assert Flags(model, made.execution, default).raised() == alone.raised(), name
 
 
 # ---- reports and the command ---------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ from functools import lru_cache
 Rows = list[int]
 """A relation: `rows[a] >> b & 1` says that a is related to b."""
 
+TILE = 2048
+"""Rows and columns that are turned over at once: what a cache of the processor holds."""
+
 
 def members(mask: int) -> Iterator[int]:
     """The members of a set, smallest first."""
@@ -37,18 +40,32 @@ def inverse(rows: Sequence[int]) -> Rows:
 
 
 def transposed(rows: Sequence[int]) -> Rows:
-    """A relation turned over: as one large square of bits, in which ever smaller blocks change places."""
-    size = max(8, 1 << (len(rows) - 1).bit_length())
-    width = size // 8
-    square = int.from_bytes(b"".join(row.to_bytes(width, "little") for row in rows), "little")
+    """A relation turned over: tile by tile, each a large square of bits in which ever smaller blocks change places."""
+    count = len(rows)
+    size = min(TILE, max(8, 1 << (count - 1).bit_length()))
+    width, tiles = size // 8, -(-count // size)
+    found: list[list[bytes]] = [[] for _ in range(tiles * size)]
+    empty = bytes(width)
+    for top in range(0, count, size):
+        block = [row.to_bytes(tiles * width, "little") for row in rows[top : top + size]]
+        for left in range(0, tiles * size, size):
+            at = left // 8
+            square = int.from_bytes(b"".join([row[at : at + width] for row in block]), "little")
+            content = _turned(square, size).to_bytes(size * width, "little") if square else empty * size
+            for column in range(size):
+                found[left + column].append(content[column * width : (column + 1) * width])
+    return [int.from_bytes(b"".join(parts), "little") for parts in found[:count]]
+
+
+def _turned(square: int, size: int) -> int:
+    """A square of bits turned over."""
     step = size // 2
     while step:
         shift = step * (size - 1)
         moved = (square ^ square >> shift) & _corner(size, step)
         square ^= moved ^ moved << shift
         step //= 2
-    content = square.to_bytes(size * width, "little")
-    return [int.from_bytes(content[at * width : (at + 1) * width], "little") for at in range(len(rows))]
+    return square
 
 
 @lru_cache(maxsize=64)

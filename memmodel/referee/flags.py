@@ -36,10 +36,14 @@ def bits(mask: int) -> list[int]:
 class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
-    def __init__(self, model: Model, execution: Execution) -> None:
+    def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
+        """`like`: the flags of another model on an execution; of the same one, what both define alike is taken over."""
         super().__init__(model, execution, {})
         self.model = model
         self._done: dict[int, Value] = {}
+        if like is not None and like.execution is execution:
+            same = _alike(model, like.model)
+            self._done = {number: like._done[old] for number, old in same.items() if old in like._done}
         self._names = {one.name: number for number, one in enumerate(model.definitions)}
 
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
@@ -88,14 +92,66 @@ class Flags(Evaluator):
             left = _filter(expr.left)
             right = _filter(expr.right)
             if left is not None:
-                mask, rows = self._mask(self.value(left)), self._rows(self.value(expr.right))
-                return [row if mask >> one & 1 else 0 for one, row in enumerate(rows)]
+                return self._from(self._mask(self.value(left)), expr.right)
             if right is not None:
-                mask, rows = self._mask(self.value(right)), self._rows(self.value(expr.left))
-                return [row & mask for row in rows]
+                return self._into(expr.left, self._mask(self.value(right)))
         if isinstance(expr, Binary) and expr.op == "&":
             return self._both(expr)
+        if isinstance(expr, Binary) and expr.op == "\\":
+            return self._without(self.value(expr.left), expr.right)
         return super().value(expr)
+
+    def _from(self, mask: int, expr: Expr) -> Rows:
+        """A relation whose left ends are members of a set: of a chain or a union, the first steps are cut first."""
+        if isinstance(expr, Binary) and expr.op == ";" and _filter(expr.left) is None:
+            kept = _filter(expr.right)
+            first = self._from(mask, expr.left)
+            if kept is not None:
+                mine = self._mask(self.value(kept))
+                return [row & mine for row in first]
+            return self._compose(first, self._rows(self.value(expr.right)))
+        if isinstance(expr, Binary) and expr.op == "|":
+            return [a | b for a, b in zip(self._from(mask, expr.left), self._from(mask, expr.right), strict=True)]
+        return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr)))]
+
+    def _into(self, expr: Expr, mask: int) -> Rows:
+        """A relation whose right ends are members of a set: of a chain, the last step is cut first."""
+        if _is_chain(expr):
+            assert isinstance(expr, Binary)
+            return self._chain(expr.left, self._into(expr.right, mask))
+        return [row & mask for row in self._rows(self.value(expr))]
+
+    def _chain(self, expr: Expr, rows: Rows) -> Rows:
+        """A relation followed by these rows, which are few: from the end."""
+        if _is_chain(expr):
+            assert isinstance(expr, Binary)
+            return self._chain(expr.left, self._chain(expr.right, rows))
+        return self._compose(self._rows(self.value(expr)), rows)
+
+    def _without(self, left: Value, expr: Expr) -> Value:
+        """A difference, part by part of what is taken away; an inverse is not worked out for a few pairs."""
+        if isinstance(left, int) or not any(left):
+            return left if isinstance(left, int) and not left else self._pointwise(left, self.value(expr))
+        if isinstance(expr, Name) and expr.ref is not None and expr.ref not in self._done:
+            definition = self.model.definitions[expr.ref]
+            if definition.group is None and _is_union(definition.body):
+                return self._without(left, definition.body)
+        if isinstance(expr, Binary) and expr.op == "|":
+            return self._without(self._without(left, expr.left), expr.right)
+        if isinstance(expr, Unary) and expr.op == "^-1":
+            back = self._rows(self.value(expr.operand))
+            if sum(map(int.bit_count, left)) < FEW_PAIRS * self.count:
+                return [
+                    row & ~sum([1 << other for other in bits(row) if back[other] >> one & 1])
+                    for one, row in enumerate(left)
+                ]
+            return self._pointwise(left, self._inverse(back))
+        return self._pointwise(left, self.value(expr))
+
+    def _pointwise(self, left: Value, right: Value) -> Value:
+        if isinstance(left, int) or isinstance(right, int):
+            return self._mask(left) & ~self._mask(right)
+        return [one & ~other for one, other in zip(left, right, strict=True)]
 
     def _both(self, expr: Binary) -> Value:
         """An intersection whose one side is empty is empty."""
@@ -121,7 +177,7 @@ class Flags(Evaluator):
 
     def _inverse(self, rows: Rows) -> Rows:
         known = set(rows)
-        if len(known) > FEW_ROWS:
+        if len(known) > FEW_ROWS and sum(map(int.bit_count, known)) > FEW_PAIRS * self.count:
             return transposed(rows)
         sources: dict[int, int] = {}
         for one, row in enumerate(rows):
@@ -150,6 +206,32 @@ class Flags(Evaluator):
         return reach
 
 
+def _alike(model: Model, other: Model) -> dict[int, int]:
+    """The definitions of a model that mean the same in the other one, each with its number there."""
+    numbers = {one.name: number for number, one in enumerate(other.definitions)}
+    same: dict[int, int] = {}
+
+    def equal(one: Expr, two: Expr) -> bool:
+        if isinstance(one, Name) and isinstance(two, Name):
+            return (
+                one.name == two.name
+                and (one.ref is None) == (two.ref is None)
+                and (one.ref is None or same.get(one.ref) == two.ref)
+            )
+        if isinstance(one, Binary) and isinstance(two, Binary):
+            return one.op == two.op and equal(one.left, two.left) and equal(one.right, two.right)
+        if isinstance(one, Unary) and isinstance(two, Unary):
+            return one.op == two.op and equal(one.operand, two.operand)
+        return isinstance(one, Empty) and isinstance(two, Empty) and one.kind is two.kind
+
+    for number, one in enumerate(model.definitions):
+        old = numbers.get(one.name)
+        two = None if old is None else other.definitions[old]
+        if old is not None and two is not None and one.group is two.group is None and equal(one.body, two.body):
+            same[number] = old
+    return same
+
+
 def _topological(rows: Rows) -> list[int] | None:
     """The events, successors first; None if there is a cycle. Depth first."""
     order: list[int] = []
@@ -174,8 +256,22 @@ def _topological(rows: Rows) -> list[int] | None:
     return order
 
 
-FEW_ROWS = 200
-"""With fewer different rows a relation is turned over bit by bit."""
+FEW_ROWS, FEW_PAIRS = 200, 16
+"""With fewer different rows, or fewer pairs in them for each event, a relation is turned over bit by bit."""
+
+
+@cache
+def _is_chain(expr: Expr) -> bool:
+    """Is it a composition of two relations, neither of which is a set?"""
+    return isinstance(expr, Binary) and expr.op == ";" and _filter(expr.right) is None and _filter(expr.left) is None
+
+
+@cache
+def _is_union(expr: Expr) -> bool:
+    """Is it a union of names, and of names turned over? Then it costs nothing to take its parts one by one."""
+    if isinstance(expr, Binary):
+        return expr.op == "|" and _is_union(expr.left) and _is_union(expr.right)
+    return isinstance(expr.operand if isinstance(expr, Unary) and expr.op == "^-1" else expr, Name)
 
 
 @cache

@@ -140,7 +140,8 @@ class _Copying:
     def twin(self, step: int, target: object, source: object) -> None:
         """What lanes copy from one place to another with one instruction is the same."""
         if self.form.updates is None:
-            self.issue.twin = (self.warp.cta.number, self.warp.number, step, target, source)
+            what = self.warp.cta.number, self.warp.number, step, target, source
+            self.issue.twin = self.machine.twins.setdefault(what, len(self.machine.twins))
 
     def read(self, spans: Spans) -> None:
         for block, at, size in spans:

@@ -30,7 +30,7 @@ class Conflicts:
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self._seen: set[Key] = set()
+        self._seen: set[tuple[Key, bool]] = set()
         self._labels: dict[Label, int] = {}
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
@@ -40,9 +40,9 @@ class Conflicts:
         self._writing: list[bool] = []
         self._idents: list[int] = []
         self._same: dict[object, int] = {}
-        self._meetings: dict[frozenset[int], SharedPlace] = {}
+        self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
-        self.pairs: dict[tuple[int, int, str], ConflictPair] = {}
+        self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
         for block, uses in self._by_block().items():
@@ -97,10 +97,16 @@ class Conflicts:
         if owner is None:
             return None
 
-        def where(number: int) -> tuple[int, int]:
-            """A thread by the rank of its CTA and its number there."""
-            place = threads[number].place
-            return place.rank, number - self._holder(place.cta_id)
+        rank = threads[self._holder(owner)].place.rank
+        names: dict[int, object] = {}
+
+        def where(number: int) -> object:
+            """A thread by the rank of its CTA, seen from the memory, its number there and its classes."""
+            if number not in names:
+                place = threads[number].place
+                who = self._roles.who[number]
+                names[number] = place.rank - rank, number - self._holder(place.cta_id), who[1:]
+            return names[number]
 
         alone = tuple(
             (one.first, one.size, where(one.thread), one.epoch, one.label, one.scalar, one.value, one.part)
@@ -164,17 +170,31 @@ class Conflicts:
                 for other in active[number + 1 :]:
                     self._pair(block, first, size, one, other)
             return
-        weak = [one for one in active if uses[one].event is None]
-        meeting = frozenset(self._idents[one] for one in weak)
+        weak = sorted((one for one in active if uses[one].event is None), key=self._idents.__getitem__)
+        meeting = tuple(self._idents[one] for one in weak)
         known = self._meetings.get(meeting)
-        if known is None or any(pair.comparable for pair in known.pairs.values()):
-            self._meetings[meeting] = self._place(block, first, size, [uses[one] for one in weak])
-        else:
-            for pair in known.pairs.values():
-                pair.count += 1
+        stored = None
+        if known is None or known[0].comparable:
+            stored = self._left_there([uses[one] for one in weak], first, size)
+        if known is None or not (stored is None or stored in known[1]):
+            place = self._place(block, first, size, [uses[one] for one in weak])
+            self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
         for one in active:
             for other in active if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
+
+    @staticmethod
+    def _left_there(uses: list[Use], first: int, size: int) -> tuple[object, ...]:
+        """Which of some accesses leave the same: all that the comparison of two of them looks at."""
+        twins: dict[object, int] = {}
+        values: dict[int | None, int] = {None: -1}
+        return tuple(
+            (
+                -1 if one.issue is None or one.issue.twin is None else twins.setdefault(one.issue.twin, len(twins)),
+                values.setdefault(one.stored(first, size), len(values)) if one.writes else -1,
+            )
+            for one in uses
+        )
 
     def _pattern(self, block: Block, active: list[int]) -> object:
         """Which classes of accesses meet, and how their threads lie to one another."""
@@ -190,6 +210,7 @@ class Conflicts:
                 ctas.setdefault(thread.cta, len(ctas)),
                 warps.setdefault((thread.cta, thread.warp), len(warps)),
                 lanes.setdefault(thread.number, len(lanes)),
+                self._away(block, self._uses[one]),
             ))  # fmt: skip
         return block.instance.space, tuple(found)
 
@@ -202,14 +223,22 @@ class Conflicts:
             return
         threads = self._run.threads
         how = self._roles.related(threads[one.thread], threads[other.thread])
-        names = self._keys[a], self._keys[b], how
-        known = self.pairs.get(names) or self.pairs.get((names[1], names[0], how))
+        mine, others = (self._keys[a], self._away(block, one)), (self._keys[b], self._away(block, other))
+        names = mine, others, how
+        known = self.pairs.get(names) or self.pairs.get((others, mine, how))
         if known is None:
-            self._seen |= {self._key(one), self._key(other)}
-            known = self.pairs[names] = ConflictPair(block, one, other, first, 0)
-        known.count += 1
+            self._seen |= {self._here(block, one), self._here(block, other)}
+            known = self.pairs[names] = ConflictPair(block, one, other, first)
         if self._writing[a] and self._writing[b]:
             known.compare(one, other, first, size)
+
+    def _away(self, block: Block, use: Use) -> bool:
+        """Is it the memory of another CTA than that of the thread?"""
+        owner = block.instance.owner
+        return owner is not None and owner != self._run.threads[use.thread].place.cta_id
+
+    def _here(self, block: Block, use: Use) -> tuple[Key, bool]:
+        return self._key(use), self._away(block, use)
 
     def _key(self, use: Use) -> Key:
         return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
@@ -240,15 +269,11 @@ class Conflicts:
         known = self.places.get(name)
         if known is None:
             known = self.places[name] = SharedPlace(block, owner, members)
-            self._seen.update(self._key(use) for uses in by_thread.values() for _, use in uses)
-            for n, (one, _) in enumerate(members):
-                for m in range(n + 1, len(members)):
-                    if one.writes or members[m][0].writes:
-                        known.pairs[n, m] = ConflictPair(block, one, members[m][0], first, 0)
-        for (n, m), pair in known.pairs.items():
-            pair.count += 1
-            if pair.comparable:
-                pair.compare(members[n][0], members[m][0], first, size)
+            self._seen.update(
+                (self._key(use), self._away(block, use)) for uses in by_thread.values() for _, use in uses
+            )
+            known.meet(first)
+        known.compare(members, first, size)
         return known
 
     def _name(self, use: Use) -> tuple[int, ...]:
@@ -315,7 +340,10 @@ class Conflicts:
         owner, threads = block.instance.owner, self._run.threads
         for use in uses:
             remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and self._key(use) not in self._seen:
+            if (remote or block.instance.space is Space.TENSOR) and (
+                self._key(use),
+                self._away(block, use),
+            ) not in self._seen:
                 self._place(block, use.first, use.size, [use])
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
@@ -330,6 +358,9 @@ class Conflicts:
 
 
 OBJECT_BYTES = 8
+
+Here = tuple[int, bool]
+"""The number of what an access counts as, and whether it goes to another CTA."""
 
 Named = tuple[tuple[object, ...], tuple[int, ...]]
 """The name of a group of threads, and its members."""

@@ -46,7 +46,7 @@ class TraceEvent:
     reads_only: bool = False
     range: tuple[Block, int, int] | None = None
     owners: tuple[TraceEvent, ...] = ()
-    twin: object = None
+    twin: int | None = None
     note: tuple[object, ...] = ()
     barrier: BarrierId | None = None
     generation: int = 0

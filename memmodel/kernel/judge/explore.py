@@ -22,13 +22,13 @@ from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
 from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
 from memmodel.kernel.judge.quiet import hushed
-from memmodel.kernel.judge.verdict import KernelFinding, KernelReading, KernelVerdict
+from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Order, Schedule
-from memmodel.kernel.text.origin import come_from
+from memmodel.kernel.text.origin import come_from, unwritten
 from memmodel.kernel.text.polling import reads_again, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.ptx import Space
@@ -52,7 +52,8 @@ class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
     `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding. `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
+    stop at the first serious finding that is not `known`. `any_grid`, `any_trips`: say whether the verdict holds
+    beyond the launch.
     """
 
     schedules: int = 8
@@ -60,6 +61,7 @@ class ExploreOptions:
     assumed: tuple[str, ...] = ()
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
+    known: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
 
@@ -87,8 +89,9 @@ class LaunchJudge:
         for one in self.entry.body or ():
             if begins(one, self.options.assumed):
                 verdict.notes.append(f"{one.opcode} at line {one.line} was taken to touch registers only")
+        base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
+        run: LaunchTrace | None = None
         try:
-            base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
@@ -107,6 +110,8 @@ class LaunchJudge:
             made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
+            if self._enough():
+                return verdict
             self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
@@ -124,12 +129,36 @@ class LaunchJudge:
                     f"what {one.opcode} at line {one.line} answers depends on the schedule"
                     for one in run.cancels.values()
                 ]
-            if real and not (self.options.first and verdict.serious):
+            if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
+            if run is None:
+                self._beginning(base, error)
         return verdict
+
+    def _enough(self) -> bool:
+        """Is something found, where one finding is asked for?"""
+        return self.options.first and any(one.key not in self.options.known for one in self.verdict.serious)
+
+    def _beginning(self, base: Schedule, error: Refused) -> None:
+        """What is wrong with a run as far as it goes: where threads meet what cannot be decided, they stay, and the
+        others go on. That is the beginning of an execution, so that what it has no order for has none.
+        """
+        everything = frozenset(range(len(self.entry.body or ())))
+        at = unwritten(self.entry, error)
+        if at is not None:
+            said, side = "it reads a register that no instruction writes", FindingPlace(at, at.opcode, -1, -1, -1)
+            self.verdict.findings.append(KernelFinding("undefined-register", "undefined behaviour", said, (side,)))
+        try:
+            made = RunJudge(self.entry, hushed(self._run(replace(base, parks=True)), everything))
+            found = made.judged(self.model, everything)
+        except Refused:
+            return
+        for one in found.findings:
+            if add(self.verdict.findings, one) and one.events:
+                self.made[id(one)] = made
 
     def _elected(self, schedule: Schedule) -> None:
         """elect.sync takes another lane. A kernel that then stops itself, or waits for ever, relies on the first one:
@@ -191,7 +220,8 @@ class LaunchJudge:
 
         mine = {key(one): one for one in self.verdict.findings}
         for name, answer, model in self.options.readings:
-            other = {key(one): one for one in made.judged(model, self._chosen).findings}
+            like = None if self.first is None else self.first[1].flags
+            other = {key(one): one for one in made.judged(model, self._chosen, like, ways=False).findings}
             gone = [one for at, one in mine.items() if at not in other]
             new = [one for at, one in other.items() if at not in mine]
             if gone or new:
@@ -283,7 +313,7 @@ class LaunchJudge:
         known = set(run.choices)
         for number, schedule in enumerate(wanted):
             spent = self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED
-            if spent or (self.options.first and verdict.serious):
+            if spent or self._enough():
                 complete = False
                 break
             other = self._run(schedule)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memmodel.base.labels import Covers, Fence, ProxyFence, Signal, scope_of
+from memmodel.base.labels import Covers, Fence, Mbarrier, ProxyFence, Signal, scope_of
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows
+from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
+from memmodel.memory.bytes import Cell
 
 
 class KernelFrame(FixedPart):
@@ -32,11 +33,16 @@ class KernelFrame(FixedPart):
             self._relations[name] = self._program_order()
         if name in ("sr", "sri") and name not in self._relations:
             self._relations[name] = self._scopes(RELATION_ROWS[name])
+        if name == "samebar" and name not in self._relations:
+            self._relations[name] = self._same_object()
         if name != "covers" or name in self._relations:
             return super().relation(name)
         row = RELATION_ROWS[name]
         assert row.holds is not None and row.domain is not None and row.range is not None
         right = [point for point in (event.point for event in self.events) if row.range(point)]
+        threads: dict[int | None, list[Point]] = {}
+        for point in right:
+            threads.setdefault(point.thread, []).append(point)
         known: dict[object, int] = {}
         rows = [0] * self.count
         for number, event in enumerate(self.events):
@@ -46,12 +52,36 @@ class KernelFrame(FixedPart):
             if number in self._ranged:
                 rows[number] = self._ranged[number]
                 continue
-            alike = isinstance(point.label, Fence | ProxyFence) and point.label.covers in _OF_CTA
-            key = (point.label, point.place.cta_id) if alike else number
+            what = point.label.covers if isinstance(point.label, Fence | ProxyFence) else Covers.RANGE
+            key = (what, point.place.cta_id) if what in _OF_CTA else number
             if key not in known:
-                known[key] = sum(1 << other.event for other in right if row.holds(point, other))
+                near = threads.get(point.thread, ()) if what is Covers.INIT else right
+                known[key] = sum(1 << other.event for other in near if row.holds(point, other))
             rows[number] = known[key]
         self._relations[name] = rows
+        return rows
+
+    def _same_object(self) -> Rows:
+        """`samebar` of the tables: by the place of an event, of which there are few."""
+        objects: dict[object, dict[Cell, tuple[int, int]]] = {}
+        for number, event in enumerate(self.events):
+            cell = event.point.cell
+            if cell is not None:
+                places = objects.setdefault(cell.instance, {})
+                on, other = places.get(cell, (0, 0))
+                mine = isinstance(event.point.label, Mbarrier | Signal)
+                places[cell] = (on | mine << number, other | (not mine) << number)
+        rows = [0] * self.count
+        for places in objects.values():
+            for cell, (on, other) in places.items():
+                there = whole = 0
+                for one, (mask, rest) in places.items():
+                    if one.first < cell.end and cell.first < one.end:
+                        there, whole = there | mask, whole | mask | rest
+                for number in bits(on):
+                    rows[number] = whole & ~(1 << number)
+                for number in bits(other) if there else ():
+                    rows[number] = there
         return rows
 
     def _scopes(self, row: BaseRelation) -> Rows:

@@ -23,6 +23,7 @@ from memmodel.base.labels import (
     Mbarrier,
     ProxyFence,
     Role,
+    Side,
     Signal,
 )
 from memmodel.base.points import BarrierId, Point, Range
@@ -35,10 +36,12 @@ from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
 from memmodel.kernel.machine.memory import Block
-from memmodel.memory.bytes import Cell, Instance
-from memmodel.ptx import Sem, Space
+from memmodel.memory.bytes import Cell, CtaId, Instance
+from memmodel.ptx import Proxy, Sem, Space
 
 STEP = 1 << 20
+OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+"""The read of a wgmma."""
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class Graph:
             self._place(number, place)
         for (_, at), (use, stands) in conflicts.touching.items():
             self._touch(use, stands, at)
+        for number in sorted(kept):
+            self._waited(number)
 
     def _threads(self, roles: Roles, pair: ConflictPair) -> tuple[int, int]:
         return roles.pair(self.run.threads[pair.one.thread], self.run.threads[pair.other.thread])
@@ -148,11 +153,7 @@ class Graph:
         whole = pair.block.instance
         shared = not self._restricted and pair.one.plain and pair.other.plain
         name = f"{whole.name} *" if shared else f"{whole.name} {index}"
-        owner = whole.owner
-        for use, thread in zip((pair.one, pair.other), threads, strict=True):
-            if self.run.threads[use.thread].place.cta_id == whole.owner:
-                owner = self.run.threads[thread].place.cta_id
-        cell = Cell(Instance(name, owner, whole.space, 1), 0, 1)
+        cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
@@ -160,6 +161,19 @@ class Graph:
                 self._shared[key] = self._use(index, use, thread, cell)
             ends.append(self._shared[key])
         self.pair_of[frozenset(ends)] = index
+
+    def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
+        """The CTA whose memory it is, as these threads, who stand for those of the pair, see it."""
+        owner = pair.block.instance.owner
+        if owner is None:
+            return None
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            if self.run.threads[use.thread].place.cta_id == owner:
+                return self.run.threads[thread].place.cta_id
+        rank = next(one.place.rank for one in self.run.threads if one.place.cta_id == owner)
+        cluster = self.run.threads[threads[0]].place.cluster
+        near = (one.place for one in self.run.threads if one.place.cluster == cluster and one.place.rank == rank)
+        return next((place.cta_id for place in near), owner)
 
     def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
         """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
@@ -190,6 +204,18 @@ class Graph:
         for block, first in self.run.objects:
             if first == at and block.instance.owner == owner:
                 self._use(len(self.pairs), use, number, Cell(block.instance, at, OBJECT_BYTES))
+
+    def _waited(self, number: int) -> None:
+        """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
+        warpgroup executes them together, so that other threads that wait come after what stands before them.
+        """
+        thread = self.run.threads[number]
+        waits = [one for one in thread.events if isinstance(one.label, GroupWait) and one.label.family is Family.WGMMA]
+        for issue in {id(one.completes[-1]): one.completes[-1] for one in waits if one.completes}.values():
+            if id(issue) not in self._parts:
+                whole = Instance(f"operands {number}.{issue.order}", thread.place.cta_id, Space.SHARED, 1)
+                use = Use(number, issue.order or 0, OPERANDS, None, issue.at, 0, 1, issue)
+                self._use(-1, use, number, Cell(whole, 0, 1))
 
     def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
         new = len(self.points)

@@ -28,7 +28,7 @@ from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
-MAX_EVENTS = 17_000
+MAX_EVENTS = 24_000
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 STAGES = 16
@@ -73,10 +73,13 @@ class RunJudge:
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
         self._stored: dict[int, tuple[bool, bool]] = {}
+        self._leasts: dict[frozenset[int], Execution] = {}
         self.seconds = process_time() - started
 
-    def judged(self, model: Model, chosen: frozenset[int] = frozenset()) -> Judgement:
-        """Findings and open conditions under a model.
+    def judged(
+        self, model: Model, chosen: frozenset[int] = frozenset(), like: Flags | None = None, *, ways: bool = True
+    ) -> Judgement:
+        """Findings and open conditions under a model. `like`: flags of another model. `ways`: say what is missing.
 
         `chosen`: numbers of the instructions on whose results the run depends. What other strong reads read from is not
         the same in every execution, so that no order comes of it.
@@ -91,13 +94,13 @@ class RunJudge:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
             return found
         least = self._least(chosen)
-        found.flags = flags = self._forced(model, least)
+        found.flags = flags = self._forced(model, least, like)
         raised = self.raised(flags)
         if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
-            found.flags = flags = Flags(model, self.execution)
+            found.flags = flags = Flags(model, self.execution, like)
             weaker, raised = raised, self.raised(flags)
             found.open += self._by_chance(weaker, set(raised))
-        ways = Ways(self.graph, flags, self.body)
+        leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         for rule, one, other in raised:
             name, where = self._named(rule, one, other)
@@ -106,7 +109,7 @@ class RunJudge:
             if old is not None and (old.count >= LOOKED_AT or not old.steps):
                 old.count += 1
                 continue
-            made = self._finding(name, where, ways.missing(rule, one, other), one, other)
+            made = self._finding(name, where, leads.missing(rule, one, other) if ways else None, one, other)
             if old is not None and len(made.steps) >= len(old.steps):
                 old.count += 1
                 continue
@@ -135,13 +138,16 @@ class RunJudge:
             kept |= (red or self.graph.behind[number].at in chosen) << number
         if not any(row & ~kept for row in rows):
             return self.execution
-        read = [row & kept for row in rows]
-        return replace(self.execution, chosen_relations={**self.execution.chosen_relations, "rf": read})
+        if chosen not in self._leasts:
+            read = [row & kept for row in rows]
+            relations = {**self.execution.chosen_relations, "rf": read}
+            self._leasts[chosen] = replace(self.execution, chosen_relations=relations)
+        return self._leasts[chosen]
 
-    def _forced(self, model: Model, execution: Execution) -> Flags:
+    def _forced(self, model: Model, execution: Execution, like: Flags | None = None) -> Flags:
         """The run with that order of fence.sc operations alone that every execution has."""
         if not any(execution.relation("sync_fence")):
-            return Flags(model, execution)
+            return Flags(model, execution, like)
         execution = with_fences(execution, [0] * len(self.graph.points))
         flags = Flags(model, execution)
         while True:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Container, Hashable, Sequence
 
 from memmodel.base.labels import Access, Family, Issue
-from memmodel.kernel.judge.events import LaunchTrace, TraceThread
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
 
 Who = tuple[int, int, int]
 """(class of the CTA, class of the warp in it, role of the lane)."""
@@ -24,7 +24,7 @@ class Roles:
         self.run = run
         self._numbers: dict[Hashable, int] = {}
         alone = not symmetric
-        roles = [self._number("role", t.number if alone else _signature(t)) for t in run.threads]
+        roles = [self._number("role", t.number if alone else _signature(run, t)) for t in run.threads]
         warps: dict[tuple[int, int], list[TraceThread]] = {}
         for thread in run.threads:
             warps.setdefault((thread.cta, thread.warp), []).append(thread)
@@ -142,5 +142,14 @@ def _warpgroup(members: list[TraceThread]) -> int:
     return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
 
 
-def _signature(thread: TraceThread) -> Hashable:
-    return tuple((event.at, event.label, event.note) for event in thread.events)
+def _signature(run: LaunchTrace, thread: TraceThread) -> Hashable:
+    return tuple(
+        (event.at, event.label, event.note, *(_allocation(run, one) for one in event.owners)) for event in thread.events
+    )
+
+
+def _allocation(run: LaunchTrace, event: TraceEvent) -> Hashable:
+    """An allocation of tensor memory, by who made it in its cluster."""
+    thread = run.threads[event.thread]
+    rank = 0 if thread.place.cluster is None else thread.place.rank
+    return rank, thread.warp, thread.lane, event.order

@@ -65,7 +65,7 @@ class Use:
 
 @dataclass(slots=True)
 class ConflictPair:
-    """Two classes of accesses that touch one byte, with an example. `count`: how many intervals of bytes have them.
+    """Two classes of accesses that touch one byte, with an example.
 
     `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different.
     """
@@ -74,13 +74,7 @@ class ConflictPair:
     one: Use
     other: Use
     first: int
-    count: int = 1
     stored: str = "equal"
-
-    @property
-    def comparable(self) -> bool:
-        """May the bytes that two stores leave still turn out to be different?"""
-        return self.stored != "different" and self.one.writes and self.other.writes
 
     def compare(self, one: Use, other: Use, first: int, size: int) -> None:
         """Two stores that both touch these bytes."""
@@ -96,12 +90,29 @@ class ConflictPair:
 @dataclass(slots=True)
 class SharedPlace:
     """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands
-    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers."""
+    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers;
+    `comparable`: those of stores that may still turn out to leave different bytes."""
 
     block: Block
     owner: CtaId | None
     members: list[tuple[Use, int]]
     pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)
+    comparable: list[tuple[int, int]] = field(default_factory=list)
+
+    def meet(self, first: int) -> None:
+        """Pair the members of which one writes, where they meet at a byte."""
+        writes = [use.writes for use, _ in self.members]
+        for n, (one, _) in enumerate(self.members):
+            for m in range(n + 1, len(writes)):
+                if writes[n] or writes[m]:
+                    self.pairs[n, m] = ConflictPair(self.block, one, self.members[m][0], first)
+        self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
+
+    def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:
+        """Accesses of the same pattern leave bytes at another place, or at this one."""
+        for n, m in self.comparable:
+            self.pairs[n, m].compare(members[n][0], members[m][0], first, size)
+        self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
 
 
 def outlives(label: Label) -> bool:

@@ -24,6 +24,10 @@ HARMLESS = (EQUAL_STORES,)
 """Races that no read can notice; they are told and do not change the verdict."""
 
 
+FindingKey = tuple[str, tuple[int, ...]]
+"""A rule, and the lines of the instructions that break it."""
+
+
 @dataclass(frozen=True, slots=True)
 class FindingPlace:
     """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0.
@@ -61,6 +65,11 @@ class KernelFinding:
     way: tuple[FindingPlace, ...] = ()
     events: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> FindingKey:
+        """What tells findings apart: the rule and the lines."""
+        return self.rule, tuple(sorted({side.instruction.line for side in self.sides}))
 
     @property
     def harmless(self) -> bool:

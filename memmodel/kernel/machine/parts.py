@@ -42,6 +42,10 @@ class LaneGroup:
     spun: int = 0
 
 
+PARKED = "parked"
+"""What lanes wait for that met something which the run cannot decide, where the others are to go on."""
+
+
 @dataclass(slots=True, eq=False)
 class BarrierState:
     """A barrier: its generation, who has arrived in it, how many are needed. `partly`: lanes of warps not all there."""
@@ -191,3 +195,12 @@ class Warp:
     def live(self) -> int:
         """The lanes that have not exited, as a mask."""
         return sum(1 << lane for group in self.groups for lane in group.lanes)
+
+
+def state_of(waiting: list[Warp]) -> object:
+    """What tells two rounds apart in which no memory changed."""
+    return [
+        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
+         for group in warp.groups]
+        for warp in waiting
+    ]  # fmt: skip

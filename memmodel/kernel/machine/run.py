@@ -15,7 +15,7 @@ from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import ENDS, CallPlan, Code, compile_function
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
-from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
@@ -146,8 +146,10 @@ class Scheduler:
                 progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
             idle = 0 if self.machine.version != version else idle + 1
-            before, state = state, _state(waiting) if idle > 1 else None
+            before, state = state, state_of(waiting) if idle > 1 else None
             if not waiting or (progress and (state is None or state != before)):
+                if idle > IDLE_ROUNDS and self.machine.schedule.parks:
+                    break
                 if idle > IDLE_ROUNDS:
                     at = self.code[waiting[0].groups[0].at].instruction
                     raise Refused("threads poll without end, as far as this was followed", at.span)
@@ -155,7 +157,8 @@ class Scheduler:
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0
                 continue
-            self._hang(waiting)
+            if not self.machine.schedule.parks:
+                self._hang(waiting)
             break
         return self.run
 
@@ -164,7 +167,7 @@ class Scheduler:
         progress, jumps = False, 0
         self.machine.polled = False
         for group in warp.groups:
-            group.blocked = False
+            group.blocked = group.waits is PARKED
         while True:
             if jumps > (POLLS if self.machine.polled else LOOPS):
                 return True
@@ -189,7 +192,7 @@ class Scheduler:
                 group.spun = 0
             if moved:
                 for other in warp.groups:
-                    other.blocked = other.blocked and other is group
+                    other.blocked = other.blocked and (other is group or other.waits is PARKED)
 
     def _advance(self, warp: Warp, group: LaneGroup, stop: int) -> bool:
         """Carry out instructions of a group until it waits, splits, jumps or meets others. Did anything happen?"""
@@ -221,6 +224,10 @@ class Scheduler:
             code = self.code[group.at]
             self.machine.problem(error.rule, error.message, code.instruction)
             self._leave(warp, group, group.lanes)
+        except Refused:
+            if not self.machine.schedule.parks:
+                raise
+            group.waits, group.blocked = PARKED, True
         return True
 
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
@@ -433,15 +440,6 @@ class Scheduler:
 
 def _fails(instruction: PtxInstruction) -> bool:
     return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
-
-
-def _state(waiting: list[Warp]) -> object:
-    """What tells two rounds apart in which no memory changed."""
-    return [
-        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
-         for group in warp.groups]
-        for warp in waiting
-    ]  # fmt: skip
 
 
 def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:

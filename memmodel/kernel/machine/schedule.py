@@ -19,7 +19,8 @@ class Schedule:
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
     unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
     `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`:
-    beginnings of opcodes that are taken to compute registers from registers and to do nothing else.
+    beginnings of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that
+    meet something which the run cannot decide stay there, and the others go on as far as they can.
     """
 
     last_elected: bool = False
@@ -30,3 +31,4 @@ class Schedule:
     ctas: tuple[int, ...] = ()
     cancelled: int = 0
     assumed: tuple[str, ...] = ()
+    parks: bool = False

@@ -53,6 +53,7 @@ class Machine:
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
         self.awaits: dict[int, frozenset[int]] = {}
+        self.twins: dict[object, int] = {}
         self.unstarted: list[tuple[int, int, int]] = []
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
@@ -216,7 +217,7 @@ class Machine:
                 bad |= not final
         if bad:
             self.run.bad.append(event)
-        event.note = (*event.note, event.first, before, one.life, *(["bad"] if bad else []))
+        event.note = (*event.note, event.first, before, one.life, *self._elsewhere(event), *(["bad"] if bad else []))
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, True, before, one.over, one.life, 0))
 
@@ -227,9 +228,17 @@ class Machine:
         stale = asked is not None and asked + 1 < seen
         if stale:
             self.run.stale.append(event)
-        event.note = (*event.note, event.first, seen, one.life, *(["stale"] if stale else []))
+        event.note = (*event.note, event.first, seen, one.life, *self._elsewhere(event), *(["stale"] if stale else []))
         log = self.run.objects.setdefault((event.block, event.first), [])
         log.append(ObjectStep(event, False, seen, seen, one.life, seen))
+
+    def _elsewhere(self, event: TraceEvent) -> tuple[int, ...]:
+        """The CTA of an object in another CTA, by its rank: lanes that go to different CTAs do not do the same."""
+        assert event.block is not None
+        own = self.run.threads[event.thread].place.cta_id
+        if event.block.instance.owner == own:
+            return ()
+        return tuple(rank for (_, rank), one in self.ctas.items() if one.shared is event.block)
 
     def forget_all(self, block: Block, offsets: list[int], size: int) -> None:
         """The same for several places."""

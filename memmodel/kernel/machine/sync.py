@@ -150,13 +150,15 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 return False
             which = number(warp)[lanes[0]]
             count = None if counts is None else counts(warp)[lanes[0]]
+            if any(number(warp)[lane] != which for lane in lanes):
+                raise Refused("lanes of one warp name different barriers", instruction.span)
             if which is None or (counts is not None and count is None):
                 machine.unknown("the barrier", instruction)
             _permitted(which, count, arrives=kind == "arrive")
             count = count or None  # 0 stands for all threads
             meeting, identity = machine.barrier(warp.cta, which)
             for lane in lanes:
-                made = machine.event(warp.threads[lane], instruction.number, arrives, which, meeting.generation)
+                made = machine.event(warp.threads[lane], instruction.number, arrives, which, meeting.generation, count)
                 made.barrier, made.generation, made.count = identity, meeting.generation, count
             group.waits = (which, meeting.generation)
             if vote is not None:

@@ -11,9 +11,9 @@ from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import function
-from memmodel.kernel.machine.parts import BarrierState, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.rows import LANES, Value
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Sink
 from memmodel.ptx import Scope, Sem
@@ -57,6 +57,7 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
                 machine.unknown("the member mask", instruction)
             teams.setdefault(mask, []).append(lane)
         for mask, members in teams.items():
+            _member(mask, members)
             if mask & warp.live & ~sum(1 << lane for lane in members):
                 return False
         for mask, members in teams.items():
@@ -65,6 +66,12 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
         return True
 
     return step
+
+
+def _member(mask: int, lanes: Lanes) -> None:
+    """The lanes that execute an instruction are in the mask that they give."""
+    if any(not mask >> lane & 1 for lane in lanes):
+        raise Faulty("undefined-instruction", f"a lane is not in its own member mask {mask:#x}")
 
 
 def _waited(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
@@ -111,7 +118,7 @@ def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
                 source = least | value & ~segment & 31
                 valid = source <= most
             source = source if valid else lane
-            found.append((lane, a[source] if 0 <= source < LANES else None, int(valid)))
+            found.append((lane, a[source] if source in lanes else None, int(valid)))
         for lane, result, valid_bit in found:
             if slot is not None:
                 warp.own(slot)[lane] = result
@@ -225,6 +232,7 @@ def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         mask = masks(warp)[lanes[0]]
         if mask is None:
             machine.unknown("the member mask", instruction)
+        _member(mask, lanes)
         meeting = warp.syncs.setdefault(mask, BarrierState())
         barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask,))
         if group.waits is None:

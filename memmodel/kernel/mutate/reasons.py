@@ -133,11 +133,16 @@ def sum_of(cells: Iterable[int]) -> int:
 
 def redundant(base: LaunchOrder, mutant: LaunchOrder, change: Mutation) -> str:
     """Why the change is not noticed."""
+    words = change.instruction.words
+    if words[:2] == ("mbarrier", "inval"):
+        return "the memory of its object has no other use afterwards"
+    if "commit_group" in words:
+        return "its group is empty, or over with the next one"
     if base.idle(change.instruction.number):
         return "nothing waits for a phase of its mbarrier object"
     across = base.across(change.instruction)
     if not across:
-        which = "accesses through different proxies" if "proxy" in change.instruction.words else "accesses"
+        which = "accesses through different proxies" if "proxy" in words else "accesses"
         return f"no {which} that conflict lie on both sides of it"
     between = {pair: (base.after[pair[0]] & base.before[pair[1]]).bit_count() for pair in across}
     chosen = min(across, key=lambda pair: (base.alone(pair), between[pair], pair))

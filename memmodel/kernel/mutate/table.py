@@ -20,7 +20,7 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
 from memmodel.kernel.check import judged
 from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
-from memmodel.kernel.judge.verdict import KernelFinding, KernelVerdict
+from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
@@ -160,7 +160,7 @@ def _mutant(number: int) -> tuple[Noticed, str]:
     if not _reached(work, change.instruction):
         return Noticed.UNREACHED, ""
     try:
-        options = ExploreOptions(SCHEDULES, first=True)
+        options = ExploreOptions(SCHEDULES, first=True, known=frozenset(one.key for one in work.base.serious))
         mutant = LaunchJudge(work.module, change.of(work.entry), work.launch, work.model, options)
         verdict = judged(mutant, work.budget)
     except InputError as error:
@@ -183,8 +183,8 @@ def _reached(work: _Work, instruction: PtxInstruction) -> bool:
 
 def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
     """What a mutant's verdict says that the kernel's own does not."""
-    known = {_key(one) for one in base.serious}
-    new = [key for key in (_key(one) for one in verdict.serious) if key not in known]
+    known = {one.key for one in base.serious}
+    new = [one.key for one in verdict.serious if one.key not in known]
     if not new and verdict.spent:
         return Noticed.LATE, ""
     if not new:
@@ -197,7 +197,3 @@ def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]
         return Noticed.HANG, said + more
     races = [rule for rule in rules if not rule.startswith("undefined")]
     return (Noticed.FINDING if races else Noticed.UNDEFINED), said + more
-
-
-def _key(one: KernelFinding) -> tuple[str, tuple[int, ...]]:
-    return one.rule, tuple(sorted({side.instruction.line for side in one.sides}))

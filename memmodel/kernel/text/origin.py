@@ -14,12 +14,29 @@ SHOWN = 3
 MAX_STATES = 200_000
 
 
+def unwritten(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
+    """The instruction that could not be decided, if it reads a register that no instruction writes."""
+    body = entry.body or ()
+    at = _place(body, error)
+    if at is None:
+        return None
+    slots = read_slots(at) | ({at.guard.slot} if at.guard is not None else set())
+    defined = {slot for one in body for slot in written(one)}
+    return at if slots - defined else None
+
+
+def _place(body: tuple[PtxInstruction, ...], error: InputError) -> PtxInstruction | None:
+    """The instruction whose value is not known."""
+    span = error.span
+    if span is None or "depends on a value" not in error.message:
+        return None
+    return next((one for one in body if one.span.line == span.line and one.span.start == span.start), None)
+
+
 def come_from(entry: PtxFunction, error: InputError) -> str:
     """`; it comes from ld.global.u32 at line 12`, or nothing."""
     body = entry.body or ()
-    if error.span is None or "depends on a value" not in error.message:
-        return ""
-    at = next((one for one in body if one.span.line == error.span.line and one.span.start == error.span.start), None)
+    at = _place(body, error)
     found = [] if at is None else origins(body, at)
     if not found:
         return ""

@@ -293,6 +293,8 @@ def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
 
 def written(one: PtxInstruction) -> list[int]:
     """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
+    if "red" in one.words[1:] and one.words[0] in ("bar", "barrier"):
+        return registers(one.operands[0]) if one.operands else []
     if one.words[0] in (
         "st",
         "red",

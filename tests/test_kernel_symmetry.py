@@ -1,0 +1,156 @@
+"""Threads that do almost the same: what must not be taken for equal, and runs that cannot go on to the end."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_engines import rules, verdict_of, wait
+from kernel_samples import judged
+
+MEET = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
+TWO_OBJECTS = f"""@%p0 mbarrier.init.shared::cta.b64 [%r4], 2;
+fence.mbarrier_init.release.cluster;
+{MEET}
+setp.lt.s32 %p1, %r0, 32;
+@!%p1 bra WRITER;
+sub.s32 %r30, %r0, 1;
+setp.lt.u32 %p3, %r30, 2;
+@!%p3 bra END;
+ld.shared.b32 %r5, [%r3];
+mapa.shared::cluster.u32 %r31, %r4, %r30;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r31];
+bra END;
+WRITER:
+setp.eq.s32 %p3, %r0, 32;
+@!%p3 bra END;
+{wait("%r4", 0, ".acquire.cluster")}
+mov.u32 %r32, %cluster_ctarank;
+setp.eq.s32 %p4, %r32, 0;
+@%p4 st.shared.b32 [%r2+{{at}}], %r0;
+END:
+{MEET}
+"""
+"""Lanes 1 and 2 read the tile, lane r + 1 arrives at the object of CTA r; CTA 0 then overwrites what one has read."""
+
+
+@pytest.mark.parametrize(("at", "found"), [(4, set()), (8, {"data-race"})])
+def test_lanes_that_arrive_in_different_ctas_are_not_equal(at: int, found: set[str]) -> None:
+    assert rules(verdict_of(TWO_OBJECTS.replace("{at}", str(at)), threads=64, ctas=2, cluster=2)) == found
+
+
+AWAY = """mapa.shared::cluster.u32 %r10, %r2, 0;
+mapa.shared::cluster.u32 %r11, %r2, 1;
+setp.eq.s32 %p3, %r0, 32;
+and.pred %p3, %p3, %p1;
+@%p2 st.shared::cluster.b32 [%r10], 7;
+@%p2 st.shared::cluster.b32 [%r11+64], 7;
+bar.sync 0;
+@%p3 ld.shared::cluster.b32 %r12, [%r10];
+@%p3 ld.shared::cluster.b32 %r13, [%r11+64];
+"""
+"""Two threads of CTA 0 do the same in its own memory and in that of CTA 1."""
+
+
+@pytest.mark.parametrize(("last", "found"), [(MEET, set()), ("", {"undefined-after-exit"})])
+@pytest.mark.parametrize("ctas", [2, 4])
+def test_what_goes_to_another_cta_is_not_what_stays(last: str, found: set[str], ctas: int) -> None:
+    assert rules(verdict_of(AWAY + last, threads=64, ctas=ctas, cluster=2)) == found
+
+
+def test_a_lane_is_in_its_own_mask() -> None:
+    body = "setp.lt.s32 %p1, %r0, {};\n@%p1 shfl.sync.idx.b32 %r5, %r1, 0, 31, 0xf;\n"
+    assert judged(body.format(4), threads=32).word == "clean"
+    assert [one.rule for one in judged(body.format(5), threads=32).serious] == ["undefined-instruction"]
+
+
+def test_what_a_lane_that_is_not_there_would_give_is_not_known() -> None:
+    body = """setp.lt.s32 %p1, %r0, 4;
+@%p1 shfl.sync.idx.b32 %r5, %r1, {}, 31, 0xf;
+setp.eq.s32 %p2, %r5, 0;
+@!%p1 bra L;
+@%p2 bra L;
+st.global.u32 [%d0], %r0;
+L:
+"""
+    assert judged(body.format(0), threads=32).word == "clean"
+    assert judged(body.format(8), threads=32).word == "undecided"
+
+
+FLAG = """mov.u32 %r8, 0;
+@%p0 atom.global.inc.u32 %r8, [%d0], 7;
+@%p0 st.shared.u32 [s], %r8;
+{sync}
+ld.shared.u32 %r9, [s];
+setp.eq.s32 %p3, %r9, 9;
+@%p3 bra L;
+st.global.u32 [%d0+64], 1;
+L:
+"""
+
+
+def test_a_run_that_cannot_go_on_is_judged_as_far_as_it_goes() -> None:
+    assert judged(FLAG.format(sync="bar.sync 0;"), init="zero").word != "findings"
+    late = FLAG.format(sync="").replace("@%p0 atom", "bar.warp.sync -1;\n@%p0 atom").replace("@%p0 st", "@%p1 st")
+    late = late.replace("mov.u32 %r8, 0;", "mov.u32 %r8, 0;\nsetp.eq.s32 %p1, %r0, 32;")
+    verdict = judged(late, init="zero")
+    assert verdict.open
+    assert [one.rule for one in verdict.serious if "shared" in one.where] == ["data-race"]
+
+
+def test_a_register_that_nothing_writes() -> None:
+    body = "@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;\n{}W: mbarrier.try_wait.shared.b64 %p5, [%r4], %d5;\n"
+    body += "@!%p5 bra W;\n"
+    assert judged(body.format("mbarrier.arrive.shared.b64 %d5, [%r4];\n")).word == "clean"
+    assert [one.rule for one in judged(body.format("")).serious] == ["undefined-register"]
+
+
+RING = f"""@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+@%p0 mbarrier.init.shared::cta.b64 [%r4+8], 1;
+fence.mbarrier_init.release.cluster;
+bar.sync 0;
+mov.u32 %r10, 0;
+mov.b64 %d5, {1 << 62 | 64 << 32 | 1 << 16};
+and.b32 %r12, %r2, 262143;
+shr.u32 %r12, %r12, 4;
+cvt.u64.u32 %d6, %r12;
+or.b64 %d5, %d5, %d6;
+setp.lt.s32 %p3, %r0, 128;
+@%p3 bra FIRST;
+setp.eq.s32 %p4, %r0, 128;
+@!%p4 bra END;
+PRODUCE:
+and.b32 %r11, %r10, 1;
+xor.b32 %r13, %r11, 1;
+E0: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4+8], %r13;
+@!%p5 bra E0;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 2048;
+cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d1, {{0, 0}}], [%r4];
+add.s32 %r10, %r10, 1;
+setp.lt.s32 %p6, %r10, 4;
+@%p6 bra PRODUCE;
+bra END;
+FIRST:
+sub.s32 %r14, %r0, 5;
+setp.lt.u32 %p7, %r14, 3;
+@%p7 red.relaxed.cta.shared::cta.add.u32 [%r4+64], 1;
+@%p0 st.relaxed.cta.shared::cta.u32 [%r4+64], 1;
+CONSUME:
+and.b32 %r11, %r10, 1;
+F0: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], %r11;
+@!%p5 bra F0;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %d5, %d5, 1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4+8];
+add.s32 %r10, %r10, 1;
+setp.lt.s32 %p6, %r10, 4;
+@%p6 bra CONSUME;
+END:
+"""
+"""A ring of one stage, which one thread of a warpgroup hands back. Lanes 5 to 7 are of one role, and all are judged."""
+
+
+def test_a_wait_before_a_wgmma_comes_before_what_follows_it_in_the_warpgroup() -> None:
+    verdict = verdict_of(RING, threads=160)
+    assert verdict.word == "clean", (rules(verdict), verdict.open)
+    assert verdict_of(RING.replace("wgmma.wait_group.sync.aligned 0;", ""), threads=160).word != "clean"
