@@ -23,11 +23,16 @@ from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
-from memmodel.repair.hints import alone
+from memmodel.repair.hints import alone, reasons
+from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
 from memmodel.repair.search import Aim, Changes, RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
+from memmodel.why.records import Reason
+
+ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
+"""Where an arrival may be what is missing."""
 
 FIRST_PART = 0.7
 """The part of the time that goes to what is wanted most, where something less is good enough."""
@@ -122,6 +127,8 @@ def _fixed(
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
             others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
+            if ARRIVE & reasons(before.against):
+                others += arrivals(asked[0])
             found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
             found, stopped = search.best, True

@@ -10,6 +10,7 @@ does not suffice, there is more to answer.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 
@@ -20,7 +21,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, answers, kind, reasons, relevant
+from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons, relevant
 from memmodel.repair.judge import Against, Judge, Standing
 from memmodel.repair.purpose import keeps_phases, progress
 from memmodel.why.records import Reason
@@ -32,14 +33,29 @@ MOST_CHANGES = 8
 EACH = 2
 """So many executions of a set of changes that does not suffice are learnt from."""
 
-PATIENCE = 20
+PATIENCE = 12
+"""So many changes that cost no less are judged after a repair was found before no other one is looked for."""
+
+MUCH_PATIENCE = 60
+"""So many are looked at, with those that an execution speaks against without being judged."""
+
+MORE_SETS = 6
 """So many sets are judged after a repair was found before no other one is looked for."""
 
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
+GUIDED = 40
+"""So many programs are judged that explanations lead to."""
+
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
+
+NEARBY, RELEVANT = 1, 2
+"""Turns of changes that answer a reason: at a line that an explanation names, and elsewhere."""
+
+NEAR = 2
+"""A change so many lines from one that an explanation names is tried early."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -121,21 +137,25 @@ class RepairSearch:
         self.best.clear()
         known = self._speaking(self.before)
         why = reasons(known)
-        legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
-        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger)
+        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
         self._singles(stronger, others, why, most)
         found = len(self.best)
         if not self.best or self.best == [asked]:
+            everything = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
             while len(self.best) == found:
-                likely = [edit for edit in legal if relevant(edit, why)]
+                turns = Turns(self.text, why, lines(known))
+                last = NEARBY if self.best else RELEVANT
+                likely = [edit for edit in everything if turns.turn(edit) <= last and self.carry.legal(edit)]
                 more = self._hitting(likely, most, why)
                 if more <= why:
                     break
                 why |= more
-            if not self.best and len(likely) < len(legal) and not alone(known):
-                self._hitting(legal, most, frozenset(Reason))
+            if not self.best and not alone(known):
+                legal = [edit for edit in everything if self.carry.legal(edit)]
+                if len(likely) < len(legal):
+                    self._hitting(legal, most, frozenset(Reason))
         self.best.sort(key=cost)
         return self.best
 
@@ -144,17 +164,22 @@ class RepairSearch:
     def _singles(self, stronger: list[Edit], others: list[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed."""
         adding = set(stronger)
-        pool: list[tuple[Against, Changes]] = [(one, ()) for one in self._speaking(self.before)]
-        ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
-        last = self.tried
-        for edit in ordered:
-            tired = bool(self.best) and not relevant(edit, why) and self.tried - last >= PATIENCE
+        known = self._speaking(self.before)
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in known]
+        turns = Turns(self.text, why, lines(known))
+        always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
+        last, since = self.tried, 0
+        for edit in sorted((*others, *stronger), key=lambda one: (turns.turn(one), one.cost)):
+            since += 1
+            idle = self.best and (self.tried - last >= PATIENCE or since >= MUCH_PATIENCE)
+            tired = idle and (not relevant(edit, why) or edit.cost >= min(map(cost, self.best)))
             if tired or self._enough(edit.cost, most) or self._covered((edit,)):
                 continue
-            if edit in adding and self._in_vain(edit, pool):
+            if edit in adding and ((always and "commit" not in edit.text) or self._in_vain(edit, pool)):
                 continue
             if self.good((edit,)):
-                last = self.tried
+                last, since = self.tried, 0
+                self.best = [one for one in self.best if not covers(one, (edit,))]
                 self.best.append((edit,))
             elif edit in adding and not self._risky(edit) and len(pool) < POOL:
                 pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
@@ -192,19 +217,35 @@ class RepairSearch:
         """Can the effect of a change not be told without judging the changed test?"""
         return self.carry.delta(edit) is None
 
-    def _guided(self, offered: list[Edit]) -> Changes:
+    def _guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
         """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
-        made: Changes = ()
-        against = next(iter(self._speaking(self.before)), None)
-        while against is not None and len(made) <= MOST_CHANGES:
-            more = asked_for(against, self.carry, made, offered)
-            if more is None or more <= set(made):
-                return ()
-            made = in_order({*made, *more})
-            if self.good(made):
-                return self._needed(made)
-            against = next(iter(self._speaking(self.failed)), None)
+        todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
+        seen: set[Changes] = set()
+        while todo and len(seen) < GUIDED:
+            made, now = todo.pop()
+            against = next(iter(self._speaking(now)), None)
+            if against is None:
+                continue
+            further: list[tuple[Changes, Standing | None]] = []
+            for more in asked_for(against, self.carry, made, stronger, others):
+                edits = in_order({*made, *more})
+                if edits in seen or len(edits) > MOST_CHANGES:
+                    continue
+                seen.add(edits)
+                if self.good(edits):
+                    return self._cheaper(self._needed(edits), stronger)
+                further.append((edits, self.failed))
+            todo += reversed(sorted(further, key=lambda one: _left(one[1])))
         return ()
+
+    def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
+        """A repair with cheaper fences where those are enough."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            for other in sorted(offered, key=lambda one: one.cost):
+                if other.group in edit.implies and other.cost < edit.cost and self.good((*rest, other)):
+                    return self._cheaper(in_order((*rest, other)), offered)
+        return edits
 
     def _onward(self, numbers: list[Edit]) -> Changes:
         """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
@@ -247,7 +288,7 @@ class RepairSearch:
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
-            if self.tried - last >= (PATIENCE if self.best else MOST_SETS):
+            if self.tried - last >= (MORE_SETS if self.best else MOST_SETS):
                 self.left_out = self.left_out or not self.best
                 break
             hit = self._cheapest(needs, done)
@@ -345,6 +386,35 @@ class RepairSearch:
             if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
         ]
         return [one for one in wanted if execution_of(one.witness) is not None]
+
+
+class Turns:
+    """Which changes are tried first: those at the lines that the explanations name, as far as they answer a reason."""
+
+    def __init__(self, text: str, why: frozenset[Reason], named: frozenset[int]) -> None:
+        self.starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
+        self.why = why
+        self.named = named
+
+    def turn(self, edit: Edit) -> int:
+        """The smaller, the earlier."""
+        if not relevant(edit, self.why):
+            return RELEVANT + 1
+        line = bisect_right(self.starts, edit.start)
+        near = any(abs(line - other) <= NEAR for other in self.named)
+        if answers(edit, self.why):
+            return 0 if near else NEARBY
+        return NEARBY if near else RELEVANT
+
+
+def _left(now: Standing | None) -> tuple[int, int]:
+    """How much is wrong with a test that is not right yet."""
+    return (99, 0) if now is None else (len(now.findings), len(now.against))
+
+
+def _moves_a_fence(edit: Edit) -> bool:
+    """A fence is moved; in a set, a new one does as much."""
+    return kind(edit) == "move" and "fence" in edit.what
 
 
 def _choices(need: Demand) -> int:

@@ -14,7 +14,7 @@ from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Imm, Instruction, LitmusTest, Mem, Thread
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import AtBarrier, CommitGroup, OnObject, WaitForGroups
+from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.insertion.gaps import gaps
@@ -191,11 +191,24 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         mnemonic = item.mnemonic.replace("arrive", "arrive_drop", 1)
         what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
         yield Edit(span.start, span.end, mnemonic, what, NUMBER, (*at, "number"))
+    yield from _multicast(test, thread, item, at)
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")
         start = test.source.text.index("[", span.end)
         what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}, which heads an acquire pattern"
         yield Edit(span.start, start, f"{mnemonic} _, ", what, NUMBER, (*at, "name"))
+
+
+def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
+    """A commit that signals every CTA of the cluster."""
+    ctas = {one.place.cta for one in test.threads if one.place.cluster_id == thread.place.cluster_id}
+    if not item.mnemonic.startswith("tcgen05.commit") or "multicast" in item.mnemonic or len(ctas) < 2:
+        return
+    mnemonic = item.mnemonic.replace(".b64", ".multicast::cluster.b64")
+    operands = item.span.text[item.mnemonic_span.end - item.span.start :]
+    what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
+    mask = (1 << len(ctas)) - 1
+    yield Edit(item.mnemonic_span.start, item.span.end, f"{mnemonic}{operands}, {mask}", what, NUMBER, (*at, "name"))
 
 
 MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
@@ -204,12 +217,17 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
     """Does an instruction only synchronize, and leave no value?"""
     ops = [step.op for step in lowered.programs[number].steps if step.index == index]
-    kept = [op for op in ops if not isinstance(op, MOVABLE)]
+    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op))]
     arrives = all(
         isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
         for op in kept
     )
     return is_fence(lowered, number, index) or (bool(ops) and arrives)
+
+
+def _signals_only(op: Op) -> bool:
+    """Is it tcgen05.commit, or an arrival of copies?"""
+    return isinstance(op, IssueAsync) and all(isinstance(part, SignalPart) for part in op.parts)
 
 
 def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: int) -> Iterator[Edit]:

@@ -390,11 +390,18 @@ class Changes:
 
 
 def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
-    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early."""
+    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early.
+
+    It asks for the other parity if it sees nothing that its thread has not waited for before.
+    """
     waited = execution.frame.record_of(execution.events[wait])
     assert isinstance(waited, ObjectRecord)
-    observed = [n for n, row in enumerate(execution.relation("mbarobs")) if row >> wait & 1]
-    if waited.parity == 1 and not observed:
+    thread, order = execution.events[wait].point.thread, execution.relation("po")
+    seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
+    earlier = sum(
+        1 << n for n, row in enumerate(order) if row >> wait & 1 and execution.events[n].point.thread == thread
+    )
+    if waited.parity is not None and all(row & earlier for row in seen):
         return Reason.PARITY
     object_ = waited.object
     uses = [execution.frame.record_of(event) for event in execution.events]
