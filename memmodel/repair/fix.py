@@ -23,16 +23,20 @@ from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
-from memmodel.repair.hints import alone, reasons
+from memmodel.repair.hints import alone, reasons, would_do
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
-from memmodel.repair.search import Aim, Changes, RepairSearch
+from memmodel.repair.search import Aim, RepairSearch
+from memmodel.repair.turns import Changes
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.why.records import Reason
 
 ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
 """Where an arrival may be what is missing."""
+
+MOST_TOLD = 2
+"""So many things that are missing are named where there is no repair."""
 
 FIRST_PART = 0.7
 """The part of the time that goes to what is wanted most, where something less is good enough."""
@@ -133,7 +137,7 @@ def _fixed(
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else "; no repair was found by then"
+            reason += "; there may be cheaper repairs" if found else f"; no repair was found by then{_beyond(search)}"
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
@@ -150,9 +154,24 @@ def _none(before: Standing, search: RepairSearch) -> str:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(one[2] is Observation.ALWAYS for one in before.observations if _bad(one)):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
+    missing = _beyond(search) or _missing(before)
     if search.left_out:
-        return f"no such change among the {search.tried} programs judged, the cheapest changes first"
-    return "no such change within these bounds: it needs more than fences, semantics, scopes, waits and numbers"
+        return f"no such change among the {search.tried} programs judged, the cheapest changes first{missing}"
+    return f"no such change within these bounds{missing}"
+
+
+def _beyond(search: RepairSearch) -> str:
+    """What stands in the way once a hang is gone."""
+    if search.beyond is None:
+        return ""
+    edits, rules = search.beyond
+    return f"; with {' and '.join(edit.what for edit in edits)} nothing hangs, and a rule is broken: {'; '.join(rules)}"
+
+
+def _missing(before: Standing) -> str:
+    """What the explanation of an execution that is left says would do."""
+    told = list(dict.fromkeys(would_do(before.against)))
+    return f"; {'; '.join(told[:MOST_TOLD])}" if told else ""
 
 
 def _wrong(standing: Standing) -> tuple[str, ...]:

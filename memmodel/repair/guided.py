@@ -15,7 +15,8 @@ from memmodel.concrete.execution import Execution
 from memmodel.ptx import Scope, Sem
 from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit
-from memmodel.repair.hints import about_numbers, kind
+from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.hints import about_numbers, answers, kind
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change
@@ -119,12 +120,17 @@ class Nearby:
         match change.reason:
             case Reason.PARITY:
                 return self._numbers("parity", second)
+            case Reason.BYTES | Reason.COUNT:
+                return [
+                    frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and answers(edit, {change.reason})
+                ]
             case Reason.TCGEN05_COMMIT:
                 return self._commits(first, second)
             case Reason.NOT_WAITED | Reason.TCGEN05_WAIT | Reason.NO_SYNCHRONIZATION | Reason.NOT_TRANSITIVE:
                 meetings = [frozenset({edit}) for edit in self.at if edit.more and edit.adds > 0]
                 waits = [frozenset({edit}) for edit in (*self._spellings(first), *self._waits(first, second))]
-                return [*waits[: ANSWERS - 2], *meetings]
+                signals = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and "commit" in edit.text]
+                return [*signals, *waits[: ANSWERS - 2], *meetings]
         return []
 
     def _place(self, event: int | None) -> tuple[int, int] | None:
@@ -168,7 +174,7 @@ class Nearby:
         after = [
             edit
             for edit, at in self.at.items()
-            if edit.adds > 0 and "tcgen05.commit" in edit.text and at[0] == first[0] and at[1] > first[1]
+            if "tcgen05.commit" in edit.text and at[0] == first[0] and at[1] > first[1]
         ]
         after = sorted(after, key=lambda edit: (self.at[edit][1] - first[1], edit.cost))[:ANSWERS]
         alone = [frozenset({edit}) for edit in after]

@@ -5,7 +5,7 @@ In: executions that speak against a test, changes. Out: the reasons; which chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit
@@ -89,6 +89,19 @@ def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
             yield from ((obstacle.reason, event.line) for event in obstacle.events)
 
 
+def would_do(known: Sequence[Against]) -> Iterator[str]:
+    """What is missing, in the words of the explanations."""
+    for one in known:
+        if one.flag == HANG:
+            for waiting in stuck(one.witness).waiting:
+                what = waiting.text.partition(": ")[2]
+                yield f"{waiting.thread} waits for {what}, and would go on with {waiting.goes_on}"
+            continue
+        by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
+        for obstacle in by.obstacles if by is not None else ():
+            yield f"{obstacle.text}" + (f" (would do: {obstacle.repair})" if obstacle.repair else "")
+
+
 def alone(known: Sequence[Against]) -> tuple[str, ...]:
     """The rules that single instructions break, whatever the others do."""
     told = [one.finding for one in known if one.finding is not None and one.flag in BY_ITSELF]
@@ -106,9 +119,9 @@ def kind(edit: Edit) -> str:
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
 
-def answers(edit: Edit, why: frozenset[Reason]) -> bool:
+def answers(edit: Edit, why: Set[Reason]) -> bool:
     """Is a changed number of the kind that a hang has wrong? Where bytes are, others wait only for that."""
-    looked_at = {Reason.BYTES} if Reason.BYTES in why else why
+    looked_at: Set[Reason] = {Reason.BYTES} if Reason.BYTES in why else why
     kinds = {word for reason, words in WRONG_NUMBERS.items() if reason in looked_at for word in words}
     return kind(edit) in kinds
 
@@ -143,7 +156,7 @@ def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
         return bool(why & ABOUT_PROXIES)
     if about_numbers(edit):
         return answers(edit, why) or Reason.NO_SYNCHRONIZATION in why
-    if (edit.adds > 0 and edit.rank <= 1) or edit.more:
+    if (edit.adds > 0 and edit.rank <= 1) or edit.more or "tcgen05.commit" in edit.text:
         return bool(why & ABOUT_WAITS)
     if "fence.sc" in edit.text:
         return Reason.NO_FENCE_SC in why

@@ -98,9 +98,18 @@ def ended(name: str, text: str, models: tuple[Model, ...], options: Options) -> 
 
 
 def looking_for(wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options) -> Judge:
-    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known."""
+    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known.
+
+    An execution with undefined behaviour is no hang, so that is looked for as well where hangs are.
+    """
+    undefined = FindingKind.UNDEFINED if HANG in wrong else None
     only = tuple(
-        replace(model, checks=tuple(check for check in model.checks if not check.flag or check.name in wrong))
+        replace(
+            model,
+            checks=tuple(
+                one for one in model.checks if not one.flag or one.name in wrong or kind_of(one.name) is undefined
+            ),
+        )
         for model in models
     )
     return judging(name, only, options, findings=bool(wrong))

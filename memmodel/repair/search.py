@@ -10,8 +10,7 @@ does not suffice, there is more to answer.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from time import monotonic
 
 from memmodel.answer import HANG, Witness
@@ -20,10 +19,12 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons, relevant
+from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons
 from memmodel.repair.judge import Against, Judge, Standing
 from memmodel.repair.purpose import keeps_phases, progress
+from memmodel.repair.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
@@ -48,19 +49,14 @@ MOST_SETS = 60
 GUIDED = 40
 """So many programs are judged that explanations lead to."""
 
+UP = 4
+"""A wait that helps is tried so many places further up."""
+
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
 
-NEARBY, RELEVANT = 1, 2
-"""Turns of changes that answer a reason: at a line that an explanation names, and elsewhere."""
-
-NEAR = 2
-"""A change so many lines from one that an explanation names is tried early."""
-
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
-
-Changes = tuple[Edit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +105,7 @@ class RepairSearch:
         self.aim = Aim(lambda _: False)
         self.failed: Standing | None = None
         self.left_out = False
+        self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.carry = Carry(text, parse_first)
 
     def good(self, edits: Iterable[Edit]) -> bool:
@@ -123,11 +120,18 @@ class RepairSearch:
         for judge in (self.glance, self.judge):
             self.failed = judge(text)
             if not self._passes(self.failed):
+                self._ends_a_hang(made)
                 return False
         assert self.failed is not None
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
         return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+
+    def _ends_a_hang(self, made: Changes) -> None:
+        """Keep the first changes with which a hang ends, and then one thread breaks a rule by itself."""
+        if self.beyond is None and HANG in self.before.findings and self.failed and HANG not in self.failed.findings:
+            rules = alone(self.failed.against)
+            self.beyond = (made, rules) if rules else None
 
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
@@ -169,10 +173,10 @@ class RepairSearch:
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
         last, since = self.tried, 0
-        for edit in sorted((*others, *stronger), key=lambda one: (turns.turn(one), one.cost)):
+        for edit in sorted((*others, *stronger), key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost)):
             since += 1
             idle = self.best and (self.tried - last >= PATIENCE or since >= MUCH_PATIENCE)
-            tired = idle and (not relevant(edit, why) or edit.cost >= min(map(cost, self.best)))
+            tired = idle and (turns.turn(edit) > NEARBY or edit.cost >= min(map(cost, self.best)))
             if tired or self._enough(edit.cost, most) or self._covered((edit,)):
                 continue
             if edit in adding and ((always and "commit" not in edit.text) or self._in_vain(edit, pool)):
@@ -235,8 +239,26 @@ class RepairSearch:
                 if self.good(edits):
                     return self._cheaper(self._needed(edits), stronger)
                 further.append((edits, self.failed))
+                for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
+                    edits = in_order({*made, *other})
+                    if edits not in seen:
+                        seen.add(edits)
+                        if self.good(edits):
+                            return self._cheaper(self._needed(edits), stronger)
+                        further.append((edits, self.failed))
             todo += reversed(sorted(further, key=lambda one: _left(one[1])))
         return ()
+
+    def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
+        """The same with a wait further up in its thread."""
+        found: list[frozenset[Edit]] = []
+        for edit in edits:
+            thread, index, name = edit.group[:3]
+            if edit.rank == 0 and edit.adds > 0 and isinstance(index, int):
+                same = [one for one in offered if one.group[0] == thread and one.group[2] == name]
+                above = [one for one in same if isinstance(at := one.group[1], int) and at < index]
+                found += (edits - {edit} | {one} for one in sorted(above, key=lambda one: -one.start)[:UP])
+        return found
 
     def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
         """A repair with cheaper fences where those are enough."""
@@ -388,25 +410,6 @@ class RepairSearch:
         return [one for one in wanted if execution_of(one.witness) is not None]
 
 
-class Turns:
-    """Which changes are tried first: those at the lines that the explanations name, as far as they answer a reason."""
-
-    def __init__(self, text: str, why: frozenset[Reason], named: frozenset[int]) -> None:
-        self.starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
-        self.why = why
-        self.named = named
-
-    def turn(self, edit: Edit) -> int:
-        """The smaller, the earlier."""
-        if not relevant(edit, self.why):
-            return RELEVANT + 1
-        line = bisect_right(self.starts, edit.start)
-        near = any(abs(line - other) <= NEAR for other in self.named)
-        if answers(edit, self.why):
-            return 0 if near else NEARBY
-        return NEARBY if near else RELEVANT
-
-
 def _left(now: Standing | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.against))
@@ -419,25 +422,3 @@ def _moves_a_fence(edit: Edit) -> bool:
 
 def _choices(need: Demand) -> int:
     return len(need.among)
-
-
-def in_order(edits: Iterable[Edit]) -> Changes:
-    """Changes in the order of the text."""
-    return tuple(sorted(edits, key=lambda one: (one.start, one.end, one.rank, one.what)))
-
-
-def cost(edits: Sequence[Edit]) -> float:
-    """What changes cost together."""
-    return sum(edit.cost for edit in edits)
-
-
-def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
-    """Is each change of a known repair among these, or implied by one of them?"""
-    made = tuple(edits)
-    return all(
-        any(
-            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
-            for one in made
-        )
-        for other in known
-    )

@@ -17,6 +17,8 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
+from memmodel.repair.exchanges import alike, exchanges
+from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, wider
@@ -85,7 +87,7 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             found += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 found += _moves(lowered, number, body, index)
-    return found
+    return [*found, *alike(lowered, found), *exchanges(lowered)]
 
 
 def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
@@ -123,17 +125,15 @@ def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tupl
 
 def _declared(lowered: LoweredTest) -> Iterator[Edit]:
     """Other arrive counts of objects that are initialised where they are declared."""
-    text = lowered.test.source.text
     for variable in lowered.test.variables:
-        if variable.mbarrier is None:
-            continue
-        found = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(text, variable.span.start)
+        found = count_of(lowered, variable.name) if variable.mbarrier is not None else None
         if found is None:
             continue
-        for other in (variable.mbarrier - 1, variable.mbarrier + 1, variable.mbarrier + 2):
+        now, start, end = found
+        for other in (now - 1, now + 1, now + 2):
             if other > 0:
-                what = f"line {variable.span.line}: count of {variable.name}: {variable.mbarrier} -> {other}"
-                yield Edit(found.start(1), found.end(1), str(other), what, NUMBER, (-1, variable.name, "number"))
+                what = f"line {variable.span.line}: count of {variable.name}: {now} -> {other}"
+                yield Edit(start, end, str(other), what, NUMBER, (-1, variable.name, "number"))
 
 
 def _expected(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
@@ -191,24 +191,11 @@ def _names(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, i
         mnemonic = item.mnemonic.replace("arrive", "arrive_drop", 1)
         what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
         yield Edit(span.start, span.end, mnemonic, what, NUMBER, (*at, "number"))
-    yield from _multicast(test, thread, item, at)
     if item.parts[0] == "red" and "async" not in item.parts:
         mnemonic = "atom" + item.mnemonic.removeprefix("red")
         start = test.source.text.index("[", span.end)
         what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}, which heads an acquire pattern"
         yield Edit(span.start, start, f"{mnemonic} _, ", what, NUMBER, (*at, "name"))
-
-
-def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[int, int]) -> Iterator[Edit]:
-    """A commit that signals every CTA of the cluster."""
-    ctas = {one.place.cta for one in test.threads if one.place.cluster_id == thread.place.cluster_id}
-    if not item.mnemonic.startswith("tcgen05.commit") or "multicast" in item.mnemonic or len(ctas) < 2:
-        return
-    mnemonic = item.mnemonic.replace(".b64", ".multicast::cluster.b64")
-    operands = item.span.text[item.mnemonic_span.end - item.span.start :]
-    what = f"{_at(thread, item)}: {item.mnemonic} -> {mnemonic}"
-    mask = (1 << len(ctas)) - 1
-    yield Edit(item.mnemonic_span.start, item.span.end, f"{mnemonic}{operands}, {mask}", what, NUMBER, (*at, "name"))
 
 
 MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)

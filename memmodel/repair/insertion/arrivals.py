@@ -32,7 +32,7 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
     for number, thread in enumerate(lowered.test.threads):
         there = gaps(lowered, number)
         for gap in there:
-            if gap.past and not isinstance(gap.past[-1], Emit):
+            if not gap.past or not isinstance(gap.past[-1], Emit):
                 found += _on_objects(lowered, thread, gap, counts)
                 found += _commits(lowered, thread, gap, counts)
         for line, price in _missed(lowered, number):
@@ -52,7 +52,7 @@ def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict
 def _commits(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
     """tcgen05.commit on objects on which others arrive as well."""
     for name, more in counts.items():
-        line = commit(gap.past[-1], name)
+        line = commit(gap.past[-1], name) if gap.past else None
         if more is not None and line is not None:
             yield _edit(lowered, thread, gap, f"{line};", WAIT + 2 * OTHER, f"{line} with {more.what}", more)
 
@@ -77,23 +77,28 @@ def _waits_for(thread: Thread, name: str) -> bool:
     return any("wait" in item.mnemonic and f"[{name}]" in item.span.text for item in instructions(thread))
 
 
-def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
-    """The arrive count of an object, larger by one; None for what is no object, or has no number for a count."""
+def count_of(lowered: LoweredTest, name: str) -> tuple[int, int, int] | None:
+    """The arrive count of an object and the characters that say it; None for what is no object, or has no number."""
     test = lowered.test
     for variable in test.variables:
         if variable.name == name and variable.mbarrier is not None and variable.space is Space.SHARED:
             found = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(test.source.text, variable.span.start)
-            return None if found is None else _larger(name, variable.mbarrier, found.start(1), found.end(1))
+            return None if found is None else (variable.mbarrier, found.start(1), found.end(1))
     for thread in test.threads:
         for item in instructions(thread):
             if item.mnemonic.startswith("mbarrier.init") and f"[{name}]" in item.span.text:
                 count = item.operands[-1]
                 if isinstance(count, Imm) and count.span is not None:
-                    return _larger(name, count.value, count.span.start, count.span.end)
+                    return count.value, count.span.start, count.span.end
     return None
 
 
-def _larger(name: str, now: int, start: int, end: int) -> Edit:
+def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
+    """The arrive count of an object, larger by one."""
+    found = count_of(lowered, name)
+    if found is None:
+        return None
+    now, start, end = found
     return Edit(start, end, str(now + 1), f"count of {name} {now} -> {now + 1}", OTHER, (-1, name, "number"))
 
 

@@ -14,12 +14,13 @@ from memmodel.answer import ShownEvent, Witness
 from memmodel.base.classes import replace
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import CommitGroup, WaitForGroups
+from memmodel.program.ops import CommitGroup, Emit, Op, WaitForGroups
 from memmodel.repair.costs import SCOPE_COST, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.guided import diagnosis
 from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.judge import Against
+from memmodel.why.changes import FENCES
 from memmodel.why.flow import Flow
 from memmodel.why.story import execution_of
 
@@ -85,16 +86,24 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if barrier is None:
         return
     line, price = barrier
-    after = (gap for gap in gaps(lowered, here[0]) if gap.index > here[1])
-    begin = next(
-        (gap for gap in after if not (gap.ahead and isinstance(gap.ahead[0], WaitForGroups | CommitGroup))), None
-    )
-    end = next((gap for gap in reversed(gaps(lowered, there[0])) if gap.index <= there[1] and not gap.last), None)
+    after = [gap for gap in gaps(lowered, here[0]) if gap.index > here[1]]
+    begin = next((gap for gap in after if not (gap.ahead and _in_between(gap.ahead[0]))), None)
+    before = [gap for gap in gaps(lowered, there[0]) if gap.index <= there[1] and not gap.last]
+    end = before[-1] if before else None
+    for gap in reversed(before[:-1]):
+        if not _in_between(gap.ahead[0]):
+            break
+        end = gap
     if begin is None or end is None:
         return
     one, other = (_edit(lowered, gap, line, price) for gap in (begin, end))
     group = (*one.group, *other.group)
     yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+
+
+def _in_between(op: Op) -> bool:
+    """Does an operation belong between an access and the barrier: a fence, a commit or a wait for a group?"""
+    return isinstance(op, WaitForGroups | CommitGroup) or (isinstance(op, Emit) and isinstance(op.label, FENCES))
 
 
 def _edit(lowered: LoweredTest, gap: Opening, line: str, price: float) -> Edit:
