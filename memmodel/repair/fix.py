@@ -26,7 +26,7 @@ from memmodel.repair.edits import apply, diff
 from memmodel.repair.hints import alone, reasons, would_do
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
-from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
+from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.search import Aim, RepairSearch
 from memmodel.repair.turns import Changes
 from memmodel.repair.vocabulary import replacements, strengthenings
@@ -119,14 +119,16 @@ def _fixed(
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    glance = looking_for(before.findings, name, models, options)
     first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
-    search = RepairSearch(text, judge, glance, before, progress, first, ends)
+    search = RepairSearch(text, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
     reason, stopped = "", False
     aims = list(_aims(before))
     for number, search.aim in enumerate(aims):
+        lost = search.aim.lost if len(models) > 1 else None
+        search.judge = judge if lost is None else judging(name, models, options, lost=lost)
+        search.glance = looking_for(before.findings, name, models, options, lost)
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
@@ -180,9 +182,6 @@ def _wrong(standing: Standing) -> tuple[str, ...]:
     return tuple(one for one in (outcome, *sorted(standing.findings)) if one)
 
 
-Observed = tuple[Quantifier, str | None, Observation]
-
-
 def _bad(observed: Observed) -> bool:
     """Is the answer to a question about outcomes one that a repair has to change?"""
     quantifier, finding, observation = observed
@@ -205,13 +204,26 @@ def _aims(before: Standing) -> Iterator[Aim]:
     always = any(one[0] is not Quantifier.FORALL and one[2] is Observation.ALWAYS for one in bad)
     found = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
-        yield Aim(lambda now: not now.findings and kept(now, strict=True))
+        yield Aim(
+            lambda now: not now.findings and kept(now, strict=True),
+            lambda flags, told: bool(flags) or any(map(_bad, told)),
+        )
     if bad and before.findings and not (hangs or always or HANG in before.findings):
         note = f"no such change ends everything: what is found in executions without the outcome stays ({found})"
-        yield Aim(lambda now: now.findings <= before.findings and kept(now, strict=True), findings=False, note=note)
+        yield Aim(
+            lambda now: now.findings <= before.findings and kept(now, strict=True),
+            lambda flags, told: not flags <= before.findings or any(map(_bad, told)),
+            findings=False,
+            note=note,
+        )
     if before.findings:
         note = "the findings end; no such change takes the outcome away" if bad else ""
-        yield Aim(lambda now: not now.findings and kept(now, strict=False), outcomes=False, note=note)
+        yield Aim(
+            lambda now: not now.findings and kept(now, strict=False),
+            lambda flags, _: bool(flags),
+            outcomes=False,
+            note=note,
+        )
 
 
 def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:

@@ -22,7 +22,7 @@ from memmodel.repair.edits import Edit, apply
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
 from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons
-from memmodel.repair.judge import Against, Judge, Standing
+from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases, progress
 from memmodel.repair.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
 from memmodel.why.records import Reason
@@ -61,12 +61,14 @@ POOL = 16
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a repair has to reach. `outcomes`, `findings`: whether an execution that shows one speaks against it.
+    """What a repair has to reach. `lost`: whether what some models say shows that it does not.
 
-    `note`: what a repair that reaches it leaves as it is.
+    `outcomes`, `findings`: whether an execution that shows one speaks against it. `note`: what a repair that reaches it
+    leaves as it is.
     """
 
     reached: Callable[[Standing], bool]
+    lost: Lost
     outcomes: bool = True
     findings: bool = True
     note: str = ""
@@ -86,23 +88,21 @@ class RepairSearch:
     def __init__(
         self,
         text: str,
-        judge: Judge,
-        glance: Judge,
         before: Standing,
         progress: Callable[[int], None] | None,
         parse_first: Callable[[str], LoweredTest | None],
         ended: Callable[[str], tuple[Witness, ...]],
     ) -> None:
         self.text = text
-        self.judge = judge
-        self.glance = glance
+        self.judge: Judge = _unjudged
+        self.glance: Judge = _unjudged
         self.before = before
         self.progress = progress
         self.ended = ended
         self.until = monotonic()
         self.tried = 0
         self.best: list[Changes] = []
-        self.aim = Aim(lambda _: False)
+        self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
         self.left_out = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
@@ -142,6 +142,7 @@ class RepairSearch:
         known = self._speaking(self.before)
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+        numbers.sort(key=lambda one: one.group[3:] != ALIKE)
         asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
         self._singles(stronger, others, why, most)
@@ -408,6 +409,11 @@ class RepairSearch:
             if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
         ]
         return [one for one in wanted if execution_of(one.witness) is not None]
+
+
+def _unjudged(text: str) -> Standing | None:
+    """What stands for a judge before there is an aim."""
+    return None
 
 
 def _left(now: Standing | None) -> tuple[int, int]:
