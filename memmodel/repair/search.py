@@ -40,8 +40,11 @@ PATIENCE = 12
 MUCH_PATIENCE = 60
 """So many are looked at, with those that an execution speaks against without being judged."""
 
-MORE_SETS = 6
-"""So many sets are judged after a repair was found before no other one is looked for."""
+MORE_SETS, FEW_SETS = 20, 6
+"""So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
+
+MANY = 80
+"""More changes than this are many; then sets are made of those at the lines that an explanation names."""
 
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
@@ -151,8 +154,10 @@ class RepairSearch:
             everything = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
             while len(self.best) == found:
                 turns = Turns(self.text, why, lines(known))
-                last = NEARBY if self.best else RELEVANT
-                likely = [edit for edit in everything if turns.turn(edit) <= last and self.carry.legal(edit)]
+                likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
+                if self.best and len(likely) > MANY:
+                    likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
+                likely = [edit for edit in likely if self.carry.legal(edit)]
                 more = self._hitting(likely, most, why)
                 if more <= why:
                     break
@@ -262,11 +267,12 @@ class RepairSearch:
         return found
 
     def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
-        """A repair with cheaper fences where those are enough."""
+        """A repair with cheaper fences and spellings where those are enough."""
         for edit in sorted(edits, key=lambda one: -one.cost):
             rest = tuple(one for one in edits if one is not edit)
             for other in sorted(offered, key=lambda one: one.cost):
-                if other.group in edit.implies and other.cost < edit.cost and self.good((*rest, other)):
+                less = other.group in edit.implies or (other.group == edit.group and other.level < edit.level)
+                if less and other.cost < edit.cost and self.good((*rest, other)):
                     return self._cheaper(in_order((*rest, other)), offered)
         return edits
 
@@ -311,7 +317,8 @@ class RepairSearch:
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
-            if self.tried - last >= (MORE_SETS if self.best else MOST_SETS):
+            more_sets = MORE_SETS if len(offered) <= MANY else FEW_SETS
+            if self.tried - last >= (more_sets if self.best else MOST_SETS):
                 self.left_out = self.left_out or not self.best
                 break
             hit = self._cheapest(needs, done)
