@@ -114,7 +114,7 @@ def _by_the_other(text: str) -> str:
 
 
 def _sibling(file: Path) -> str | None:
-    """The text of the right test beside a broken one."""
+    """The text of the right test beside a broken one, if it makes the same accesses to memory."""
     stem = file.stem
     while "-" in stem:
         stem = stem.rpartition("-")[0]
@@ -124,21 +124,51 @@ def _sibling(file: Path) -> str | None:
             standing = judging(name, MODELS, Options())(text)
             wrong = standing is None or standing.findings or not standing.complete
             bad = standing is not None and any(one[2] is Observation.SOMETIMES for one in standing.observations)
-            return None if wrong or bad else text
+            alike = _accesses(text) == _accesses(blocks(str(file))[1])
+            return text if alike and not (wrong or bad) else None
     return None
 
 
+SYNCHRONIZES = re.compile(
+    r"(fence|membar|bar|barrier|mbarrier|bra)\b|tcgen05\.(fence|commit|wait)|.*(commit|wait)_group|@"
+)
+
+
+def _accesses(text: str) -> Counter[str]:
+    """The accesses of the threads of a test, up to their semantics and scopes."""
+    body = re.sub(r"//.*", "", "".join(re.split(r"^(?=thread )", text, flags=re.M)[1:]).rpartition("}")[0])
+    items = (item.rpartition(":\n")[2].strip() for item in re.split(r"[;{}]\s*\n", body))
+    weak = (re.sub(r"\.(weak|relaxed|acquire|release|acq_rel|cta|cluster|gpu|sys|b128)\b", "", item) for item in items)
+    return Counter(re.sub(r"^red\b", "atom", item) for item in weak if item and not SYNCHRONIZES.match(item))
+
+
 def _like(repair: Repair, sibling: str) -> bool:
-    """Does every line that the repair adds stand in the sibling, up to state space, labels and predicates?"""
-    lines = {_bare(line) for line in sibling.splitlines()}
-    added = [line[1:] for line in repair.diff().splitlines() if line.startswith("+") and not line.startswith("+++")]
-    return all(_bare(line) in lines for line in added)
+    """Does every line that the repair adds stand in the sibling, or a part of it that orders less?
+
+    Up to state spaces, labels, predicates and what is the default; a wait that is put in may have other semantics.
+    """
+    changed = [line for line in repair.diff().splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    inserted = all(line.startswith("+") for line in changed)
+    lines = {less for line in sibling.splitlines() for less in _less(_bare(line, loose=inserted))}
+    return all(_bare(line[1:], loose=inserted) in lines for line in changed if line.startswith("+"))
 
 
-def _bare(line: str) -> str:
+def _bare(line: str, *, loose: bool) -> str:
     line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
     line = re.sub(r"^\w+:$|(?<=bra )\w+|(?<=bar.sync )\d+", "NAME", line)
-    return re.sub(r"%(?:ready_*|p\d*)\b", "%p", line).replace(".acquire.cta", "")
+    line = re.sub(r"%(?:ready_*|p\d*|w)\b", "%p", line).replace(".acquire.cta", "").replace(".release.cta", "")
+    if loose and "wait" in line:
+        line = re.sub(r"\.(acquire|relaxed)\.(cta|cluster)", "", line)
+    return re.sub(r"^(fence\.\w+)\.(cta|cluster|gpu|sys);", r"\1;", line)
+
+
+def _less(line: str) -> list[str]:
+    """A fence, and those that order less."""
+    if line in ("fence.sc;", "fence.acq_rel;"):
+        return [line, "fence.acq_rel;", "fence.acquire;", "fence.release;"]
+    if line.startswith("fence.proxy.async;"):
+        return [line, *(f"fence.proxy.async.{space};" for space in ("global", "shared::cta"))]
+    return [line]
 
 
 # ---- weaken ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import apply
+from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.fix import fix
 from memmodel.repair.judge import ended, judging, parse
 from memmodel.repair.purpose import keeps_phases
@@ -153,6 +154,64 @@ def changes_of(name: str, most: int = 3) -> list[list[str]]:
 )
 def test_what_is_missing_is_found(name: str, change: str) -> None:
     assert [change] in changes_of(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("async/pipelines/split-k-two-warps-no-barrier", "W0, line 10: bar.sync 1; before atom.add.release.gpu"),
+        ("async/proxy/dsmem-copy-reuse", "barrier.cluster.arrive; barrier.cluster.wait; before st.shared.u32"),
+        ("async/proxy/A16", "_, [bar]; with count of bar 1 -> 2 after cp.async.bulk.shared::cluster"),
+        ("async/proxy/A17-no-arrive", "-> mbarrier.arrive.expect_tx.shared::cta.b64"),
+        ("async/proxy/A14-mbarrier-order", "move cp.async.mbarrier.arrive.noinc.shared::cta.b64 after cp.async.ca"),
+        ("async/proxy/credit-no-acquire", "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster"),
+        ("async/patterns/mma-to-operand.thread-no-wait", "a wait for parity 0 of it and tcgen05.fence::after_thread"),
+        ("async/patterns/mma-pair-to-ld.cluster-one-signal", ".multicast::cluster.b64"),
+        ("async/tcgen05/T11", "mbarrier.arrive.shared::cta.b64 -> tcgen05.commit.cta_group::1"),
+        ("control/cluster+one-missing", "barrier.cluster.arrive; barrier.cluster.wait; before ld.global.u32"),
+        ("async/regressions/exit-does-not-replace-the-living", "_, [b]; before bar.sync"),
+    ],
+)
+def test_the_class_of_a_change_is_there(name: str, change: str) -> None:
+    assert any(change in one for changes in changes_of(name) for one in changes)
+
+
+ROUNDS = """PTX rounds
+.shared .align 16 .u32 s[4] = {0};
+.global .align 16 .u32 g[4] = {1};
+.shared .align 8 .b64 full = mbarrier(1);
+thread P0 @ cta 0, gpu 0 {
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [g], 16, [full];
+}
+~exists (s == 0)
+"""
+
+
+def test_a_number_that_is_wrong_in_all_rounds_is_changed_in_all() -> None:
+    lowered = api.lowered(Source("t", ROUNDS))
+    changed = [apply(ROUNDS, [one]) for one in replacements(lowered) if one.group[3:] == ALIKE and one.text == "16"]
+    assert [one.count("_, [full], 16;") for one in changed] == [2]
+
+
+def test_a_rule_that_is_broken_once_nothing_hangs_is_named() -> None:
+    path = SHIPPED / "async/pipelines/scheduler-bytes.litmus"
+    found = fix(str(path), path.read_text(), MODELS, Options(), seconds=2)
+    assert not found.repairs and "lines 13, 18, 23: 32 -> 16" in found.reason and "undefined-cancel" in found.reason
+
+
+def test_a_repair_is_right_under_every_model() -> None:
+    """Under a reading that is asked first and lost the others are not asked; what passes is judged under all."""
+    path = SHIPPED / "async/proxy/A4.litmus"
+    models = (*MODELS, api.load("readings/D2-accessor"))
+    found = fix(str(path), path.read_text(), models, Options(), most=2)
+    assert found.repairs
+    for repair in found.repairs:
+        for model in models:
+            answer = api.judge(api.lowered(Source("t", repair.new)), model, Options())
+            assert answer.observation is Observation.NEVER and not answer.flags
 
 
 def test_two_changes_of_which_neither_suffices() -> None:

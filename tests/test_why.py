@@ -64,6 +64,9 @@ REASONS = {
     "async/mbarrier/G9-arrive.cta": Reason.SCOPES,
     "async/patterns/threads-to-cp.cluster-writer-fence": Reason.PROXY_FENCE_CTA,
     "async/pipelines/gemm-tcgen05-2x3-few-bytes": Reason.BYTES,
+    "async/pipelines/gemm-wgmma-2x3-consumer-parity": Reason.PARITY,
+    "async/pipelines/epilogue-no-barrier": Reason.NO_SYNCHRONIZATION,
+    "async/pipelines/multicast-own-commit": Reason.NOT_WAITED,
     "async/readings/D12": Reason.WGMMA_FENCE,
     "async/tcgen05/T3-no-wait": Reason.TCGEN05_WAIT,
     "async/tcgen05/T5-no-fence": Reason.TCGEN05_FENCE,
@@ -301,3 +304,18 @@ def test_each_relation_is_asked_for_by_itself() -> None:
     names = list(dict.fromkeys(one.name for one in MODEL.definitions if one.kind is Kind.RELATION))
     for name in [*names, *reversed(names)]:
         assert together.relation(name) == Values(MODEL, execution, witness.ground.ranks).relation(name), name
+
+
+def test_a_tile_that_is_overwritten_before_it_is_read() -> None:
+    """What is missing is order from the read to the next product, and not the other way round."""
+    first = told("async/pipelines/accumulator-reuse-no-wait").stories[0]
+    assert first.first is not None and first.second is not None
+    assert (first.first.thread, first.second.thread) == ("EPI", "MMA")
+    assert {one.reason for one in first.obstacles} == {Reason.NO_SYNCHRONIZATION, Reason.TCGEN05_FENCE}
+
+
+def test_who_waits_for_whom_in_a_ring_whose_addresses_are_computed() -> None:
+    waiting = told("async/pipelines/gemm-wgmma-1x2-loop-parity").stuck
+    assert waiting is not None
+    assert {one.reason for one in waiting.waiting} == {Reason.DEADLOCK}
+    assert "parity 1 at this wait" in waiting.waiting[0].goes_on

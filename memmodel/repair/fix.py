@@ -23,11 +23,20 @@ from memmodel.limits import together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
-from memmodel.repair.hints import alone
+from memmodel.repair.hints import alone, reasons, would_do
+from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
-from memmodel.repair.judge import Standing, ended, judging, looking_for, parse
-from memmodel.repair.search import Aim, Changes, RepairSearch
+from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
+from memmodel.repair.search import Aim, RepairSearch
+from memmodel.repair.turns import Changes
 from memmodel.repair.vocabulary import replacements, strengthenings
+from memmodel.why.records import Reason
+
+ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
+"""Where an arrival may be what is missing."""
+
+MOST_TOLD = 2
+"""So many things that are missing are named where there is no repair."""
 
 FIRST_PART = 0.7
 """The part of the time that goes to what is wanted most, where something less is good enough."""
@@ -110,23 +119,27 @@ def _fixed(
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    glance = looking_for(before.findings, name, models, options)
     first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
-    search = RepairSearch(text, judge, glance, before, progress, first, ends)
+    search = RepairSearch(text, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
     reason, stopped = "", False
     aims = list(_aims(before))
     for number, search.aim in enumerate(aims):
+        lost = search.aim.lost if len(models) > 1 else None
+        search.judge = judge if lost is None else judging(name, models, options, lost=lost)
+        search.glance = looking_for(before.findings, name, models, options, lost)
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
             others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
+            if ARRIVE & reasons(before.against):
+                others += arrivals(asked[0])
             found = search.repairs(strengthenings(asked[0]), others, most)
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else "; no repair was found by then"
+            reason += "; there may be cheaper repairs" if found else f"; no repair was found by then{_beyond(search)}"
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
@@ -143,18 +156,30 @@ def _none(before: Standing, search: RepairSearch) -> str:
         return f"no such change: a rule is broken whatever the order: {'; '.join(rules)}"
     if not before.findings and all(one[2] is Observation.ALWAYS for one in before.observations if _bad(one)):
         return "no such change: every execution has the outcome, and order takes none of them away but all"
+    missing = _beyond(search) or _missing(before)
     if search.left_out:
-        return f"no such change among the {search.tried} programs judged, the cheapest changes first"
-    return "no such change within these bounds: it needs more than fences, semantics, scopes, waits and numbers"
+        return f"no such change among the {search.tried} programs judged, the cheapest changes first{missing}"
+    return f"no such change within these bounds{missing}"
+
+
+def _beyond(search: RepairSearch) -> str:
+    """What stands in the way once a hang is gone."""
+    if search.beyond is None:
+        return ""
+    edits, rules = search.beyond
+    return f"; with {' and '.join(edit.what for edit in edits)} nothing hangs, and a rule is broken: {'; '.join(rules)}"
+
+
+def _missing(before: Standing) -> str:
+    """What the explanation of an execution that is left says would do."""
+    told = list(dict.fromkeys(would_do(before.against)))
+    return f"; {'; '.join(told[:MOST_TOLD])}" if told else ""
 
 
 def _wrong(standing: Standing) -> tuple[str, ...]:
     """What is wrong, in words."""
     outcome = "its outcome is allowed" if any(map(_bad, standing.observations)) else ""
     return tuple(one for one in (outcome, *sorted(standing.findings)) if one)
-
-
-Observed = tuple[Quantifier, str | None, Observation]
 
 
 def _bad(observed: Observed) -> bool:
@@ -179,13 +204,26 @@ def _aims(before: Standing) -> Iterator[Aim]:
     always = any(one[0] is not Quantifier.FORALL and one[2] is Observation.ALWAYS for one in bad)
     found = ", ".join(sorted(before.findings))
     if not (hangs or always):  # of a test that only hangs no outcome is known to be bad
-        yield Aim(lambda now: not now.findings and kept(now, strict=True))
+        yield Aim(
+            lambda now: not now.findings and kept(now, strict=True),
+            lambda flags, told: bool(flags) or any(map(_bad, told)),
+        )
     if bad and before.findings and not (hangs or always or HANG in before.findings):
         note = f"no such change ends everything: what is found in executions without the outcome stays ({found})"
-        yield Aim(lambda now: now.findings <= before.findings and kept(now, strict=True), findings=False, note=note)
+        yield Aim(
+            lambda now: now.findings <= before.findings and kept(now, strict=True),
+            lambda flags, told: not flags <= before.findings or any(map(_bad, told)),
+            findings=False,
+            note=note,
+        )
     if before.findings:
         note = "the findings end; no such change takes the outcome away" if bad else ""
-        yield Aim(lambda now: not now.findings and kept(now, strict=False), outcomes=False, note=note)
+        yield Aim(
+            lambda now: not now.findings and kept(now, strict=False),
+            lambda flags, _: bool(flags),
+            outcomes=False,
+            note=note,
+        )
 
 
 def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:

@@ -6,34 +6,201 @@ do to the execution what the explanation says is missing from it. Settled here: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
 
-from memmodel.base.labels import Fence, Label, Mark, ProxyFence
+from memmodel.base.labels import Access, Fence, Label, Mark, ProxyFence
 from memmodel.concrete.execution import Execution
-from memmodel.ptx import Sem
-from memmodel.repair.carry import Carry
+from memmodel.ptx import Scope, Sem
+from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit
+from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.hints import about_numbers, answers, kind
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
+from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
+ANSWERS = 8
+"""So many changes are tried for one thing that an explanation misses."""
 
-def asked_for(against: Against, carry: Carry, made: Sequence[Edit], offered: Sequence[Edit]) -> frozenset[Edit] | None:
-    """The changes that answer the explanation of an execution; None if there is none for a part of it."""
+FAR = 8
+"""A line that stands in for what an explanation puts beside an event is at most so many instructions away."""
+
+ALTERNATIVES = 10
+"""So many sets of changes are tried that answer one explanation."""
+
+
+def asked_for(
+    against: Against, carry: Carry, made: Sequence[Edit], stronger: Sequence[Edit], others: Sequence[Edit]
+) -> list[frozenset[Edit]]:
+    """Sets of changes that answer the explanation of an execution, the cheapest first; none if a part has no answer."""
     execution, found = execution_of(against.witness), diagnosis(against)
     if execution is None or found is None:
-        return None
+        return []
     groups = {edit.group for edit in made}
-    told = [
-        (edit, alteration)
-        for edit in sorted(offered, key=lambda one: one.cost)
-        if edit.group not in groups and (alteration := carry.alteration(execution, made, edit)) is not None
-    ]
-    answers = [next((edit for edit, one in told if _does(execution, one, change)), None) for change in found.changes]
-    chosen = frozenset(edit for edit in answers if edit is not None)
-    return chosen if chosen and None not in answers else None
+    near = Nearby(execution, made, [edit for edit in (*stronger, *others) if edit.group not in groups])
+    offered = sorted((edit for edit in stronger if edit.group not in groups), key=_price)
+
+    def does(change: Change) -> Edit | None:
+        """The cheapest change of the text that does to the execution what a change of the explanation does."""
+        for edit in offered:
+            if near.may_do(edit, change):
+                alteration = carry.alteration(execution, made, edit)
+                if alteration is not None and _does(execution, alteration, change):
+                    return edit
+        return None
+
+    answers: list[list[frozenset[Edit]]] = []
+    for change in found.changes:
+        direct = does(change)
+        strong = _strong(execution, change, does) if against.finding is not None else None
+        some = [frozenset({direct})] if direct is not None else near.answers(change)
+        answers.append(some[:ANSWERS] + ([strong] if strong else []))
+    sets = dict.fromkeys(frozenset(edit for part in parts for edit in part) for parts in product(*answers))
+    return sorted(sets, key=lambda one: sum(map(_price, one)))[:ALTERNATIVES]
+
+
+def _price(edit: Edit) -> float:
+    return edit.cost
+
+
+def _strong(execution: Execution, change: Change, does: Callable[[Change], Edit | None]) -> frozenset[Edit] | None:
+    """Two accesses that nothing orders, made strong: then they do not race, whatever their order."""
+    if change.reason is not Reason.NO_SYNCHRONIZATION or change.other is None:
+        return None
+    ends = [execution.events[one] for one in (change.at, change.other)]
+    seats = [event.point.seat for event in ends]
+    if not all(isinstance(event.label, Access) and not event.label.asynchronous for event in ends):
+        return None
+    one, other = seats
+    assert one is not None and other is not None
+    scope = next(scope for scope in Scope if one.shares(scope, other) and other.shares(scope, one))
+    chosen: set[Edit] = set()
+    for number, event in zip((change.at, change.other), ends, strict=True):
+        assert isinstance(event.label, Access)
+        weak = event.label.sem is Sem.WEAK
+        if not weak and event.label.scope is not None and event.label.scope >= scope:
+            continue
+        fields = ((number, "scope", scope), *(((number, "sem", Sem.RELAXED),) if weak else ()))
+        found = does(Change(Reason.WEAK, Alteration(fields), number))
+        if found is None:
+            return None
+        chosen.add(found)
+    return frozenset(chosen) or None
+
+
+class Nearby:
+    """The changes beside the two events of a change that no single label answers: waits, commits, arrivals, numbers."""
+
+    def __init__(self, execution: Execution, made: Sequence[Edit], offered: Sequence[Edit]) -> None:
+        self.execution = execution
+        placed = ((edit, edit.group[:2]) for edit in offered)
+        self.at = {edit: shifted(place, made) for edit, place in placed if _is_place(place)}  # type: ignore[arg-type]
+
+    def may_do(self, edit: Edit, change: Change) -> bool:
+        """Can a change of the text do what one of an explanation does, by its kind and its place?"""
+        wanted, at = change.alteration, self.at.get(edit)
+        if at is None or wanted.edges:
+            return False
+        if wanted.fields:
+            return edit.adds == 0 and any(self._place(event) == at for event, _, _ in wanted.fields)
+        for one in wanted.inserted:
+            beside = self._place(one.beside)
+            if edit.adds > 0 and beside is not None and beside[0] == at[0] and abs(beside[1] - at[1]) <= FAR:
+                return True
+        return False
+
+    def answers(self, change: Change) -> list[frozenset[Edit]]:
+        """What may do what an explanation asks for, the nearest first."""
+        first, second = self._place(change.at), self._place(change.other)
+        match change.reason:
+            case Reason.PARITY:
+                return self._numbers("parity", second)
+            case Reason.BYTES | Reason.COUNT:
+                return [
+                    frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and answers(edit, {change.reason})
+                ]
+            case Reason.TCGEN05_COMMIT:
+                return self._commits(first, second)
+            case Reason.NOT_WAITED | Reason.TCGEN05_WAIT | Reason.NO_SYNCHRONIZATION | Reason.NOT_TRANSITIVE:
+                meetings = [frozenset({edit}) for edit in self.at if edit.more and edit.adds > 0]
+                waits = [frozenset({edit}) for edit in (*self._spellings(first), *self._waits(first, second))]
+                signals = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and "commit" in edit.text]
+                return [*signals, *waits[: ANSWERS - 2], *meetings]
+        return []
+
+    def _place(self, event: int | None) -> tuple[int, int] | None:
+        """The thread of an event, and the number of its instruction in the text."""
+        if event is None:
+            return None
+        events = self.execution.events
+        point = events[event].point
+        thread_level = event if point.issue is None else point.issue
+        thread = events[thread_level].point.thread
+        record = self.execution.frame.record_of(events[thread_level]) if thread is not None else None
+        if thread is None or record is None:
+            return None
+        return thread, self.execution.frame.lowered.programs[thread].steps[record.name.step].index
+
+    def _numbers(self, word: str, place: tuple[int, int] | None) -> list[frozenset[Edit]]:
+        """Other numbers of a kind at an instruction, else elsewhere in its thread."""
+        if place is None:
+            return []
+        mine = [
+            edit for edit, at in self.at.items() if about_numbers(edit) and kind(edit) == word and at[0] == place[0]
+        ]
+        return [frozenset({edit}) for edit in sorted(mine, key=lambda edit: abs(self.at[edit][1] - place[1]))]
+
+    def _waits(self, first: tuple[int, int] | None, second: tuple[int, int] | None) -> list[Edit]:
+        """Waits in front of the second place, and after the first if they are in one thread."""
+        if second is None:
+            return []
+        start = first[1] if first is not None and first[0] == second[0] else -1
+        found = [
+            edit
+            for edit, at in self.at.items()
+            if edit.adds > 0 and edit.rank == 0 and at[0] == second[0] and start < at[1] <= second[1]
+        ]
+        return sorted(found, key=lambda edit: (second[1] - self.at[edit][1], edit.cost))
+
+    def _commits(self, first: tuple[int, int] | None, second: tuple[int, int] | None) -> list[frozenset[Edit]]:
+        """Commits after the first place, with waits for the same object in front of the second."""
+        if first is None:
+            return []
+        after = [
+            edit
+            for edit, at in self.at.items()
+            if "tcgen05.commit" in edit.text and at[0] == first[0] and at[1] > first[1]
+        ]
+        after = sorted(after, key=lambda edit: (self.at[edit][1] - first[1], edit.cost))[:ANSWERS]
+        alone = [frozenset({edit}) for edit in after]
+        waits = self._waits(first, second)[: 2 * ANSWERS]
+        both = [frozenset({one, wait}) for one in after for wait in waits if _object(one) == _object(wait) is not None]
+        return [*alone[: ANSWERS // 2], *both]
+
+    def _spellings(self, place: tuple[int, int] | None) -> list[Edit]:
+        """Waits for groups after a place that may wait for more."""
+        if place is None:
+            return []
+        return [
+            edit
+            for edit, at in self.at.items()
+            if edit.adds == 0 and "wait_group" in edit.what and at[0] == place[0] and at[1] > place[1]
+        ]
+
+
+def _is_place(group: tuple[object, ...]) -> bool:
+    return len(group) == 2 and all(isinstance(one, int) for one in group) and group[0] != -1
+
+
+def _object(edit: Edit) -> str | None:
+    """The mbarrier object that a commit or a wait names."""
+    found = re.search(r"mbarrier[^\[]*\[([^\]]*)\]", edit.text)
+    return None if found is None else found[1]
 
 
 def diagnosis(against: Against) -> Diagnosis | None:

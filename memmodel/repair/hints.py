@@ -5,10 +5,11 @@ In: executions that speak against a test, changes. Out: the reasons; which chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.repair.judge import Against
 from memmodel.why.records import Reason
 from memmodel.why.story import finding_story, outcome_story
@@ -45,6 +46,9 @@ ABOUT_PROXIES = frozenset(
 ABOUT_TENSOR_MEMORY = frozenset((Reason.TCGEN05_FENCE, Reason.TCGEN05_COMMIT, Reason.TCGEN05_WAIT))
 """Reasons after which order of the memory fences is not what is missing."""
 
+ABOUT_FENCES = frozenset((Reason.FENCE_SIDE, Reason.RELAXED, Reason.NO_SYNCHRONIZATION, Reason.NO_FENCE_SC))
+"""Reasons after which a memory fence may stand in the wrong place."""
+
 BY_ITSELF = frozenset(
     (
         "undefined-address",
@@ -64,17 +68,38 @@ BY_ITSELF = frozenset(
 
 def reasons(known: Sequence[Against]) -> frozenset[Reason]:
     """Why the executions can be, by the explanations of all of them."""
-    found: set[Reason] = set()
+    return frozenset(reason for reason, _ in _told(known))
+
+
+def lines(known: Sequence[Against]) -> frozenset[int]:
+    """The lines that the explanations name."""
+    return frozenset(line for _, line in _told(known) if line is not None)
+
+
+def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
+    """The reasons of the explanations, each with the lines that it is about."""
     for one in known:
         if one.flag == HANG:
-            found |= {waiting.reason for waiting in stuck(one.witness).waiting}
-        elif one.finding is not None:
-            told = finding_story(one.model, one.finding, "")
-            found |= {obstacle.reason for obstacle in told.obstacles} if told is not None else set()
-        else:
-            told = outcome_story(one.model, one.witness)
-            found |= {obstacle.reason for obstacle in told.obstacles} if told is not None else set()
-    return frozenset(found)
+            for waiting in stuck(one.witness).waiting:
+                yield waiting.reason, None if waiting.span is None else waiting.span.line
+            continue
+        by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
+        for obstacle in by.obstacles if by is not None else ():
+            yield obstacle.reason, None
+            yield from ((obstacle.reason, event.line) for event in obstacle.events)
+
+
+def would_do(known: Sequence[Against]) -> Iterator[str]:
+    """What is missing, in the words of the explanations."""
+    for one in known:
+        if one.flag == HANG:
+            for waiting in stuck(one.witness).waiting:
+                what = waiting.text.partition(": ")[2]
+                yield f"{waiting.thread} waits for {what}, and would go on with {waiting.goes_on}"
+            continue
+        by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
+        for obstacle in by.obstacles if by is not None else ():
+            yield f"{obstacle.text}" + (f" (would do: {obstacle.repair})" if obstacle.repair else "")
 
 
 def alone(known: Sequence[Against]) -> tuple[str, ...]:
@@ -94,9 +119,9 @@ def kind(edit: Edit) -> str:
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
 
-def answers(edit: Edit, why: frozenset[Reason]) -> bool:
+def answers(edit: Edit, why: Set[Reason]) -> bool:
     """Is a changed number of the kind that a hang has wrong? Where bytes are, others wait only for that."""
-    looked_at = {Reason.BYTES} if Reason.BYTES in why else why
+    looked_at: Set[Reason] = {Reason.BYTES} if Reason.BYTES in why else why
     kinds = {word for reason, words in WRONG_NUMBERS.items() if reason in looked_at for word in words}
     return kind(edit) in kinds
 
@@ -110,9 +135,28 @@ WRONG_NUMBERS = {
 """What a number may be about that makes a thread wait for ever, by the reason."""
 
 
+def _moved(what: str) -> frozenset[Reason]:
+    """The reasons that what is moved may answer."""
+    if "fence.proxy" in what:
+        return ABOUT_PROXIES
+    if "tcgen05.fence" in what or "wgmma.fence" in what:
+        return ABOUT_TENSOR_MEMORY | {Reason.WGMMA_FENCE}
+    return ABOUT_FENCES if "fence" in what or "membar" in what else ABOUT_WAITS
+
+
 def relevant(edit: Edit, why: frozenset[Reason]) -> bool:
     """May a change answer one of the reasons?"""
-    if about_numbers(edit) or (edit.adds > 0 and edit.rank <= 1) or edit.more:
+    if edit.rank == ARRIVALS:
+        if edit.more:
+            return bool(why & {Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT})
+        return Reason.COUNT in why
+    if edit.group[2] == "move":
+        return bool(why & _moved(edit.what))
+    if edit.group[2] == "space":
+        return bool(why & ABOUT_PROXIES)
+    if about_numbers(edit):
+        return answers(edit, why) or Reason.NO_SYNCHRONIZATION in why
+    if (edit.adds > 0 and edit.rank <= 1) or edit.more or "tcgen05.commit" in edit.text:
         return bool(why & ABOUT_WAITS)
     if "fence.sc" in edit.text:
         return Reason.NO_FENCE_SC in why

@@ -30,6 +30,10 @@ class Against:
     finding: Finding | None = None
 
 
+Observed = tuple[Quantifier, str | None, Observation]
+"""What a question asks, of which finding, and the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong.
@@ -37,7 +41,7 @@ class Standing:
     `shown`: executions in which every thread ends.
     """
 
-    observations: tuple[tuple[Quantifier, str | None, Observation], ...]
+    observations: tuple[Observed, ...]
     findings: frozenset[str]
     complete: bool
     against: tuple[Against, ...] = field(default=(), compare=False)
@@ -56,19 +60,34 @@ def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
         return None
 
 
+Lost = Callable[[frozenset[str], list[Observed]], bool]
+"""Findings and answers under some models -> whether no other model can make up for them."""
+
+
 def standing(
-    asked: tuple[LoweredTest, ...], models: tuple[Model, ...], options: Options, *, findings: bool = True
+    asked: tuple[LoweredTest, ...],
+    models: tuple[Model, ...],
+    options: Options,
+    *,
+    findings: bool = True,
+    order: list[int] | None = None,
+    lost: Lost | None = None,
 ) -> Standing:
-    """What the test says under all the models together."""
-    observations: list[tuple[Quantifier, str | None, Observation]] = []
+    """What the test says under all the models together.
+
+    `order`: in which they are asked. The first under which all is `lost` is the last, and comes first the next time.
+    """
+    observed: dict[tuple[int, int], Observed] = {}
     found: set[str] = set()
     complete = True
     against: list[Against] = []
     ends: list[Witness] = []
-    for steps in asked:
-        for model in models:
+    order = list(range(len(models))) if order is None else order
+    for turn, number in enumerate(order):
+        model = models[number]
+        for place, steps in enumerate(asked):
             answer = api.judge(steps, model, options, findings=findings)
-            observations.append((steps.test.quantifier, steps.test.finding, answer.observation))
+            observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
             found |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
@@ -76,7 +95,16 @@ def standing(
             against += [Against(model, one.flag, one.witness, one) for one in answer.findings if one.flag in found]
             ends += [one for one in (answer.witness, answer.counter) if one is not None]
             complete = complete and not answer.unsearched and answer.observation is not Observation.UNDECIDED
-    return Standing(tuple(observations), frozenset(found), complete, tuple(against), tuple(ends))
+        if lost is not None and turn + 1 < len(order) and lost(frozenset(found), list(observed.values())):
+            order.insert(0, order.pop(turn))
+            complete = False
+            break
+    observations = tuple(
+        observed.get((place, number), (steps.test.quantifier, steps.test.finding, Observation.UNDECIDED))
+        for place, steps in enumerate(asked)
+        for number in range(len(models))
+    )
+    return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends))
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
@@ -97,24 +125,40 @@ def ended(name: str, text: str, models: tuple[Model, ...], options: Options) -> 
     return tuple(found)
 
 
-def looking_for(wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options) -> Judge:
-    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known."""
+def looking_for(
+    wrong: frozenset[str], name: str, models: tuple[Model, ...], options: Options, lost: Lost | None = None
+) -> Judge:
+    """A judge that looks for these findings alone, which is quick: what it finds is there, the rest is not known.
+
+    An execution with undefined behaviour is no hang, so that is looked for as well where hangs are.
+    """
+    undefined = FindingKind.UNDEFINED if HANG in wrong else None
     only = tuple(
-        replace(model, checks=tuple(check for check in model.checks if not check.flag or check.name in wrong))
+        replace(
+            model,
+            checks=tuple(
+                one for one in model.checks if not one.flag or one.name in wrong or kind_of(one.name) is undefined
+            ),
+        )
         for model in models
     )
-    return judging(name, only, options, findings=bool(wrong))
+    return judging(name, only, options, findings=bool(wrong), lost=lost)
 
 
-def judging(name: str, models: tuple[Model, ...], options: Options, *, findings: bool = True) -> Judge:
+def judging(
+    name: str, models: tuple[Model, ...], options: Options, *, findings: bool = True, lost: Lost | None = None
+) -> Judge:
     """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up."""
     known: dict[str, Standing | None] = {}
+    order = list(range(len(models)))
 
     def judge(text: str) -> Standing | None:
         available(options.budget)
         if text not in known:
             asked = parse(name, text)
-            known[text] = None if asked is None else standing(asked, models, options, findings=findings)
+            known[text] = (
+                None if asked is None else standing(asked, models, options, findings=findings, order=order, lost=lost)
+            )
         return known[text]
 
     return judge

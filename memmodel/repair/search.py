@@ -10,7 +10,7 @@ does not suffice, there is more to answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from time import monotonic
 
 from memmodel.answer import HANG, Witness
@@ -19,10 +19,12 @@ from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, answers, kind, reasons, relevant
-from memmodel.repair.judge import Against, Judge, Standing
+from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons
+from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases, progress
+from memmodel.repair.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
 from memmodel.why.records import Reason
 from memmodel.why.story import execution_of
 
@@ -32,11 +34,26 @@ MOST_CHANGES = 8
 EACH = 2
 """So many executions of a set of changes that does not suffice are learnt from."""
 
-PATIENCE = 20
-"""So many sets are judged after a repair was found before no other one is looked for."""
+PATIENCE = 12
+"""So many changes that cost no less are judged after a repair was found before no other one is looked for."""
+
+MUCH_PATIENCE = 60
+"""So many are looked at, with those that an execution speaks against without being judged."""
+
+MORE_SETS, FEW_SETS = 20, 6
+"""So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
+
+MANY = 80
+"""More changes than this are many; then sets are made of those at the lines that an explanation names."""
 
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
+
+GUIDED = 40
+"""So many programs are judged that explanations lead to."""
+
+UP = 4
+"""A wait that helps is tried so many places further up."""
 
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
@@ -44,17 +61,17 @@ MOST_NUMBERS = 4
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
 
-Changes = tuple[Edit, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a repair has to reach. `outcomes`, `findings`: whether an execution that shows one speaks against it.
+    """What a repair has to reach. `lost`: whether what some models say shows that it does not.
 
-    `note`: what a repair that reaches it leaves as it is.
+    `outcomes`, `findings`: whether an execution that shows one speaks against it. `note`: what a repair that reaches it
+    leaves as it is.
     """
 
     reached: Callable[[Standing], bool]
+    lost: Lost
     outcomes: bool = True
     findings: bool = True
     note: str = ""
@@ -74,25 +91,24 @@ class RepairSearch:
     def __init__(
         self,
         text: str,
-        judge: Judge,
-        glance: Judge,
         before: Standing,
         progress: Callable[[int], None] | None,
         parse_first: Callable[[str], LoweredTest | None],
         ended: Callable[[str], tuple[Witness, ...]],
     ) -> None:
         self.text = text
-        self.judge = judge
-        self.glance = glance
+        self.judge: Judge = _unjudged
+        self.glance: Judge = _unjudged
         self.before = before
         self.progress = progress
         self.ended = ended
         self.until = monotonic()
         self.tried = 0
         self.best: list[Changes] = []
-        self.aim = Aim(lambda _: False)
+        self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
         self.left_out = False
+        self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.carry = Carry(text, parse_first)
 
     def good(self, edits: Iterable[Edit]) -> bool:
@@ -107,11 +123,18 @@ class RepairSearch:
         for judge in (self.glance, self.judge):
             self.failed = judge(text)
             if not self._passes(self.failed):
+                self._ends_a_hang(made)
                 return False
         assert self.failed is not None
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
         return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+
+    def _ends_a_hang(self, made: Changes) -> None:
+        """Keep the first changes with which a hang ends, and then one thread breaks a rule by itself."""
+        if self.beyond is None and HANG in self.before.findings and self.failed and HANG not in self.failed.findings:
+            rules = alone(self.failed.against)
+            self.beyond = (made, rules) if rules else None
 
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
@@ -121,21 +144,28 @@ class RepairSearch:
         self.best.clear()
         known = self._speaking(self.before)
         why = reasons(known)
-        legal = [edit for edit in (*stronger, *others) if self.carry.legal(edit)]
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
-        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger)
+        numbers.sort(key=lambda one: one.group[3:] != ALIKE)
+        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
         self._singles(stronger, others, why, most)
         found = len(self.best)
         if not self.best or self.best == [asked]:
+            everything = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
             while len(self.best) == found:
-                likely = [edit for edit in legal if relevant(edit, why)]
+                turns = Turns(self.text, why, lines(known))
+                likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
+                if self.best and len(likely) > MANY:
+                    likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
+                likely = [edit for edit in likely if self.carry.legal(edit)]
                 more = self._hitting(likely, most, why)
                 if more <= why:
                     break
                 why |= more
-            if not self.best and len(likely) < len(legal) and not alone(known):
-                self._hitting(legal, most, frozenset(Reason))
+            if not self.best and not alone(known):
+                legal = [edit for edit in everything if self.carry.legal(edit)]
+                if len(likely) < len(legal):
+                    self._hitting(legal, most, frozenset(Reason))
         self.best.sort(key=cost)
         return self.best
 
@@ -144,17 +174,22 @@ class RepairSearch:
     def _singles(self, stronger: list[Edit], others: list[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed."""
         adding = set(stronger)
-        pool: list[tuple[Against, Changes]] = [(one, ()) for one in self._speaking(self.before)]
-        ordered = sorted((*others, *stronger), key=lambda one: (not relevant(one, why), one.cost))
-        last = self.tried
-        for edit in ordered:
-            tired = bool(self.best) and not relevant(edit, why) and self.tried - last >= PATIENCE
+        known = self._speaking(self.before)
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in known]
+        turns = Turns(self.text, why, lines(known))
+        always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
+        last, since = self.tried, 0
+        for edit in sorted((*others, *stronger), key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost)):
+            since += 1
+            idle = self.best and (self.tried - last >= PATIENCE or since >= MUCH_PATIENCE)
+            tired = idle and (turns.turn(edit) > NEARBY or edit.cost >= min(map(cost, self.best)))
             if tired or self._enough(edit.cost, most) or self._covered((edit,)):
                 continue
-            if edit in adding and self._in_vain(edit, pool):
+            if edit in adding and ((always and "commit" not in edit.text) or self._in_vain(edit, pool)):
                 continue
             if self.good((edit,)):
-                last = self.tried
+                last, since = self.tried, 0
+                self.best = [one for one in self.best if not covers(one, (edit,))]
                 self.best.append((edit,))
             elif edit in adding and not self._risky(edit) and len(pool) < POOL:
                 pool += [(one, (edit,)) for one in self._speaking(self.failed)[:1]]
@@ -192,19 +227,54 @@ class RepairSearch:
         """Can the effect of a change not be told without judging the changed test?"""
         return self.carry.delta(edit) is None
 
-    def _guided(self, offered: list[Edit]) -> Changes:
+    def _guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
         """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
-        made: Changes = ()
-        against = next(iter(self._speaking(self.before)), None)
-        while against is not None and len(made) <= MOST_CHANGES:
-            more = asked_for(against, self.carry, made, offered)
-            if more is None or more <= set(made):
-                return ()
-            made = in_order({*made, *more})
-            if self.good(made):
-                return self._needed(made)
-            against = next(iter(self._speaking(self.failed)), None)
+        todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
+        seen: set[Changes] = set()
+        while todo and len(seen) < GUIDED:
+            made, now = todo.pop()
+            against = next(iter(self._speaking(now)), None)
+            if against is None:
+                continue
+            further: list[tuple[Changes, Standing | None]] = []
+            for more in asked_for(against, self.carry, made, stronger, others):
+                edits = in_order({*made, *more})
+                if edits in seen or len(edits) > MOST_CHANGES:
+                    continue
+                seen.add(edits)
+                if self.good(edits):
+                    return self._cheaper(self._needed(edits), stronger)
+                further.append((edits, self.failed))
+                for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
+                    edits = in_order({*made, *other})
+                    if edits not in seen:
+                        seen.add(edits)
+                        if self.good(edits):
+                            return self._cheaper(self._needed(edits), stronger)
+                        further.append((edits, self.failed))
+            todo += reversed(sorted(further, key=lambda one: _left(one[1])))
         return ()
+
+    def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
+        """The same with a wait further up in its thread."""
+        found: list[frozenset[Edit]] = []
+        for edit in edits:
+            thread, index, name = edit.group[:3]
+            if edit.rank == 0 and edit.adds > 0 and isinstance(index, int):
+                same = [one for one in offered if one.group[0] == thread and one.group[2] == name]
+                above = [one for one in same if isinstance(at := one.group[1], int) and at < index]
+                found += (edits - {edit} | {one} for one in sorted(above, key=lambda one: -one.start)[:UP])
+        return found
+
+    def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
+        """A repair with cheaper fences and spellings where those are enough."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            for other in sorted(offered, key=lambda one: one.cost):
+                less = other.group in edit.implies or (other.group == edit.group and other.level < edit.level)
+                if less and other.cost < edit.cost and self.good((*rest, other)):
+                    return self._cheaper(in_order((*rest, other)), offered)
+        return edits
 
     def _onward(self, numbers: list[Edit]) -> Changes:
         """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
@@ -247,7 +317,8 @@ class RepairSearch:
         done = [frozenset(one) for one in self.best]
         last = self.tried
         while len(self.best) < most:
-            if self.tried - last >= (PATIENCE if self.best else MOST_SETS):
+            more_sets = MORE_SETS if len(offered) <= MANY else FEW_SETS
+            if self.tried - last >= (more_sets if self.best else MOST_SETS):
                 self.left_out = self.left_out or not self.best
                 break
             hit = self._cheapest(needs, done)
@@ -347,27 +418,20 @@ class RepairSearch:
         return [one for one in wanted if execution_of(one.witness) is not None]
 
 
+def _unjudged(text: str) -> Standing | None:
+    """What stands for a judge before there is an aim."""
+    return None
+
+
+def _left(now: Standing | None) -> tuple[int, int]:
+    """How much is wrong with a test that is not right yet."""
+    return (99, 0) if now is None else (len(now.findings), len(now.against))
+
+
+def _moves_a_fence(edit: Edit) -> bool:
+    """A fence is moved; in a set, a new one does as much."""
+    return kind(edit) == "move" and "fence" in edit.what
+
+
 def _choices(need: Demand) -> int:
     return len(need.among)
-
-
-def in_order(edits: Iterable[Edit]) -> Changes:
-    """Changes in the order of the text."""
-    return tuple(sorted(edits, key=lambda one: (one.start, one.end, one.rank, one.what)))
-
-
-def cost(edits: Sequence[Edit]) -> float:
-    """What changes cost together."""
-    return sum(edit.cost for edit in edits)
-
-
-def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
-    """Is each change of a known repair among these, or implied by one of them?"""
-    made = tuple(edits)
-    return all(
-        any(
-            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
-            for one in made
-        )
-        for other in known
-    )

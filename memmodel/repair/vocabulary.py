@@ -14,9 +14,11 @@ from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Imm, Instruction, LitmusTest, Mem, Thread
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import AtBarrier, CommitGroup, OnObject, WaitForGroups
+from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
+from memmodel.repair.exchanges import alike, exchanges
+from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import Lines, widths
 from memmodel.repair.spellings import is_fence, other_spaces, wider
@@ -85,7 +87,7 @@ def replacements(lowered: LoweredTest) -> list[Edit]:
             found += _names(test, thread, item, at)
             if _movable(lowered, number, index):
                 found += _moves(lowered, number, body, index)
-    return found
+    return [*found, *alike(lowered, found), *exchanges(lowered)]
 
 
 def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
@@ -123,17 +125,15 @@ def _phases(thread: Thread, body: list[Instruction], item: Instruction, at: tupl
 
 def _declared(lowered: LoweredTest) -> Iterator[Edit]:
     """Other arrive counts of objects that are initialised where they are declared."""
-    text = lowered.test.source.text
     for variable in lowered.test.variables:
-        if variable.mbarrier is None:
-            continue
-        found = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(text, variable.span.start)
+        found = count_of(lowered, variable.name) if variable.mbarrier is not None else None
         if found is None:
             continue
-        for other in (variable.mbarrier - 1, variable.mbarrier + 1, variable.mbarrier + 2):
+        now, start, end = found
+        for other in (now - 1, now + 1, now + 2):
             if other > 0:
-                what = f"line {variable.span.line}: count of {variable.name}: {variable.mbarrier} -> {other}"
-                yield Edit(found.start(1), found.end(1), str(other), what, NUMBER, (-1, variable.name, "number"))
+                what = f"line {variable.span.line}: count of {variable.name}: {now} -> {other}"
+                yield Edit(start, end, str(other), what, NUMBER, (-1, variable.name, "number"))
 
 
 def _expected(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list[int]) -> Iterator[Edit]:
@@ -204,12 +204,17 @@ MOVABLE = (AtBarrier, CommitGroup, WaitForGroups)
 def _movable(lowered: LoweredTest, number: int, index: int) -> bool:
     """Does an instruction only synchronize, and leave no value?"""
     ops = [step.op for step in lowered.programs[number].steps if step.index == index]
-    kept = [op for op in ops if not isinstance(op, MOVABLE)]
+    kept = [op for op in ops if not (isinstance(op, MOVABLE) or _signals_only(op))]
     arrives = all(
         isinstance(op, OnObject) and op.label.action in (Action.ARRIVE, Action.EXPECT_TX) and op.register is None
         for op in kept
     )
     return is_fence(lowered, number, index) or (bool(ops) and arrives)
+
+
+def _signals_only(op: Op) -> bool:
+    """Is it tcgen05.commit, or an arrival of copies?"""
+    return isinstance(op, IssueAsync) and all(isinstance(part, SignalPart) for part in op.parts)
 
 
 def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: int) -> Iterator[Edit]:

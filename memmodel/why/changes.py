@@ -29,11 +29,14 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
-from memmodel.concrete.records import ObjectRecord
 from memmodel.ptx import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow
+from memmodel.why.phases import phase_reason
 from memmodel.why.records import Reason
+
+FENCES = (Fence, ProxyFence, Mark, GroupWait)
+"""What may have to stand between an access and the synchronization that is about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,10 @@ class Changes:
                 fence = ProxyFence(None)
                 yield self._insert(Reason.NO_ALIAS_FENCE, beside, fence, "fence.proxy.alias", after=after)
             if tensor:
-                marker = Marker.AFTER if after or not self._before_link(beside) else Marker.BEFORE
-                yield self._insert(Reason.TCGEN05_FENCE, beside, Mark(marker), marker.value, after=after)
+                both = self.pair is None and not after and self._before_link(beside)  # it may also come after another
+                first = Marker.AFTER if after or not self._before_link(beside) else Marker.BEFORE
+                for marker in (first, Marker.AFTER) if both else (first,):
+                    yield self._insert(Reason.TCGEN05_FENCE, beside, Mark(marker), marker.value, after=after)
             if Family.WGMMA in {label.family for label in accesses}:
                 fence_of = Mark(Marker.WGMMA_FENCE)
                 yield self._insert(Reason.WGMMA_FENCE, beside, fence_of, "wgmma.fence", after=after)
@@ -242,10 +247,17 @@ class Changes:
                     reason = Reason.NOT_WAITED if seen else Reason.TCGEN05_COMMIT
                     signal = Inserted(issue, Signal(Action.ARRIVE, Scope.CLUSTER, Family.COMMIT), after=True)
                     meets = ("mbarobs", self.count, self.count + 1)
-                    yield Change(reason, Alteration((), (signal, wait), (*edges, meets)), event, place, "", 1, 4.0)
+                    ends = tuple(("compl", part, self.count + 1) for part in parts if not self._tensor(part))
+                    yield Change(
+                        reason, Alteration((), (signal, wait), (*edges, meets, *ends)), event, place, "", 1, 4.0
+                    )
                 else:
                     reason = Reason.TCGEN05_WAIT if own else Reason.NOT_WAITED
                     yield Change(reason, Alteration((), (wait,), edges), event, place, "", 1, 3.0)
+
+    def _tensor(self, event: int) -> bool:
+        cell = self.events[event].point.cell
+        return cell is not None and cell.instance.space is Space.TENSOR
 
     def _later(self, event: int) -> list[int]:
         """The thread-level events before which the end of an asynchronous access may have to be known."""
@@ -266,7 +278,7 @@ class Changes:
             for n in places
             if n != issue
             and not self.po[n] >> issue & 1
-            and (self.events[n].point.thread == mine or not self.flow.leads(n, event))
+            and (self.events[n].point.thread == mine or not self.flow.surely_leads(n, event))
         ]
 
     def _before_marks(self, event: int) -> int:
@@ -307,8 +319,20 @@ class Changes:
                 reason = phase_reason(self.execution, update, wait)
                 if reason is Reason.COUNT and self._in_turn(update, wait, seen):
                     continue
+                if reason is Reason.BYTES and self._written(update) & self._written(*self._seen(wait, seen)):
+                    continue  # a later copy to the same place is for a later phase
                 cost = 2.7 if reason is Reason.PARITY else 2.8
                 yield Change(reason, Alteration((), (), edges), update, wait, "", 1, cost)
+
+    def _seen(self, wait: int, seen: Rows) -> list[int]:
+        return [n for n, row in enumerate(seen) if row >> wait & 1]
+
+    def _written(self, *signals: int) -> set[object]:
+        """The places that the asynchronous writes have written of whose end signals tell."""
+        ends = sum(1 << one for one in signals)
+        told = (n for n, row in enumerate(self.execution.relation("compl")) if row & ends)
+        labels = ((self.events[n].label, self.events[n].point.cell) for n in told)
+        return {cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE}
 
     def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
         """Did the thread of an arrival arrive in the phase that the wait saw as well? Then this one is for a later."""
@@ -361,8 +385,8 @@ class Changes:
                 continue
             if self.flow.surely_leads(b, a):
                 continue  # the order that there is goes the other way
-            arrive = Inserted(here, Barrier(Half.ARRIVE, Domain.CTA), after=True)
-            wait = Inserted(there, Barrier(Half.WAIT, Domain.CTA))
+            arrive = Inserted(self._past_fences(here), Barrier(Half.ARRIVE, Domain.CTA), after=True)
+            wait = Inserted(self._before_fences(there), Barrier(Half.WAIT, Domain.CTA))
             edges = [("syncbar", self.count, self.count + 1)]
             if here != a:
                 edges += [("compl", a, self.count)]
@@ -376,6 +400,26 @@ class Changes:
                 10.0 + number / 100,
             )
 
+    def _past_fences(self, event: int) -> int:
+        """The event, or the last of the fences and waits for groups that follow it at once."""
+        later = sorted(bits(self.po[event]), key=lambda n: self.events[n].point.order or 0)
+        found = event
+        for number in later:
+            if not isinstance(self.events[number].label, FENCES):
+                break
+            found = number
+        return found
+
+    def _before_fences(self, event: int) -> int:
+        """The event, or the first of the fences in front of it."""
+        earlier = [n for n in range(self.count) if self.po[n] >> event & 1]
+        found = event
+        for number in sorted(earlier, key=lambda n: -(self.events[n].point.order or 0)):
+            if not isinstance(self.events[number].label, FENCES):
+                break
+            found = number
+        return found
+
     def _overtaken(self) -> list[tuple[int, int]]:
         """Writes and the reads that read something older."""
         rf, co = self.execution.relation("rf"), self.execution.relation("co")
@@ -387,19 +431,3 @@ class Changes:
     def _early(self) -> list[tuple[int, int]]:
         """Reads and the writes that they read."""
         return [(read, write) for write, read in pairs_of(self.execution.relation("rf"))]
-
-
-def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
-    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early."""
-    waited = execution.frame.record_of(execution.events[wait])
-    assert isinstance(waited, ObjectRecord)
-    observed = [n for n, row in enumerate(execution.relation("mbarobs")) if row >> wait & 1]
-    if waited.parity == 1 and not observed:
-        return Reason.PARITY
-    object_ = waited.object
-    uses = [execution.frame.record_of(event) for event in execution.events]
-    bytes_ = any(
-        isinstance(use, ObjectRecord) and use.object == object_ and (use.bytes or use.action is Action.COMPLETE_TX)
-        for use in uses
-    )
-    return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT

@@ -90,10 +90,10 @@ class Diagnosing:
             return by_pair
         changes = Changes(self.execution, self.flow, self.pair, data=self.data).all()
         for tier in (1, 2, 3, 4):
-            mine = [change for change in changes if change.tier <= tier]
+            mine = sorted((one for one in changes if one.tier <= tier), key=_price, reverse=True)  # as they are shrunk
             if (tier > 1 and len(mine) == len([c for c in changes if c.tier < tier])) or not self.ends(mine):
                 continue
-            kept = self._shrunk(sorted(mine, key=lambda change: -change.cost))
+            kept = self._shrunk(mine)
             if len(kept) > 1 and self.flow.count <= FEW:
                 least = sum(map(_price, kept))
                 cheaper = (one for one in sorted(mine, key=_price) if one.cost <= least)

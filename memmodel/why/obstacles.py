@@ -101,7 +101,7 @@ class Sentences:
                 text = f"{here} tells of the end of its own operation and publishes nothing that its thread did before"
                 return text, f"an arrival of the thread itself, for which {self._line(change.other)} waits"
             case Reason.PARITY:
-                return f"{there} returns true before {here}: that parity is over at once", "the other parity"
+                return f"{there} returns true before {here}: the last phase of that parity is over", "the other parity"
             case Reason.BYTES:
                 return (
                     f"the phase that {there} waits for is over without {here}",

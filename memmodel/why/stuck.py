@@ -5,11 +5,15 @@ In: the witness of a hang. Out: `HangTold`. Counting is exact, so the reasons ar
 
 from __future__ import annotations
 
+import re
+
 from memmodel.answer import Witness
 from memmodel.base.labels import Access
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import BarrierRecord, End, ObjectRecord, Record
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Thread
 from memmodel.program.spelling import spell_cell
 from memmodel.why.records import HangTold, Reason, Waiting
 from memmodel.why.story import execution_of
@@ -104,14 +108,32 @@ def _later(execution: Execution, stopped: list[int], thread: int, name: str) -> 
     """What other waiting threads would do to a variable, had they gone on."""
     frame = execution.frame
     for other in stopped:
-        if other == thread:
+        if other == thread or not name:
             continue
         steps = frame.lowered.programs[other].steps
         at = frame.traces[other].ending.step + 1
+        places = _pointing(frame.lowered.test.threads[other], name)
         for step in (*steps[at:], *steps[:at]):
             span = step.instruction.span
             head = step.instruction.mnemonic
             waits = "wait" in head or head.startswith(("ld", "bra"))
-            if span is not None and name and f"[{name}" in span.text and not waits:
+            if span is not None and not waits and places & set(re.findall(r"\[\s*([%\w.$]+)", span.text)):
                 return f"{frame.lowered.test.threads[other].name}, line {span.line}: {head}"
     return ""
+
+
+def _pointing(thread: Thread, name: str) -> frozenset[str]:
+    """The name of a variable, and the registers of a thread that may hold an address in it."""
+    found = {name}
+    while True:
+        more = {
+            words[0]
+            for item in instructions(thread)
+            if not item.mnemonic.startswith(("ld", "atom"))
+            and (words := re.findall(r"[%\w.$]+", item.span.text[len(item.mnemonic) :]))
+            and words[0].startswith("%")
+            and found & set(words[1:])
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more

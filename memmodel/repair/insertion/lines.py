@@ -7,7 +7,7 @@ a wait after what it waits for, a tcgen05 fence beside tcgen05 instructions, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 
 from memmodel.base.classes import dataclass
 from memmodel.base.labels import TCGEN, Access, Action, Family, Fence, Mark, Marker, ProxyFence
@@ -28,6 +28,8 @@ from memmodel.repair.costs import (
 )
 from memmodel.repair.insertion.gaps import Opening
 from memmodel.repair.spellings import RESTRICTED
+
+AFTER = "tcgen05.fence::after_thread_sync"
 
 TRACKED = frozenset((Family.MMA, Family.TCGEN_CP, Family.SHIFT))
 """What tcgen05.commit follows."""
@@ -84,18 +86,19 @@ class Lines:
             yield from self._tcgen05(past, ahead)
         if past:
             yield from _groups(past, ahead)
-            yield from self._commits(past)
+            yield from self._commits(gap, past)
         if ahead:
             yield from self._object_waits(gap)
 
     def _memory(self, before: Op, after: Op) -> Iterator[Addition]:
-        for sem in (Sem.ACQ_REL, Sem.SC):
+        for sem in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC):
             for scope in self.widths:
                 if any(_as_strong(op, sem, scope) for op in (before, after)):
                     continue
                 price = SCOPE_COST[scope] * SEM_FACTOR[sem.value]
-                implied = (*_weaker(sem, scope), *(RESTRICTED.values() if scope != "cta" else ()))
-                yield Addition(f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, implied)
+                yield Addition(
+                    f"fence.{sem.value}.{scope};", f"fence.{sem.value}.{scope}", price, 4, _weaker(sem, scope)
+                )
 
     def _restricted(self) -> Iterator[Addition]:
         """Fences of the cluster that are about shared memory alone."""
@@ -112,6 +115,9 @@ class Lines:
                 yield Addition("fence.proxy.async;", "fence.proxy.async", PROXY_FENCE, 3, names)
             for name in names:
                 yield Addition(f"{name};", name, PROXY_FENCE_OF_ONE_SPACE, 3)
+            for sem, text in RESTRICTED.items() if self.clusters and self._has(Space.SHARED) else ():
+                half = text.replace("fence.", "fence.proxy.async::generic.", 1)
+                yield Addition(f"{half};", half, PROXY_FENCE * SEM_FACTOR[sem], 3)
         if self.alias and not any(_is_proxy_fence(op, None) for op in (before, after)):
             yield Addition("fence.proxy.alias;", "fence.proxy.alias", PROXY_FENCE, 3)
 
@@ -139,28 +145,43 @@ class Lines:
         if ahead and _families(past) & TCGEN and Marker.BEFORE not in marks:
             yield Addition("tcgen05.fence::before_thread_sync;", "tcgen05.fence::before_thread_sync", TCGEN05_FENCE, 2)
         if past and _families(ahead) & TCGEN and Marker.AFTER not in marks:
-            yield Addition("tcgen05.fence::after_thread_sync;", "tcgen05.fence::after_thread_sync", TCGEN05_FENCE, 6)
+            yield Addition(f"{AFTER};", AFTER, TCGEN05_FENCE, 6)
 
-    def _commits(self, past: list[Op]) -> Iterator[Addition]:
-        """tcgen05.commit beside what it follows."""
-        if not (isinstance(past[-1], IssueAsync) and past[-1].label.family in TRACKED):
-            return
-        group = past[-1].label.group or 1
+    def _commits(self, gap: Opening, past: list[Op]) -> Iterator[Addition]:
+        """tcgen05.commit beside what it follows; and with a wait for it, where the thread goes on."""
         for name in self.objects:
-            head = f"tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
+            head = commit(past[-1], name)
+            if head is None:
+                return
             yield Addition(f"{head};", head, WAIT, 1)
+            for parity in (0, 1) if gap.ahead else ():
+                text = f"{head};\n{self._wait(name, '', parity, gap.index)}\n{AFTER};"
+                what = f"{head}, a wait for parity {parity} of it and {AFTER}"
+                yield Addition(text, what, 2 * WAIT + TCGEN05_FENCE, 1)
+
+    def _wait(self, name: str, form: str, parity: int, number: int) -> str:
+        """A wait for a phase of an object, in a loop."""
+        predicate, label = _fresh(self.text, "%ready"), _fresh(self.text, f"READY{number}")
+        wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
+        return f"{label}:\n{wait}\n@!{predicate} bra {label};"
 
     def _object_waits(self, gap: Opening) -> Iterator[Addition]:
-        """A wait for a phase of an mbarrier object, in a loop."""
-        predicate = _fresh(self.text, "%ready")
-        label = _fresh(self.text, f"READY{gap.index}")
+        """A wait for a phase of an mbarrier object."""
         forms = (("", 0.0),) if not self.clusters else (("", 0.0), (".acquire.cluster", SCOPE_COST["cluster"] * 0.4))
-        for name in self.objects:
-            for form, more in forms:
-                for parity in (0, 1):
-                    wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
-                    what = f"a wait{form} for parity {parity} of {name}"
-                    yield Addition(f"{label}:\n{wait}\n@!{predicate} bra {label};", what, WAIT + more, 0)
+        follows = [("", "", 0.0)]
+        if _families(_visible(gap.ahead)[:1]) & TCGEN:
+            follows.append((f"\n{AFTER};", f" with {AFTER}", TCGEN05_FENCE))
+        for name, (form, wider), parity, (then, also, dearer) in product(self.objects, forms, (0, 1), follows):
+            what = f"a wait{form} for parity {parity} of {name}{also}"
+            text = self._wait(name, form, parity, gap.index) + then
+            yield Addition(text, what, WAIT + wider + dearer, 0)
+
+
+def commit(op: Op, name: str) -> str | None:
+    """tcgen05.commit on an object, for an operation that it tracks; None for any other."""
+    if not (isinstance(op, IssueAsync) and op.label.family in TRACKED):
+        return None
+    return f"tcgen05.commit.cta_group::{op.label.group or 1}.mbarrier::arrive::one.shared::cluster.b64 [{name}]"
 
 
 def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
@@ -254,7 +275,7 @@ def _as_strong(op: Op, sem: Sem, scope: str) -> bool:
     """Is the operation a fence that makes another one beside it pointless?"""
     if not (isinstance(op, Emit) and isinstance(op.label, Fence) and op.label.covers is None):
         return False
-    return op.label.sem in (sem, Sem.SC) and op.label.scope >= Scope[scope.upper()]
+    return _orders(op.label.sem, sem) and op.label.scope >= Scope[scope.upper()]
 
 
 def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
@@ -266,8 +287,15 @@ def _is_proxy_fence(op: Op, proxy: Proxy | None) -> bool:
 def _weaker(sem: Sem, scope: str) -> tuple[str, ...]:
     """The names of the fences that add nothing beside one."""
     scopes = list(SCOPE_COST)
-    names = [f"fence.{one}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for one in ("acq_rel", sem.value)]
-    return tuple(dict.fromkeys(name for name in names if name != f"fence.{sem.value}.{scope}"))
+    sems = [one.value for one in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC) if _orders(sem, one)]
+    names = [f"fence.{one}.{narrow}" for narrow in scopes[: scopes.index(scope) + 1] for one in sems]
+    restricted = [text for one, text in RESTRICTED.items() if one in sems and scope != "cta"]
+    return (*(name for name in names if name != f"fence.{sem.value}.{scope}"), *restricted)
+
+
+def _orders(sem: Sem, other: Sem) -> bool:
+    """Does a fence of one semantics do all that one of the other does?"""
+    return sem in (other, Sem.SC) or (sem is Sem.ACQ_REL and other in (Sem.ACQUIRE, Sem.RELEASE))
 
 
 def _fresh(text: str, name: str) -> str:

@@ -1,7 +1,8 @@
 """Barriers at which two threads meet between two accesses that nothing orders.
 
 In: a lowered test, the executions that speak against it. Out: edits, each of which puts a barrier into two threads.
-Settled here: the threads of one CTA meet at bar.sync, the two threads of a cluster of two at barrier.cluster.
+Settled here: the threads of one CTA meet at bar.sync, the two threads of a cluster of two at barrier.cluster. Those who
+meet are threads of the two accesses, or others: one that sees what the first did, one from which the second hears.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from memmodel.answer import ShownEvent
+from memmodel.answer import ShownEvent, Witness
 from memmodel.base.classes import replace
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import CommitGroup, WaitForGroups
+from memmodel.program.ops import CommitGroup, Emit, Op, WaitForGroups
 from memmodel.repair.costs import SCOPE_COST, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.guided import diagnosis
 from memmodel.repair.insertion.gaps import Opening, gaps
 from memmodel.repair.judge import Against
+from memmodel.why.changes import FENCES
+from memmodel.why.flow import Flow
+from memmodel.why.story import execution_of
 
 WARP = 32
 MOST_PAIRS = 8
@@ -27,14 +31,40 @@ LAST = 7
 
 
 def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
-    """For each pair of accesses of two threads that a finding names: a barrier after the one and before the other."""
+    """For each pair of accesses that a finding names: a barrier after the one and before the other."""
     found: dict[tuple[object, ...], Edit] = {}
     for against in known:
         for one, other in _pairs(against):
-            for first, second in ((one, other), (other, one)):
+            for first, second in _around(against.witness, one, other):
                 for edit in _between(lowered, first, second):
                     found.setdefault(edit.group, edit)
     return list(found.values())[:MOST_PAIRS]
+
+
+def _around(witness: Witness, one: ShownEvent, other: ShownEvent) -> list[tuple[ShownEvent, ShownEvent]]:
+    """Between what a barrier would order two accesses: the two, then others to which or from which a way leads."""
+    direct = [(one, other), (other, one)]
+    execution = execution_of(witness)
+    if execution is None:
+        return direct
+    shown, flow = {event.uid: event for event in witness.events}, Flow(execution)
+    ways = []
+    for first, second in direct:
+        begins, ends = _heard(flow, shown, first.uid), _heard(flow, shown, second.uid, back=True)
+        ways += [(begin, end) for begin in begins for end in ends if begin.thread != end.thread]
+    return list(dict.fromkeys((*direct, *ways)))
+
+
+def _heard(flow: Flow, shown: dict[int, ShownEvent], event: int, *, back: bool = False) -> list[ShownEvent]:
+    """The event itself, and of each other thread the first to which a way leads from it, or (`back`) the last back."""
+    found: dict[int | None, int] = {flow.thread(event): event} if not (flow.is_async(event) and not back) else {}
+    for number in sorted(shown, key=lambda n: (flow.events[n].point.order or 0) * (-1 if back else 1)):
+        point = flow.events[number].point
+        if point.thread is None or point.order is None or flow.is_async(number):
+            continue
+        if flow.leads(number, event) if back else flow.leads(event, number):
+            found.setdefault(point.thread, number)
+    return [shown[number] for number in found.values()]
 
 
 def _pairs(against: Against) -> list[tuple[ShownEvent, ShownEvent]]:
@@ -56,11 +86,14 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if barrier is None:
         return
     line, price = barrier
-    after = (gap for gap in gaps(lowered, here[0]) if gap.index > here[1])
-    begin = next(
-        (gap for gap in after if not (gap.ahead and isinstance(gap.ahead[0], WaitForGroups | CommitGroup))), None
-    )
-    end = next((gap for gap in reversed(gaps(lowered, there[0])) if gap.index <= there[1] and not gap.last), None)
+    after = [gap for gap in gaps(lowered, here[0]) if gap.index > here[1]]
+    begin = next((gap for gap in after if not (gap.ahead and _in_between(gap.ahead[0]))), None)
+    before = [gap for gap in gaps(lowered, there[0]) if gap.index <= there[1] and not gap.last]
+    end = before[-1] if before else None
+    for gap in reversed(before[:-1]):
+        if not _in_between(gap.ahead[0]):
+            break
+        end = gap
     if begin is None or end is None:
         return
     one, other = (_edit(lowered, gap, line, price) for gap in (begin, end))
@@ -68,9 +101,14 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
 
 
+def _in_between(op: Op) -> bool:
+    """Does an operation belong between an access and the barrier: a fence, a commit or a wait for a group?"""
+    return isinstance(op, WaitForGroups | CommitGroup) or (isinstance(op, Emit) and isinstance(op.label, FENCES))
+
+
 def _edit(lowered: LoweredTest, gap: Opening, line: str, price: float) -> Edit:
     thread = lowered.test.threads[gap.thread]
-    what = f"{thread.name}, line {gap.item.span.line}: {line} {gap.where}"
+    what = f"{thread.name}, line {gap.item.span.line}: {' '.join(line.split())} {gap.where}"
     text = gap.text(lowered.test.source, line)
     group = (gap.thread, gap.index, line)
     return Edit(gap.start, gap.start, text, what, price, group, adds=line.count(";"), rank=LAST)

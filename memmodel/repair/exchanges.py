@@ -1,0 +1,116 @@
+"""Changes that put one instruction for another, or one number for another in all like instructions of a thread.
+
+In: a lowered test, changes of single numbers. Out: edits. Settled here: what takes the place of what. An arrival by
+hand after matrix operations may have to be a commit; an expect_tx that nobody completes by an arrival may have to be an
+arrival itself; a commit in a cluster may have to signal every CTA, and then each object counts the commits of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import OTHER, WAIT
+from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.arrivals import count_of
+from memmodel.repair.insertion.lines import commit
+
+ALIKE = ("alike",)
+"""The end of the group of a change that is made to all like instructions."""
+
+
+def exchanges(lowered: LoweredTest) -> list[Edit]:
+    """Instructions that may have to be others."""
+    test = lowered.test
+    found: list[Edit] = []
+    for number, thread in enumerate(test.threads):
+        for index, item in enumerate(instructions(thread)):
+            at = (number, index, "name")
+            found += _arrive_by_commit(lowered, number, item, at)
+            found += _arrive_and_expect(thread, item, at)
+            found += _multicast(test, thread, item, at)
+    return [*found, *_all_multicast(lowered)]
+
+
+def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
+    """The same number put for the same number in all like instructions of a thread, where there are several."""
+    text = lowered.test.source.text
+    items = [list(instructions(thread)) for thread in lowered.test.threads]
+    groups: dict[tuple[object, ...], list[Edit]] = {}
+    for edit in numbers:
+        thread, index = edit.group[:2]
+        if edit.group[2] == "number" and len(edit.group) == 4 and isinstance(thread, int) and isinstance(index, int):
+            key = (thread, items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
+            groups.setdefault(key, []).append(edit)
+    found: list[Edit] = []
+    for (thread, mnemonic, old, new), edits in groups.items():
+        if len(edits) > 1:
+            first, *more = edits
+            lines = ", ".join(str(text.count("\n", 0, one.start) + 1) for one in edits)
+            assert isinstance(thread, int)
+            what = f"{lowered.test.threads[thread].name}, lines {lines}: {old} -> {new} in {mnemonic}"
+            cost = sum(one.cost for one in edits)
+            found.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
+    return found
+
+
+def _word(thread: Thread, item: Instruction, text: str, price: float, group: tuple[object, ...]) -> Edit:
+    what = f"{thread.name}, line {item.span.line}: {item.mnemonic} -> {text.split(' ')[0]}"
+    return Edit(item.mnemonic_span.start, item.span.end, text, what, price, group)
+
+
+def _arrive_by_commit(lowered: LoweredTest, number: int, item: Instruction, at: tuple[object, ...]) -> Iterator[Edit]:
+    """A commit in place of an arrival."""
+    thread = lowered.test.threads[number]
+    if not item.mnemonic.startswith("mbarrier.arrive") or "expect_tx" in item.mnemonic or "[" not in item.span.text:
+        return
+    name = item.span.text.partition("[")[2].partition("]")[0]
+    before = (step.op for step in lowered.programs[number].steps if step.index < at[1])  # type: ignore[operator]
+    line = next((line for op in before if (line := commit(op, name)) is not None), None)
+    if line is not None:
+        yield _word(thread, item, line, WAIT, at)
+
+
+def _arrive_and_expect(thread: Thread, item: Instruction, at: tuple[object, ...]) -> Iterator[Edit]:
+    """mbarrier.expect_tx that arrives as well."""
+    if item.mnemonic.startswith("mbarrier.expect_tx"):
+        words = ".cluster.shared::cluster" if ".cluster" in item.mnemonic else ".shared::cta"
+        operands = item.span.text[item.mnemonic_span.end - item.span.start :].strip()
+        sem = ".release" if "cluster" in words else ""
+        sink = "_, " if item.operands else ""
+        yield _word(thread, item, f"mbarrier.arrive.expect_tx{sem}{words}.b64 {sink}{operands}", OTHER, at)
+
+
+def _multicast(test: LitmusTest, thread: Thread, item: Instruction, at: tuple[object, ...]) -> Iterator[Edit]:
+    """A commit that signals every CTA of the cluster."""
+    ctas = {one.place.cta for one in test.threads if one.place.cluster_id == thread.place.cluster_id}
+    if item.mnemonic.startswith("tcgen05.commit") and "multicast" not in item.mnemonic and len(ctas) > 1:
+        mnemonic = item.mnemonic.replace(".b64", ".multicast::cluster.b64")
+        operands = item.span.text[item.mnemonic_span.end - item.span.start :]
+        yield _word(thread, item, f"{mnemonic}{operands}, {(1 << len(ctas)) - 1}", OTHER, at)
+
+
+def _all_multicast(lowered: LoweredTest) -> Iterator[Edit]:
+    """Every commit on an object signals every CTA of the cluster, and the object counts all of them."""
+    test = lowered.test
+    for variable in test.variables:
+        now = count_of(lowered, variable.name)
+        edits = [
+            edit
+            for number, thread in enumerate(test.threads)
+            for index, item in enumerate(instructions(thread))
+            if f"[{variable.name}]" in item.span.text
+            for edit in _multicast(test, thread, item, (number, index, "name"))
+        ]
+        ctas = {thread.place.cta_id for thread in test.threads}
+        if now is None or len(edits) < 2 or now[0] < 1:
+            continue
+        count = now[0] * len(ctas)
+        counted = Edit(now[1], now[2], str(count), "", OTHER, (-1, variable.name, "number"))
+        first, *more = edits
+        what = f"every tcgen05.commit on {variable.name} to all CTAs, and its count {now[0]} -> {count}"
+        cost = sum(one.cost for one in edits) + OTHER
+        yield replace(first, what=what, cost=cost, group=(*first.group, *ALIKE), more=(*more, counted))

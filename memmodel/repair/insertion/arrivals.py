@@ -1,0 +1,132 @@
+"""Arrivals that a test lacks: on an mbarrier object, at a barrier where others wait.
+
+In: a lowered test. Out: edits. Settled here: an arrival on an object comes with a count that is larger by one or, where
+nobody may have arrived yet, alone; a thread joins a barrier that another one of its CTA or cluster has and it has not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Imm, Thread
+from memmodel.program.lowered import LoweredTest
+from memmodel.program.ops import AtBarrier, Emit
+from memmodel.ptx import Space
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
+from memmodel.repair.edits import Edit
+from memmodel.repair.insertion.gaps import Opening, gaps
+from memmodel.repair.insertion.lines import commit
+
+ARRIVALS = 8
+"""The turn of an arrival among what is put into one gap: after everything else."""
+
+CLUSTER_BARRIER = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
+
+
+def arrivals(lowered: LoweredTest) -> list[Edit]:
+    """Arrivals on the objects of a test, and at its barriers."""
+    found: list[Edit] = []
+    counts = {one.name: _one_more(lowered, one.name) for one in lowered.test.variables if one.length == 1}
+    for number, thread in enumerate(lowered.test.threads):
+        there = gaps(lowered, number)
+        for gap in there:
+            if not gap.past or not isinstance(gap.past[-1], Emit):
+                found += _on_objects(lowered, thread, gap, counts)
+                found += _commits(lowered, thread, gap, counts)
+        for line, price in _missed(lowered, number):
+            found += (_edit(lowered, thread, gap, line, price, line.replace("\n", " ")) for gap in there)
+    return found
+
+
+def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
+    for name, line, scope in _arrives(lowered, thread, counts):
+        price = OTHER + SCOPE_COST[scope] * SEM_FACTOR["release"] + OTHER
+        yield _edit(lowered, thread, gap, line, price, line)
+        more = counts[name]
+        if more is not None:
+            yield _edit(lowered, thread, gap, line, price + OTHER, f"{line} with {more.what}", more)
+
+
+def _commits(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
+    """tcgen05.commit on objects on which others arrive as well."""
+    for name, more in counts.items():
+        line = commit(gap.past[-1], name) if gap.past else None
+        if more is not None and line is not None:
+            yield _edit(lowered, thread, gap, f"{line};", WAIT + 2 * OTHER, f"{line} with {more.what}", more)
+
+
+def _arrives(lowered: LoweredTest, thread: Thread, counts: dict[str, Edit | None]) -> Iterator[tuple[str, str, str]]:
+    """An arrival on each object of a thread's CTA, and of the other CTAs of its cluster."""
+    others = {
+        other.place.cta: None
+        for other in lowered.test.threads
+        if other.place.cluster_id == thread.place.cluster_id and other.place.cta_id != thread.place.cta_id
+    }
+    for name, more in counts.items():
+        if more is None or _waits_for(thread, name):
+            continue
+        yield name, f"mbarrier.arrive.shared::cta.b64 _, [{name}];", "cta"
+        for cta in others:
+            yield name, f"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{name}@cta{cta}];", "cluster"
+
+
+def _waits_for(thread: Thread, name: str) -> bool:
+    """Does a thread wait for an object? Then others arrive on it."""
+    return any("wait" in item.mnemonic and f"[{name}]" in item.span.text for item in instructions(thread))
+
+
+def count_of(lowered: LoweredTest, name: str) -> tuple[int, int, int] | None:
+    """The arrive count of an object and the characters that say it; None for what is no object, or has no number."""
+    test = lowered.test
+    for variable in test.variables:
+        if variable.name == name and variable.mbarrier is not None and variable.space is Space.SHARED:
+            found = re.compile(r"[^;\n]*?mbarrier\(\s*(\d+)\s*\)").match(test.source.text, variable.span.start)
+            return None if found is None else (variable.mbarrier, found.start(1), found.end(1))
+    for thread in test.threads:
+        for item in instructions(thread):
+            if item.mnemonic.startswith("mbarrier.init") and f"[{name}]" in item.span.text:
+                count = item.operands[-1]
+                if isinstance(count, Imm) and count.span is not None:
+                    return count.value, count.span.start, count.span.end
+    return None
+
+
+def _one_more(lowered: LoweredTest, name: str) -> Edit | None:
+    """The arrive count of an object, larger by one."""
+    found = count_of(lowered, name)
+    if found is None:
+        return None
+    now, start, end = found
+    return Edit(start, end, str(now + 1), f"count of {name} {now} -> {now + 1}", OTHER, (-1, name, "number"))
+
+
+def _missed(lowered: LoweredTest, number: int) -> Iterator[tuple[str, float]]:
+    """Barriers that other threads of the CTA or the cluster have, and this one has not, with their prices."""
+    thread = lowered.test.threads[number]
+    mine = {text for text, _ in _barriers(lowered, number)}
+    found: dict[str, float] = {}
+    for other, there in enumerate(lowered.test.threads):
+        for text, of_cluster in _barriers(lowered, other):
+            if of_cluster and there.place.cluster_id == thread.place.cluster_id:
+                if not any(one.startswith("barrier.cluster") for one in mine):
+                    found[CLUSTER_BARRIER] = WAIT + SCOPE_COST["cluster"]
+            elif not of_cluster and there.place.cta_id == thread.place.cta_id and text not in mine:
+                found[f"{text};"] = WAIT + OTHER
+    yield from found.items()
+
+
+def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:
+    """The barriers of a thread: their text, and whether they are those of the cluster."""
+    items = list(instructions(lowered.test.threads[number]))
+    for step in lowered.programs[number].steps:
+        if isinstance(step.op, AtBarrier) and items[step.index].mnemonic.startswith(("bar.sync", "barrier.")):
+            yield items[step.index].span.text, items[step.index].mnemonic.startswith("barrier.cluster")
+
+
+def _edit(lowered: LoweredTest, thread: Thread, gap: Opening, line: str, price: float, what: str, *more: Edit) -> Edit:
+    said = f"{thread.name}, line {gap.item.span.line}: {what} {gap.where}"
+    text = gap.text(lowered.test.source, line)
+    group = (gap.thread, gap.index, what)
+    return Edit(gap.start, gap.start, text, said, price, group, adds=line.count(";"), rank=ARRIVALS, more=more)

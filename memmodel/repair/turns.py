@@ -1,0 +1,63 @@
+"""Sets of changes, and which changes are tried first.
+
+In: changes, what the explanations say. Out: an order. Settled here: what one set of changes does, and another does as
+well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from memmodel.repair.edits import Edit
+from memmodel.repair.hints import answers, relevant
+from memmodel.why.records import Reason
+
+Changes = tuple[Edit, ...]
+
+NEARBY, RELEVANT = 1, 2
+"""Turns of changes that answer a reason: at a line that an explanation names, and elsewhere."""
+
+NEAR = 2
+"""A change so many lines from one that an explanation names is tried early."""
+
+
+class Turns:
+    """Which changes are tried first: those at the lines that the explanations name, as far as they answer a reason."""
+
+    def __init__(self, text: str, why: frozenset[Reason], named: frozenset[int]) -> None:
+        self.starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
+        self.why = why
+        self.named = named
+
+    def turn(self, edit: Edit) -> int:
+        """The smaller, the earlier."""
+        if not relevant(edit, self.why):
+            return RELEVANT + 1
+        line = bisect_right(self.starts, edit.start)
+        near = any(abs(line - other) <= NEAR for other in self.named)
+        if answers(edit, self.why):
+            return 0 if near else NEARBY
+        return NEARBY if near else RELEVANT
+
+
+def in_order(edits: Iterable[Edit]) -> Changes:
+    """Changes in the order of the text."""
+    return tuple(sorted(edits, key=lambda one: (one.start, one.end, one.rank, one.what)))
+
+
+def cost(edits: Sequence[Edit]) -> float:
+    """What changes cost together."""
+    return sum(edit.cost for edit in edits)
+
+
+def covers(edits: Iterable[Edit], known: Iterable[Edit]) -> bool:
+    """Is each change of a known repair among these, or implied by one of them?"""
+    made = tuple(edits)
+    return all(
+        any(
+            one == other or (one.group == other.group and one.level >= other.level) or other.group in one.implies
+            for one in made
+        )
+        for other in known
+    )

@@ -1,0 +1,34 @@
+"""Why a wait for an mbarrier object has not seen an arrival or a signal.
+
+In: an execution, the two events. Out: a reason.
+"""
+
+from __future__ import annotations
+
+from memmodel.base.labels import Action, Signal
+from memmodel.concrete.execution import Execution
+from memmodel.concrete.records import ObjectRecord
+from memmodel.why.records import Reason
+
+
+def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
+    """Why a wait has not seen an update of its object: it asks for the other parity, or the phase ends too early.
+
+    It asks for the other parity if it sees nothing that its thread has not waited for before.
+    """
+    waited = execution.frame.record_of(execution.events[wait])
+    assert isinstance(waited, ObjectRecord)
+    thread, order = execution.events[wait].point.thread, execution.relation("po")
+    seen = [row for row in execution.relation("mbarobs") if row >> wait & 1]
+    earlier = sum(
+        1 << n for n, row in enumerate(order) if row >> wait & 1 and execution.events[n].point.thread == thread
+    )
+    if waited.parity is not None and all(row & earlier for row in seen):
+        return Reason.PARITY
+    object_ = waited.object
+    uses = [execution.frame.record_of(event) for event in execution.events]
+    bytes_ = any(
+        isinstance(use, ObjectRecord) and use.object == object_ and (use.bytes or use.action is Action.COMPLETE_TX)
+        for use in uses
+    )
+    return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT
