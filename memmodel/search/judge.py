@@ -2,7 +2,7 @@
 
 In: Draft, Vocabulary, models. Out: `Judgements`. Candidate executions are chosen as in `enumeration`: runs, barriers
 and objects, rf, order of fence.sc, co; each is evaluated in all worlds. Where worlds are many, one candidate after the
-other, and what an early choice rules out is not completed; where they are few, many candidates side by side (`LaneChoice`).
+other, and what an early choice rules out is not completed; where they are few, many side by side (`LaneChoice`).
 """
 
 from __future__ import annotations
