@@ -19,7 +19,7 @@ from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.differences import ModelPair
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import canonical, connected, sketches
-from memmodel.search.slices import WorldGrid, members
+from memmodel.search.judging.slices import WorldGrid, members
 from memmodel.search.tasks import DifferenceTask, SynthesisTask
 from memmodel.search.text import asked, draft
 from memmodel.search.vocabulary import Vocabulary, vocabulary
@@ -87,7 +87,7 @@ def test_worlds_are_numbered() -> None:
 def test_slices_agree_with_the_engine(
     names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memmodel.search.judge.FEW", 0)
+    monkeypatch.setattr("memmodel.search.judging.judge.FEW", 0)
     words = vocabulary(names.split(","))
     pair = ModelPair(first, second, outcomes=True)
     choose = random.Random(names)

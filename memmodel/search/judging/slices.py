@@ -88,18 +88,19 @@ def members(worlds: int) -> Iterator[int]:
 class ModelSlices:
     """Definitions and checks of several models, to be evaluated on one execution after the other.
 
-    `start(count, exists, base)`: events and what each base name means; `choose(stage, values)`: chosen relations.
+    `start(exists, base)`: events and what each base name means; `choose(name, rows)`: chosen relations. `nodes`: each
+    expression as its operator and the numbers of its operands; `groups`: names and bodies of each `let rec`.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
-        self._nodes: list[tuple[Any, ...]] = []
+        self.nodes: list[tuple[Any, ...]] = []
         self._stages: list[int] = []
         self._sizes: list[int] = []
         self._none: SlicedRows = []
         self._nobody: Members = []
         self._known: dict[tuple[Any, ...], int] = {}
         self._recursions: dict[tuple[int, ...], int] = {}
-        self._groups: list[tuple[list[int], list[int]]] = []
+        self.groups: list[tuple[list[int], list[int]]] = []
         self._values: list[Any] = []
         self._stamps: list[int] = []
         self._epochs = [0, 0, 0, 0]
@@ -112,8 +113,8 @@ class ModelSlices:
         self._checks: dict[tuple[int, str], tuple[int, Check]] = {}
         for number, model in enumerate(models):
             self._compile(number, model)
-        self._values = [None] * len(self._nodes)
-        self._stamps = [-1] * len(self._nodes)
+        self._values = [None] * len(self.nodes)
+        self._stamps = [-1] * len(self.nodes)
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
@@ -141,6 +142,10 @@ class ModelSlices:
     def stage(self, number: int, name: str) -> int:
         """When a check of a model is settled."""
         return self._stages[self._checks[number, name][0]]
+
+    def body(self, number: int, name: str) -> int:
+        """The node of what a check of a model tests."""
+        return self._checks[number, name][0]
 
     def fails(self, number: int, name: str) -> WorldSet:
         """The worlds in which the body of a check is not as its test wants, negation aside."""
@@ -179,15 +184,15 @@ class ModelSlices:
     def _recursive(self, bodies: Sequence[Expr], refs: list[int], stage: int) -> list[int]:
         """The names of a `let rec`; of an equal one if there is one, so that what uses it is shared. Equal: with `rec`
         in place of the names, the bodies are the same."""
-        group = len(self._groups)
+        group = len(self.groups)
         marks = [self._add(("rec", at), stage) for at in range(len(bodies))]
         looks = (stage, *(self._node(body, [*refs, *marks]) for body in bodies))
         if looks not in self._recursions:
             self._recursions[looks] = group
             names = [self._add(("fix", group, at), stage) for at in range(len(bodies))]
-            self._groups.append((names, []))
-            self._groups[group][1].extend(self._node(body, [*refs, *names]) for body in bodies)
-        return self._groups[self._recursions[looks]][0]
+            self.groups.append((names, []))
+            self.groups[group][1].extend(self._node(body, [*refs, *names]) for body in bodies)
+        return self.groups[self._recursions[looks]][0]
 
     def _node(self, expr: Expr, refs: list[int]) -> int:
         match expr:
@@ -211,8 +216,8 @@ class ModelSlices:
 
     def _add(self, key: tuple[Any, ...], stage: int) -> int:
         if key not in self._known:
-            self._known[key] = len(self._nodes)
-            self._nodes.append(key)
+            self._known[key] = len(self.nodes)
+            self.nodes.append(key)
             self._stages.append(stage)
             self._sizes.append(1 if key[0] in _LEAVES else 1 + sum(self._sizes[one] for one in key[1:]))
         return self._known[key]
@@ -220,7 +225,7 @@ class ModelSlices:
     def _value(self, node: int) -> Any:
         epoch = self._epochs[self._stages[node]]
         if self._stamps[node] != epoch:
-            key = self._nodes[node]
+            key = self.nodes[node]
             if key[0] == "fix":
                 self._fixpoint(key[1])
             else:
@@ -230,7 +235,7 @@ class ModelSlices:
 
     def _fixpoint(self, group: int) -> None:
         """Least fixpoint of a `let rec`: repeat the bodies until nothing changes."""
-        names, bodies = self._groups[group]
+        names, bodies = self.groups[group]
         epoch = self._epochs[self._stages[names[0]]]
         for name in names:
             self._values[name], self._stamps[name] = self._none, epoch
@@ -247,12 +252,12 @@ class ModelSlices:
     def _inside(self, group: int) -> list[int]:
         """The nodes between the names of a group and its bodies."""
         if group not in self._between:
-            names, _ = self._groups[group]
+            names, _ = self.groups[group]
             found = set(names)
             grown = True
             while grown:
                 grown = False
-                for node, key in enumerate(self._nodes):
+                for node, key in enumerate(self.nodes):
                     if node not in found and key[0] not in _LEAVES and found & set(key[1:]):
                         found.add(node)
                         grown = True

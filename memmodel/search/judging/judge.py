@@ -16,9 +16,8 @@ from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import bits
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.orders import partial_orders
-from memmodel.memory.bytes import Cell
-from memmodel.search.frames import Frame, Key, Readied
-from memmodel.search.slices import ModelSlices, SlicedRows, WorldGrid, merged, repeated
+from memmodel.search.judging.frames import Frame, Key, Readied
+from memmodel.search.judging.slices import ModelSlices, SlicedRows, WorldGrid, merged, repeated
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 
@@ -274,8 +273,8 @@ def executions(frame: Frame) -> Iterator[Candidate]:
     """Every rf of a frame as rows, with every co and the outcomes that it can end in."""
     count = frame.count
     coherence = list(frame.coherence().choices(lambda least, greatest: True))
-    extents = frame.family.question.extents
-    cells = list(dict.fromkeys(cell for one in extents for cell in frame.fixed.cutting.cells(one)))
+    ask = frame.family.asked
+    cells = list(dict.fromkeys(cell for one in ask.extents for cell in frame.fixed.cutting.cells(one)))
     for traces in frame.traces:
         values = frame.fixed.values_of(traces)
         choices = []
@@ -285,20 +284,14 @@ def executions(frame: Frame) -> Iterator[Candidate]:
             choices.append([write for write in frame.writes[cell] if values[write] == values[one]])
         if not all(choices):
             continue
-        registers = [trace.registers for trace in traces]
+        got = ask.registers([trace.registers for trace in traces])
         orders: list[tuple[int, list[Key]]] = []
         for co, last in coherence:
             kept = [cell for cell in cells if cell in last]
             keys: dict[Key, None] = {}
             for chosen in product(*(bits(last[cell]) for cell in kept)):
-                memory: dict[Cell, int] = {}
-                for cell, write in zip(kept, chosen, strict=True):
-                    value = values[write]
-                    assert value is not None
-                    memory[cell] = value
-                key = frame.family.question.key(registers, memory)
-                assert isinstance(key, tuple)
-                keys[key] = None
+                left = tuple((cell, values[write]) for cell, write in zip(kept, chosen, strict=True))
+                keys[got + ask.memory(left)] = None
             orders.append((co, list(keys)))
         for sources in product(*choices):
             rows = [0] * count
