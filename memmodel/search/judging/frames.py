@@ -29,7 +29,7 @@ from memmodel.enumeration.question import AskedKey
 from memmodel.litmus.syntax import Number, RegValue, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Sem
+from memmodel.ptx import Place, Sem
 from memmodel.referee.finals import Registers
 from memmodel.search.judging.slices import Members, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
@@ -210,9 +210,8 @@ class Frame:
             lefts, rights = [], []
             for number, mine in enumerate(variants):
                 point = self.fixed.events[number].point
-                if point.thread is not None:
-                    point = replace(point, place=places[point.thread])
-                points = [(w & worlds, replace(point, label=label)) for w, label in mine if w & worlds]
+                place = point.place if point.thread is None else places[point.thread]
+                points = [(w & worlds, _at(point, place, label)) for w, label in mine if w & worlds]
                 keyed = [(w, one, row.key(one) if row.key is not None else 0) for w, one in points]
                 lefts.append([one for one in keyed if row.domain is None or row.domain(one[1])])
                 rights.append([one for one in keyed if row.range is None or row.range(one[1])])
@@ -265,6 +264,13 @@ class Frame:
                 operations[operation] = event
             writes.append(CellWrites(cell, initial, operations))
         return Coherence(writes, self.count)
+
+
+def _at(point: Point, place: Place | None, label: Label) -> Point:
+    """The same point elsewhere, with another label."""
+    if point.label is label and point.place == place:
+        return point
+    return replace(point, place=place, label=label)
 
 
 _Keyed = Sequence[tuple[int, Point, Hashable]]

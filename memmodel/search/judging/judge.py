@@ -178,9 +178,13 @@ class _Judging:
         flags: list[dict[str, int]] | None = None
         for stage in range(4):
             left, flags = self._stage(stage, left, flags)
+        alive = left[0]
+        for one in left:
+            alive |= one
         for at, lane in enumerate(batch):
-            raised = [{name: lanes >> at * width for name, lanes in mine.items()} for mine in flags or ()]
-            self._accept(lane.keys, [lanes >> at * width & self.full for lanes in left], raised)
+            if alive >> at * width & self.full:
+                raised = [{name: lanes >> at * width for name, lanes in mine.items()} for mine in flags or ()]
+                self._accept(lane.keys, [lanes >> at * width & self.full for lanes in left], raised)
 
     def _known(self, keys: Sequence[Key]) -> bool:
         """Are these outcomes allowed everywhere already, so that only flags could be new?"""

@@ -420,7 +420,8 @@ def _difference(left: SlicedRows, right: SlicedRows) -> SlicedRows:
 
 
 def _product(left: Members, right: Members) -> SlicedRows:
-    return [{b: both for b, other in enumerate(right) if (both := worlds & other)} for worlds in left]
+    there = [(b, other) for b, other in enumerate(right) if other]
+    return [{b: both for b, other in there if (both := worlds & other)} if worlds else {} for worlds in left]
 
 
 _DYADIC: dict[str, Callable[[Any, Any], Any]] = {
