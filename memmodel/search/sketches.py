@@ -17,8 +17,8 @@ Use = tuple[int, tuple[int, ...]]
 
 Body = tuple[Use, ...]
 
-REDUCTIONS = 3
-"""How many reductions one place has at most. Each sets a bit of its own, so that so many leave 8 values."""
+REDUCTIONS = 2
+"""How many reductions one place has at most. Each sets a bit of its own, so that each more doubles what may be read."""
 
 Homes = tuple[tuple[tuple[str, int], int], ...]
 """The CTA in whose memory a place is, by class and number."""

@@ -271,8 +271,12 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
     "barriers": ("ld.weak", "st.weak", "bar"),
     "async": (
-        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
-        "wait_group.read", "fence.proxy.async",
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait", "copy.in", "copy.out",
+        "wait_group", "fence.proxy.async",
+    ),
+    "async.wide": (
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait", "copy.in", "copy.out",
+        "wait_group", "wait_group.read", "fence.proxy.async",
     ),
     "copies": (
         "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
@@ -286,15 +290,32 @@ PRESETS: dict[str, tuple[str, ...]] = {
 """Vocabularies that a name stands for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many threads and places of a kind programs have at most, and how threads are placed, if nobody says."""
+
+    threads: int = 4
+    places: int = 3
+    spread: tuple[str, ...] = ("cta",)
+
+
+ROOMS = {"async": Room(2, 1), "copies": Room(2, 1, ("one",))}
+"""Presets with less room than others, so that five instructions are reached in minutes."""
+
+
 def vocabulary(
     words: Sequence[str],
     scopes: Sequence[str] = ("cta", "gpu"),
-    threads: int = 4,
-    locations: int = 3,
-    spread: Sequence[str] = ("cta",),
+    threads: int | None = None,
+    locations: int | None = None,
+    spread: Sequence[str] | None = None,
     gap: int | None = None,
 ) -> Vocabulary:
-    """The vocabulary of these words: an ingredient (`ld`), some of its forms (`ld.acquire`), a preset (`core`)."""
+    """The vocabulary of these words: an ingredient (`ld`), some of its forms (`ld.acquire`), a preset (`core`).
+
+    `threads`, `locations`, `spread` None: as the first preset that has a room of its own says. Raises InputError.
+    """
+    own = next((ROOMS[word] for word in words if word in ROOMS), Room())
     for scope in scopes:
         if scope not in SCOPES:
             raise InputError(f"unknown scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
@@ -315,7 +336,15 @@ def vocabulary(
     proxies = any(form.words == ("proxy",) for one in found if one.fence for form in one.forms)
     memory = any(form.words != ("proxy",) for one in found if one.fence for form in one.forms)
     room = gap if gap is not None else 2 if proxies and memory else 1
-    return Vocabulary(tuple(found), threads, locations, room, tuple(spread), tuple(dict.fromkeys(spelt)), wide=wide)
+    return Vocabulary(
+        tuple(found),
+        threads or own.threads,
+        locations or own.places,
+        room,
+        tuple(spread or own.spread),
+        tuple(dict.fromkeys(spelt)),
+        wide=wide,
+    )
 
 
 def _select(word: str, every: dict[str, Ingredient]) -> tuple[str, tuple[Form, ...]]:
