@@ -195,6 +195,20 @@ def test_a_model_does_not_differ_from_itself_or_its_reformulation(tmp_path: Path
     assert not difference("ptx-9.3", str(again), "core", 3)
 
 
+@pytest.mark.parametrize(
+    ("second", "names", "size", "spellings"),
+    [
+        ("readings/D12-proxy-fence", "wgmma.registers,st.shared.weak,fence.proxy.async,wgmma.fence", 3, 1),
+        ("readings/D8-mma-cp", "tcgen05.mma,tcgen05.cp", 2, 2),
+    ],
+)
+def test_matrix_instructions_in_several_spellings(second: str, names: str, size: int, spellings: int) -> None:
+    """An operand in registers, and two shapes of a copy to tensor memory."""
+    words = vocabulary(names.split(","), ["cta"], threads=1, locations=2, spread=("one",))
+    found = run(DifferenceTask("ptx-9.3", second, words, size, True), HereAndNow()).results
+    assert [(one["size"], one["spellings"]) for one in found] == [(size, spellings)]
+
+
 def test_two_plus_two_writes_is_found() -> None:
     found = difference("sc", "ptx-6.0", "st.weak", 4)
     assert [one["size"] for one in found] == [4]

@@ -243,20 +243,31 @@ def _tensor() -> Iterable[Ingredient]:
         form = Form((), f"tcgen05.wait::{what}.sync.aligned;")
         yield Ingredient(f"tcgen05.wait::{what}", (form,), local=True, ends=(f"tcgen05.{what}",))
     yield Ingredient("tcgen05.mma", (Form((), mma),), TENSOR + SHARED, "wr", local=True)
-    copy = "mov.u64 %dc{n}, {y};\ntcgen05.cp.cta_group::1.128x256b [{x}], %dc{n};"
-    yield Ingredient("tcgen05.cp", (Form((), copy),), TENSOR + SHARED, "wr", local=True)
+    copies = tuple(
+        Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
+        for shape in ("128x256b", "4x256b")
+    )
+    yield Ingredient("tcgen05.cp", copies, TENSOR + SHARED, "wr", local=True)
     commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
     yield Ingredient("tcgen05.commit", (Form((), commit),), OBJECT, "-", local=True, arrives=1, far="x")
 
 
 def _wgmma() -> Iterable[Ingredient]:
-    """A matrix instruction of a warp that reads a tile, in a group of its own; what waits for groups."""
+    """Matrix instructions of a warp that read a tile, in a group of its own, the other operand in shared memory or in
+    registers; what waits for groups."""
     mma = (
         "mov.u64 %da{n}, {x};\nmov.u64 %db{n}, one;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
         "{{%{r}, %s{n}, %t{n}, %u{n}}}, %da{n}, %db{n}, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;"
     )
     yield Ingredient("wgmma", (Form((), mma),), SHARED, "r", answers=True, local=True)
-    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True, ends=("wgmma",))
+    registers = (
+        "mov.u32 %a{n}, 1;\nmov.u64 %db{n}, {x};\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{{%{r}, %s{n}, %t{n}, %u{n}}}, {{%a{n}, %a{n}, %a{n}, %a{n}}}, %db{n}, 0, 1, 1, 0;\n"
+        "wgmma.commit_group.sync.aligned;"
+    )
+    yield Ingredient("wgmma.registers", (Form((), registers),), SHARED, "r", answers=True, local=True)
+    groups = ("wgmma", "wgmma.registers")
+    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True, ends=groups)
     yield Ingredient("wgmma.fence", (Form(("wgmma",), "wgmma.fence.sync.aligned;"),), fence=True)
 
 
