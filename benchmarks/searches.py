@@ -1,9 +1,10 @@
 """The figures of docs/search.md: readings told apart, properties verified, bounds reached, programs counted.
 
-    python benchmarks/searches.py readings|properties|bounds|count [NAME ...] [--seconds N] [--svg FILE]
+    python benchmarks/searches.py readings|properties|bounds|count [NAME ...] [--seconds N] [--most N] [--svg FILE]
 
 Prints rows of Markdown, with CPU seconds of one process. NAME: only these rows. `readings` also draws which model
-implies which (--svg), `bounds` the bound reached against time. `--seconds`: for each row of `bounds`.
+implies which (--svg), `bounds` the bound reached against time. `--seconds`: for each row of `bounds`; `--most`: no
+larger programs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from memmodel.output import write_text
 from memmodel.search.properties import checks_to_show, load_property, shipped_properties
@@ -71,11 +71,25 @@ PAIRS = (
 )  # fmt: skip
 """Each reading against the default, and those that change one definition against each other."""
 
+
+@dataclass(frozen=True)
+class Bound:
+    """A search whose bound is measured: two models, and the programs on which they are compared."""
+
+    first: str
+    second: str
+    words: Vocabulary
+
+
 BOUNDS = {
-    "core": vocabulary(["core"]),
-    "async": vocabulary(["async"]),
-    "copies": vocabulary(["copies"], threads=2, locations=1, spread=("one",)),
+    "core": Bound("sc", "ptx-6.0", vocabulary(["core"])),
+    "async": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async"])),
+    "async-D1": Bound("ptx-9.3", "readings/D1-issuer", vocabulary(["async"])),
+    "async-3": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async"], threads=3)),
+    "async.wide": Bound("ptx-9.3", "readings/D2-accessor", vocabulary(["async.wide"])),
+    "copies": Bound("ptx-9.3", "readings/D2-anywhere", vocabulary(["copies"])),
 }
+"""`async-D1`: models that may differ on every program of the vocabulary. `async-3`: up to three threads."""
 
 
 def _short(name: str) -> str:
@@ -133,32 +147,33 @@ def properties(names: list[str]) -> None:
         print(f"| `{name}` | {found.bound} | {spent:.0f} | {answer} |", flush=True)
 
 
-def bounds(names: list[str], seconds: float, svg: str | None) -> None:
-    """`diff sc ptx-6.0` (else `ptx-9.3` and D2-anywhere), on one process, as far as the CPU time of two cores lasts."""
+def bounds(names: list[str], seconds: float, most: int, svg: str | None) -> None:
+    """Each bound by a search of its own, on one process, as far as the CPU time of two cores lasts."""
     from memmodel.search.explain import bound_plot
 
+    drawn: dict[str, dict[int, float]] = {}
     for name in names or BOUNDS:
-        first, second = ("sc", "ptx-6.0") if name == "core" else ("ptx-9.3", "readings/D2-anywhere")
-        task = DifferenceTask(first, second, BOUNDS[name], 12, True)
-        began, reached = time.process_time(), dict[int, float]()
-
-        def told(size: int, done: int, total: int, began: float = began) -> None:
-            if time.process_time() - began > 2 * seconds:
-                raise KeyboardInterrupt
-
-        for size in range(1, 13):
+        one, reached = BOUNDS[name], dict[int, float]()
+        task = DifferenceTask(one.first, one.second, one.words, 12, True)
+        for size in range(2, most + 1):
             started = time.process_time()
+
+            def told(size: int, done: int, total: int, began: float = started) -> None:
+                if time.process_time() - began > 2 * seconds:
+                    raise KeyboardInterrupt
+
             found = run(replace(task, most=size), HereAndNow(), told=told)
-            if found.interrupted:
-                print(f"{name}: stopped at {size} instructions", flush=True)
-                break
             spent = time.process_time() - started
+            if found.interrupted:
+                print(f"{name}: {size} instructions not reached; {found.bound} of them done", flush=True)
+                break
             rate = found.sketches / max(spent, 0.01)
-            each = f"{found.sketches} shapes, {spent:.0f} CPU seconds, {rate:.0f} shapes a second"
-            print(f"{name}: {size} instructions, {each}", flush=True)
-            reached[size] = (time.process_time() - began) / 2
-        if svg is not None:
-            write_text(str(Path(svg).with_suffix("")) + f"-{name}.svg", bound_plot(reached))
+            each = f"{found.sketches:,} shapes, {spent:.0f} CPU seconds, {rate:.0f} shapes a second"
+            print(f"{name}: {size} instructions, {each}, {len(found.results)} differences", flush=True)
+            reached[size] = spent / 2
+        drawn[name] = reached
+    if svg is not None:
+        write_text(svg, bound_plot(drawn))
 
 
 def count(names: list[str]) -> None:
@@ -168,8 +183,8 @@ def count(names: list[str]) -> None:
     print("| vocabulary | instructions | shapes | programs |\n|---|---|---|---|")
     for name in names or BOUNDS:
         for size in (2, 3, 4):
-            every = [one for most in range(1, size + 1) for one in sketches(BOUNDS[name], most)]
-            spelt = sum(Ready(one, BOUNDS[name], size).worlds.bit_count() for one in every)
+            every = [one for most in range(1, size + 1) for one in sketches(BOUNDS[name].words, most)]
+            spelt = sum(Ready(one, BOUNDS[name].words, size).worlds.bit_count() for one in every)
             print(f"| `{name}` | {size} | {len(every):,} | {spelt:,} |", flush=True)
 
 
@@ -178,6 +193,7 @@ def main() -> None:
     parser.add_argument("what", choices=["readings", "properties", "bounds", "count"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--most", type=int, default=12)
     parser.add_argument("--svg")
     options = parser.parse_args()
     if options.what == "readings":
@@ -185,7 +201,7 @@ def main() -> None:
     elif options.what == "properties":
         properties(options.names)
     elif options.what == "bounds":
-        bounds(options.names, options.seconds, options.svg)
+        bounds(options.names, options.seconds, options.most, options.svg)
     else:
         count(options.names)
 

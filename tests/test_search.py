@@ -17,9 +17,11 @@ from memmodel.engine import Options, outcomes
 from memmodel.errors import InputError
 from memmodel.search.critical import critical_outcomes, plain
 from memmodel.search.differences import ModelPair
+from memmodel.search.judging.alike import labels_of
+from memmodel.search.judging.frames import ways
+from memmodel.search.judging.slices import WorldGrid, members
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import canonical, connected, sketches
-from memmodel.search.slices import WorldGrid, members
 from memmodel.search.tasks import DifferenceTask, SynthesisTask
 from memmodel.search.text import asked, draft
 from memmodel.search.vocabulary import Vocabulary, vocabulary
@@ -76,18 +78,23 @@ def test_worlds_are_numbered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "size", "first", "second"),
+    ("few", "names", "size", "first", "second"),
     [
-        ("core,atom", 4, "ptx-9.3", "ptx-6.0"),
-        ("dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
-        ("objects", 3, "ptx-9.3", "readings/D10-dependent"),
-        ("st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
+        (0, "core,atom", 4, "ptx-9.3", "ptx-6.0"),
+        (0, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
+        (0, "objects", 3, "ptx-9.3", "readings/D10-dependent"),
+        (0, "st.shared,copy.out,wait_group,fence.proxy.async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
+        (1 << 40, "st.relaxed,ld.acquire,fence.sc,bar", 3, "ptx-9.3", "sc"),
+        (1 << 40, "dependencies,red,bar", 3, "ptx-7.5", "ptx-9.3"),
+        (1 << 40, "objects", 3, "ptx-9.3", "readings/D10-dependent"),
+        (1 << 40, "async,fence.acq_rel", 3, "ptx-9.3", "readings/D2-anywhere"),
     ],
 )
 def test_slices_agree_with_the_engine(
-    names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch
+    few: int, names: str, size: int, first: str, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memmodel.search.judge.FEW", 0)
+    """Candidates one after the other (few worlds: 0), and side by side."""
+    monkeypatch.setattr("memmodel.search.judging.judge.FEW", few)
     words = vocabulary(names.split(","))
     pair = ModelPair(first, second, outcomes=True)
     choose = random.Random(names)
@@ -103,6 +110,49 @@ def test_slices_agree_with_the_engine(
                 expected = {tuple(_value(state.values, name) for name in names_) for state in states}
                 found = {key for key, worlds in verdicts.allowed[number].items() if worlds >> world & 1}
                 assert found == expected, specimen.text("exists (true)")
+
+
+# ---- programs on which two models cannot differ --------------------------------------------------------------------
+
+ASYNC = vocabulary(["async"])
+TENSOR = vocabulary(["tensor", "tcgen05.mma", "tcgen05.commit"], threads=2, locations=1)
+
+
+@pytest.mark.parametrize(
+    ("second", "words", "least"),
+    [
+        ("readings/D2-accessor", ASYNC, 0.1),
+        ("readings/D7-anywhere", ASYNC, 0.1),
+        ("readings/D10-dependent", ASYNC, 0.5),
+        ("readings/D11-unfinished", ASYNC, 0.2),
+        ("readings/D4b-acquire", ASYNC, 1.0),
+        ("readings/D4b-acquire", TENSOR, 0.1),
+        ("readings/D1-issuer", ASYNC, 0.0),
+    ],
+)
+def test_what_is_left_out_does_not_differ(second: str, words: Vocabulary, least: float) -> None:
+    pair = ModelPair("ptx-9.3", second, outcomes=True)
+    every = [sketch for size in (2, 3) for sketch in sketches(words, size)]
+    left_out = []
+    for sketch in every:
+        ready = Ready(sketch, words, 4)
+        if pair._filter.excludes(ready.draft, words, ready.grid, ready.seatings):
+            left_out.append(ready)
+    assert len(left_out) >= least * len(every)
+    for ready in random.Random(second).sample(left_out, min(12, len(left_out))):
+        verdicts = pair._judge.judge(ready.draft, words, ready.grid, ready.seatings)
+        assert verdicts.allowed[0] == verdicts.allowed[1]
+
+
+def test_labels_depend_on_instructions_alone() -> None:
+    """What the filter learns of one program with some instructions is true of all with the same."""
+    known: dict[object, set[object]] = {}
+    every = [sketch for size in (2, 3) for sketch in sketches(ASYNC, size)]
+    for sketch in random.Random(7).sample(every, 120):
+        ready = Ready(sketch, ASYNC, 4)
+        kinds = frozenset(ways(ready.draft, spot, ASYNC) for spot in ready.spots)
+        labels = set(labels_of(ready.draft, ASYNC, ready.grid, ready.seatings))
+        assert known.setdefault(kinds, labels) == labels
 
 
 def _value(values: tuple[tuple[str, int], ...], name: str) -> int:
@@ -143,6 +193,20 @@ def test_a_model_does_not_differ_from_itself_or_its_reformulation(tmp_path: Path
         '"PTX 9.3"\ninclude "ptx-9.3.cat"\noverride let thread-causality = po | po? ; (synchronizes ; po?)+\n'
     )
     assert not difference("ptx-9.3", str(again), "core", 3)
+
+
+@pytest.mark.parametrize(
+    ("second", "names", "size", "spellings"),
+    [
+        ("readings/D12-proxy-fence", "wgmma.registers,st.shared.weak,fence.proxy.async,wgmma.fence", 3, 1),
+        ("readings/D8-mma-cp", "tcgen05.mma,tcgen05.cp", 2, 2),
+    ],
+)
+def test_matrix_instructions_in_several_spellings(second: str, names: str, size: int, spellings: int) -> None:
+    """An operand in registers, and two shapes of a copy to tensor memory."""
+    words = vocabulary(names.split(","), ["cta"], threads=1, locations=2, spread=("one",))
+    found = run(DifferenceTask("ptx-9.3", second, words, size, True), HereAndNow()).results
+    assert [(one["size"], one["spellings"]) for one in found] == [(size, spellings)]
 
 
 def test_two_plus_two_writes_is_found() -> None:

@@ -14,7 +14,8 @@ from memmodel import api
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.search.critical import critical_outcomes, plain
-from memmodel.search.judge import Judgements, ModelJudge
+from memmodel.search.judging.alike import LabelFilter
+from memmodel.search.judging.judge import Judgements, ModelJudge
 from memmodel.search.programs import Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import Vocabulary
@@ -44,11 +45,14 @@ class ModelPair:
         shared = {check.name for check in self.models[0].flags} & {check.name for check in self.models[1].flags}
         self.flags = () if outcomes else tuple(sorted(one for one in shared if kind_of(one) is not FindingKind.OTHER))
         self._judge = ModelJudge(self.models)
+        self._filter = LabelFilter(self._judge.formulas, self.models, self.flags)
         self._flagger = ModelJudge(self.models, [self.flags] * 2) if self.flags else None
 
     def of(self, sketch: Sketch, vocabulary: Vocabulary, most: int) -> Iterator[Difference]:
         """The differences of one sketch with up to so many instructions, one for each kind."""
         ready = Ready(sketch, vocabulary, most)
+        if self._filter.excludes(ready.draft, vocabulary, ready.grid, ready.seatings):
+            return
         simple = plain(ready.draft, vocabulary)
         wanted = critical_outcomes(simple) if simple is not None else None
         if self._flagger is not None:

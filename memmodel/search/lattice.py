@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from memmodel import api
 from memmodel.errors import InputError
-from memmodel.search.judge import ModelJudge
+from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import sketches
 from memmodel.search.vocabulary import Vocabulary

@@ -15,8 +15,8 @@ from memmodel.answer import Observation
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, InternalError
+from memmodel.search.judging.slices import WorldGrid
 from memmodel.search.sketches import Sketch, seatings
-from memmodel.search.slices import WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, draft, used_places, write
 from memmodel.search.vocabulary import Vocabulary
 

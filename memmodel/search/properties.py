@@ -31,7 +31,7 @@ from memmodel.cat.load import parse_model
 from memmodel.cat.syntax import Check, Model
 from memmodel.errors import InputError, InternalError, nearest
 from memmodel.search.critical import critical_outcomes, plain
-from memmodel.search.judge import Judgements, ModelJudge
+from memmodel.search.judging.judge import Judgements, ModelJudge
 from memmodel.search.programs import ENGINES, Ready, Specimen, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.synthesis import relaxations

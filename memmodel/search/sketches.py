@@ -17,6 +17,9 @@ Use = tuple[int, tuple[int, ...]]
 
 Body = tuple[Use, ...]
 
+REDUCTIONS = 2
+"""How many reductions one place has at most. Each sets a bit of its own, so that each more doubles what may be read."""
+
 Homes = tuple[tuple[tuple[str, int], int], ...]
 """The CTA in whose memory a place is, by class and number."""
 
@@ -144,7 +147,7 @@ def canonical(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> tuple[
 def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
     """Can every instruction matter? A place is named twice and written, or is an end of a copy; an object is arrived at
     and waited for, or has one copy's signal; a copy shares a place; what waits for ends has some to wait for, and
-    something after it; and no part of the program is without a place or a barrier that the rest has."""
+    something after it; no part of the program is without a place or a barrier that the rest has."""
     if any(_idle(body, accesses) for body in threads):
         return False
     uses: dict[tuple[str, int], list[tuple[str, Ingredient]]] = {}
@@ -165,7 +168,9 @@ def connected(threads: Sequence[Body], accesses: Sequence[Ingredient]) -> bool:
 
 
 def _matters(kind: str, mine: Sequence[tuple[str, Ingredient]]) -> bool:
-    """A place by what is done there. What is only read is as good as a place for each reader."""
+    """A place by what is done there. What is only read is as good as a place for each reader; reductions are few."""
+    if sum(one.name == "red" for _, one in mine) > REDUCTIONS:
+        return False
     if len(mine) == 1:
         return len(mine[0][1].places) > 1
     if kind == OBJECT:

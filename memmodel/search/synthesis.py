@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memmodel import api
 from memmodel.search.critical import critical_outcomes, plain
-from memmodel.search.judge import ModelJudge
+from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready, confirm
 from memmodel.search.sketches import Sketch
 from memmodel.search.vocabulary import SCOPES, Form, Vocabulary

@@ -243,20 +243,31 @@ def _tensor() -> Iterable[Ingredient]:
         form = Form((), f"tcgen05.wait::{what}.sync.aligned;")
         yield Ingredient(f"tcgen05.wait::{what}", (form,), local=True, ends=(f"tcgen05.{what}",))
     yield Ingredient("tcgen05.mma", (Form((), mma),), TENSOR + SHARED, "wr", local=True)
-    copy = "mov.u64 %dc{n}, {y};\ntcgen05.cp.cta_group::1.128x256b [{x}], %dc{n};"
-    yield Ingredient("tcgen05.cp", (Form((), copy),), TENSOR + SHARED, "wr", local=True)
+    copies = tuple(
+        Form((shape,), f"mov.u64 %dc{{n}}, {{y}};\ntcgen05.cp.cta_group::1.{shape} [{{x}}], %dc{{n}};")
+        for shape in ("128x256b", "4x256b")
+    )
+    yield Ingredient("tcgen05.cp", copies, TENSOR + SHARED, "wr", local=True)
     commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{x}];"
     yield Ingredient("tcgen05.commit", (Form((), commit),), OBJECT, "-", local=True, arrives=1, far="x")
 
 
 def _wgmma() -> Iterable[Ingredient]:
-    """A matrix instruction of a warp that reads a tile, in a group of its own; what waits for groups."""
+    """Matrix instructions of a warp that read a tile, in a group of its own, the other operand in shared memory or in
+    registers; what waits for groups."""
     mma = (
         "mov.u64 %da{n}, {x};\nmov.u64 %db{n}, one;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
         "{{%{r}, %s{n}, %t{n}, %u{n}}}, %da{n}, %db{n}, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;"
     )
     yield Ingredient("wgmma", (Form((), mma),), SHARED, "r", answers=True, local=True)
-    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True, ends=("wgmma",))
+    registers = (
+        "mov.u32 %a{n}, 1;\nmov.u64 %db{n}, {x};\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{{%{r}, %s{n}, %t{n}, %u{n}}}, {{%a{n}, %a{n}, %a{n}, %a{n}}}, %db{n}, 0, 1, 1, 0;\n"
+        "wgmma.commit_group.sync.aligned;"
+    )
+    yield Ingredient("wgmma.registers", (Form((), registers),), SHARED, "r", answers=True, local=True)
+    groups = ("wgmma", "wgmma.registers")
+    yield Ingredient("wgmma.wait", (Form((), "wgmma.wait_group.sync.aligned 0;"),), local=True, ends=groups)
     yield Ingredient("wgmma.fence", (Form(("wgmma",), "wgmma.fence.sync.aligned;"),), fence=True)
 
 
@@ -271,8 +282,12 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "dependencies": ("ld.weak", "ld.relaxed", "st.data"),
     "barriers": ("ld.weak", "st.weak", "bar"),
     "async": (
-        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait", "wait_group",
-        "wait_group.read", "fence.proxy.async",
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait", "copy.in", "copy.out",
+        "wait_group", "fence.proxy.async",
+    ),
+    "async.wide": (
+        "ld.tile.weak", "st.tile.weak", "ld.shared.weak", "st.shared.weak", "arrive", "wait", "copy.in", "copy.out",
+        "wait_group", "wait_group.read", "fence.proxy.async",
     ),
     "copies": (
         "ld.shared.weak", "st.shared.weak", "copy.in", "copy.out", "wait.acquire", "wait_group", "fence.proxy.async",
@@ -286,15 +301,32 @@ PRESETS: dict[str, tuple[str, ...]] = {
 """Vocabularies that a name stands for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many threads and places of a kind programs have at most, and how threads are placed, if nobody says."""
+
+    threads: int = 4
+    places: int = 3
+    spread: tuple[str, ...] = ("cta",)
+
+
+ROOMS = {"async": Room(2, 1), "copies": Room(2, 1, ("one",))}
+"""Presets with less room than others, so that five instructions are reached in minutes."""
+
+
 def vocabulary(
     words: Sequence[str],
     scopes: Sequence[str] = ("cta", "gpu"),
-    threads: int = 4,
-    locations: int = 3,
-    spread: Sequence[str] = ("cta",),
+    threads: int | None = None,
+    locations: int | None = None,
+    spread: Sequence[str] | None = None,
     gap: int | None = None,
 ) -> Vocabulary:
-    """The vocabulary of these words: an ingredient (`ld`), some of its forms (`ld.acquire`), a preset (`core`)."""
+    """The vocabulary of these words: an ingredient (`ld`), some of its forms (`ld.acquire`), a preset (`core`).
+
+    `threads`, `locations`, `spread` None: as the first preset that has a room of its own says. Raises InputError.
+    """
+    own = next((ROOMS[word] for word in words if word in ROOMS), Room())
     for scope in scopes:
         if scope not in SCOPES:
             raise InputError(f"unknown scope {scope!r}", hint=f"one of {', '.join(SCOPES)}")
@@ -315,7 +347,15 @@ def vocabulary(
     proxies = any(form.words == ("proxy",) for one in found if one.fence for form in one.forms)
     memory = any(form.words != ("proxy",) for one in found if one.fence for form in one.forms)
     room = gap if gap is not None else 2 if proxies and memory else 1
-    return Vocabulary(tuple(found), threads, locations, room, tuple(spread), tuple(dict.fromkeys(spelt)), wide=wide)
+    return Vocabulary(
+        tuple(found),
+        threads or own.threads,
+        locations or own.places,
+        room,
+        tuple(spread or own.spread),
+        tuple(dict.fromkeys(spelt)),
+        wide=wide,
+    )
 
 
 def _select(word: str, every: dict[str, Ingredient]) -> tuple[str, tuple[Form, ...]]:

@@ -29,7 +29,7 @@ Words = Annotated[
     Option(
         "--vocabulary",
         metavar="LIST",
-        help="Instructions, as ld,st.release,fence.sc, or presets: core, atomics, plain, async, objects, tensor.",
+        help="Instructions, as ld,st.release,fence.sc, or presets: core, atomics, async, objects, tensor, …",
     ),
 ]
 Scopes = Annotated[str | None, Option("--scopes", metavar="LIST", help="Scopes that instructions may have.")]
@@ -37,7 +37,7 @@ Spread = Annotated[
     str | None, Option("--spread", metavar="LIST", help="How threads are placed: one, cta, cluster, gpu.")
 ]
 Threads = Annotated[int | None, Option("--threads", min=1, max=6, help="Threads at most.")]
-Places = Annotated[int, Option("--places", min=1, max=4, help="Places of a kind at most.")]
+Places = Annotated[int | None, Option("--places", min=1, max=4, help="Places of a kind at most.")]
 Jobs = Annotated[int, Option("--jobs", "-j", min=0, max=256, help="Processes; 0: one for each core.")]
 Seconds = Annotated[float | None, Option("--timeout", metavar="SECONDS", min=1, help="Stop after so long.")]
 Resume = Annotated[str | None, Option("--resume", metavar="FILE", help="Keep what is done there, and go on from it.")]
@@ -56,7 +56,7 @@ class Searching(NamedTuple):
     scopes: Scopes = None
     spread: Spread = None
     threads: Threads = None
-    places: Places = 3
+    places: Places = None
     resume: Resume = None
     executor: Executor = None
     into: Into = None
@@ -66,8 +66,9 @@ class Searching(NamedTuple):
         """The instructions that are tried. Raises InputError."""
         from memmodel.search.vocabulary import vocabulary
 
-        words, scopes, spread = _list(self.words or "core"), _list(self.scopes or "cta,gpu"), self.spread or "cta"
-        return vocabulary(words, scopes, self.threads or 4, self.places, spread=_list(spread))
+        words, scopes = _list(self.words or "core"), _list(self.scopes or "cta,gpu")
+        spread = None if self.spread is None else _list(self.spread)
+        return vocabulary(words, scopes, self.threads, self.places, spread=spread)
 
 
 def search_differences(
@@ -155,11 +156,13 @@ def verify(
         return Exit.AS_EXPECTED
     it = load_property(name)
     chosen = it.vocabulary
-    if searching.words or searching.scopes or searching.spread or searching.threads:
+    if searching.words or searching.scopes or searching.spread or searching.threads or searching.places:
         asked = searching._replace(
             words=searching.words or ",".join(chosen.words),
             scopes=searching.scopes or ",".join(it.scopes),
             spread=searching.spread or ",".join(chosen.spread),
+            threads=searching.threads or chosen.threads,
+            places=searching.places or chosen.locations,
         )
         chosen = replace(asked.vocabulary(), most=None if searching.words else chosen.most)
     task = PropertyTask(name, model, chosen, size or it.size)
@@ -251,7 +254,7 @@ def _keep(found: Progress, searching: Searching, json_out: str | None) -> None:
     if plot is not None:
         from memmodel.search.explain import bound_plot
 
-        write_text(plot, bound_plot(found.seconds))
+        write_text(plot, bound_plot({"this search": found.seconds}))
     if json_out is not None:
         record = {"bound": found.bound, "sketches": found.sketches, "complete": not found.interrupted}
         text = json.dumps({**record, "results": found.results}, indent=1) + "\n"

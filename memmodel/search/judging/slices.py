@@ -24,6 +24,9 @@ STAGE = {"rf": 1, "sync_fence": 2, "co": 3}
 """When a base relation is chosen; what is not listed is settled by the runs of the threads."""
 
 
+_LEAVES = ("base", "0", "fix", "rec")
+
+
 class WorldGrid:
     """`sizes[d]`: how many choices dimension d has."""
 
@@ -85,14 +88,19 @@ def members(worlds: int) -> Iterator[int]:
 class ModelSlices:
     """Definitions and checks of several models, to be evaluated on one execution after the other.
 
-    `start(count, exists, base)`: events and what each base name means; `choose(stage, values)`: chosen relations.
+    `start(exists, base)`: events and what each base name means; `choose(name, rows)`: chosen relations. `nodes`: each
+    expression as its operator and the numbers of its operands; `groups`: names and bodies of each `let rec`.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
-        self._nodes: list[tuple[Any, ...]] = []
+        self.nodes: list[tuple[Any, ...]] = []
         self._stages: list[int] = []
+        self._sizes: list[int] = []
+        self._none: SlicedRows = []
+        self._nobody: Members = []
         self._known: dict[tuple[Any, ...], int] = {}
-        self._groups: list[tuple[list[int], list[int]]] = []
+        self._recursions: dict[tuple[int, ...], int] = {}
+        self.groups: list[tuple[list[int], list[int]]] = []
         self._values: list[Any] = []
         self._stamps: list[int] = []
         self._epochs = [0, 0, 0, 0]
@@ -105,14 +113,15 @@ class ModelSlices:
         self._checks: dict[tuple[int, str], tuple[int, Check]] = {}
         for number, model in enumerate(models):
             self._compile(number, model)
-        self._values = [None] * len(self._nodes)
-        self._stamps = [-1] * len(self._nodes)
+        self._values = [None] * len(self.nodes)
+        self._stamps = [-1] * len(self.nodes)
 
     # ---- asking ------------------------------------------------------------------------------------------------
 
     def start(self, exists: Members, base: Callable[[str], Any]) -> None:
         """Turn to other events."""
         self.count, self.exists, self._base = len(exists), exists, base
+        self._none, self._nobody = [{} for _ in exists], [0] * len(exists)
         self._chosen = {}
         self._enter(0)
 
@@ -133,6 +142,10 @@ class ModelSlices:
     def stage(self, number: int, name: str) -> int:
         """When a check of a model is settled."""
         return self._stages[self._checks[number, name][0]]
+
+    def body(self, number: int, name: str) -> int:
+        """The node of what a check of a model tests."""
+        return self._checks[number, name][0]
 
     def fails(self, number: int, name: str) -> WorldSet:
         """The worlds in which the body of a check is not as its test wants, negation aside."""
@@ -163,15 +176,23 @@ class ModelSlices:
                 while end < len(model.definitions) and model.definitions[end].group == first.group:
                     end += 1
                 stage = max((STAGE.get(name, 0) for name in bases[start]), default=0)
-                group = len(self._groups)
-                self._groups.append(([], []))
-                names = [self._add(("fix", group, at), stage) for at in range(end - start)]
-                refs += names
-                bodies = [self._node(one.body, refs) for one in model.definitions[start:end]]
-                self._groups[group] = (names, bodies)
+                refs += self._recursive([one.body for one in model.definitions[start:end]], refs, stage)
             start = end
         for check in model.checks:
             self._checks[number, check.name] = (self._node(check.body, refs), check)
+
+    def _recursive(self, bodies: Sequence[Expr], refs: list[int], stage: int) -> list[int]:
+        """The names of a `let rec`; of an equal one if there is one, so that what uses it is shared. Equal: with `rec`
+        in place of the names, the bodies are the same."""
+        group = len(self.groups)
+        marks = [self._add(("rec", at), stage) for at in range(len(bodies))]
+        looks = (stage, *(self._node(body, [*refs, *marks]) for body in bodies))
+        if looks not in self._recursions:
+            self._recursions[looks] = group
+            names = [self._add(("fix", group, at), stage) for at in range(len(bodies))]
+            self.groups.append((names, []))
+            self.groups[group][1].extend(self._node(body, [*refs, *names]) for body in bodies)
+        return self.groups[self._recursions[looks]][0]
 
     def _node(self, expr: Expr, refs: list[int]) -> int:
         match expr:
@@ -195,15 +216,16 @@ class ModelSlices:
 
     def _add(self, key: tuple[Any, ...], stage: int) -> int:
         if key not in self._known:
-            self._known[key] = len(self._nodes)
-            self._nodes.append(key)
+            self._known[key] = len(self.nodes)
+            self.nodes.append(key)
             self._stages.append(stage)
+            self._sizes.append(1 if key[0] in _LEAVES else 1 + sum(self._sizes[one] for one in key[1:]))
         return self._known[key]
 
     def _value(self, node: int) -> Any:
         epoch = self._epochs[self._stages[node]]
         if self._stamps[node] != epoch:
-            key = self._nodes[node]
+            key = self.nodes[node]
             if key[0] == "fix":
                 self._fixpoint(key[1])
             else:
@@ -213,10 +235,10 @@ class ModelSlices:
 
     def _fixpoint(self, group: int) -> None:
         """Least fixpoint of a `let rec`: repeat the bodies until nothing changes."""
-        names, bodies = self._groups[group]
+        names, bodies = self.groups[group]
         epoch = self._epochs[self._stages[names[0]]]
         for name in names:
-            self._values[name], self._stamps[name] = [{} for _ in range(self.count)], epoch
+            self._values[name], self._stamps[name] = self._none, epoch
         inside = self._inside(group)
         while True:
             for node in inside:
@@ -230,30 +252,57 @@ class ModelSlices:
     def _inside(self, group: int) -> list[int]:
         """The nodes between the names of a group and its bodies."""
         if group not in self._between:
-            names, _ = self._groups[group]
+            names, _ = self.groups[group]
             found = set(names)
             grown = True
             while grown:
                 grown = False
-                for node, key in enumerate(self._nodes):
-                    if node not in found and key[0] not in ("base", "0", "fix") and found & set(key[1:]):
+                for node, key in enumerate(self.nodes):
+                    if node not in found and key[0] not in _LEAVES and found & set(key[1:]):
                         found.add(node)
                         grown = True
             self._between[group] = [node for node in found if node not in names]
         return self._between[group]
 
     def _compute(self, key: tuple[Any, ...]) -> Any:
+        """The value of a node; what is empty is `_none` or `_nobody` itself, and is not computed with."""
         op = key[0]
         if op == "base":
-            return self._chosen[key[1]] if key[1] in STAGE else self._base(key[1])
-        if op == "0":
-            return [0] * self.count if key[1] else [{} for _ in range(self.count)]
-        left = self._value(key[1])
-        if len(key) == 2:
-            return self._unary(op, left)
-        return _DYADIC[op](left, self._value(key[2]))
+            found = self._chosen[key[1]] if key[1] in STAGE else self._base(key[1])
+        elif op == "0":
+            return self._nobody if key[1] else self._none
+        elif len(key) == 2:
+            found = self._unary(op, self._value(key[1]))
+        else:
+            return self._dyadic(op, key[1], key[2])
+        return self._kept(found)
+
+    def _kept(self, found: Any) -> Any:
+        return found if any(found) else self._nobody if found and found[0] == 0 else self._none
+
+    def _is_empty(self, value: Any) -> bool:
+        return value is self._none or value is self._nobody
+
+    def _dyadic(self, op: str, one: int, other: int) -> Any:
+        """Two operands, the smaller expression first where either may settle it."""
+        if op[0] == "|":
+            left, right = self._value(one), self._value(other)
+            if self._is_empty(left):
+                return right
+            return left if self._is_empty(right) else _DYADIC[op](left, right)
+        if op[0] != "\\" and self._sizes[other] < self._sizes[one] and self._is_empty(self._value(other)):
+            return self._nobody if op == "&set" else self._none
+        left = self._value(one)
+        if self._is_empty(left):
+            return self._none if op == "*" else left
+        right = self._value(other)
+        if self._is_empty(right):
+            return left if op[0] == "\\" else self._none if op == "*" else right
+        return self._kept(_DYADIC[op](left, right))
 
     def _unary(self, op: str, one: Any) -> Any:
+        if op[0] != "~" and op not in "?*" and self._is_empty(one):
+            return self._nobody if op in ("domain", "range") else self._none
         if op == "~set":
             return [every & ~mine for every, mine in zip(self.exists, one, strict=True)]
         if op == "~":
@@ -278,6 +327,27 @@ class ModelSlices:
                     found[a][a] = worlds | found[a].get(a, 0)
             return found
         raise InternalError(f"unknown operator {op}")
+
+
+def repeated(value: Any, lanes: int) -> Any:
+    """A set or relation in several lanes; `lanes` has the lowest bit of each."""
+    if value and isinstance(value[0], dict):
+        return [{b: worlds * lanes for b, worlds in row.items()} for row in value]
+    return [worlds * lanes for worlds in value]
+
+
+def merged(parts: Sequence[tuple[Any, int]]) -> Any:
+    """One value from several, each in lanes of its own."""
+    found = repeated(*parts[0])
+    for value, lanes in parts[1:]:
+        for at, one in enumerate(value):
+            if isinstance(one, dict):
+                row = found[at]
+                for b, worlds in one.items():
+                    row[b] = row.get(b, 0) | worlds * lanes
+            else:
+                found[at] |= one * lanes
+    return found
 
 
 def _any(sets: Any) -> int:
@@ -350,7 +420,8 @@ def _difference(left: SlicedRows, right: SlicedRows) -> SlicedRows:
 
 
 def _product(left: Members, right: Members) -> SlicedRows:
-    return [{b: both for b, other in enumerate(right) if (both := worlds & other)} for worlds in left]
+    there = [(b, other) for b, other in enumerate(right) if other]
+    return [{b: both for b, other in there if (both := worlds & other)} if worlds else {} for worlds in left]
 
 
 _DYADIC: dict[str, Callable[[Any, Any], Any]] = {

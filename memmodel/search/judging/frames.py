@@ -7,7 +7,7 @@ same in all worlds; labels and places differ, and the tables of `base` say what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -26,11 +26,12 @@ from memmodel.concrete.records import Trace
 from memmodel.enumeration.coherence import CellWrites, Coherence
 from memmodel.enumeration.problem import prepare
 from memmodel.enumeration.question import AskedKey
-from memmodel.litmus.syntax import Number, terms_of
+from memmodel.litmus.syntax import Number, RegValue, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Sem
-from memmodel.search.slices import Members, SlicedRows, WorldGrid
+from memmodel.ptx import Place, Sem
+from memmodel.referee.finals import Registers
+from memmodel.search.judging.slices import Members, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
 from memmodel.search.vocabulary import Form, Vocabulary
 
@@ -61,22 +62,32 @@ def read(it: Draft, vocabulary: Vocabulary, choice: Sequence[int], seats: Seats)
     return Lowered(lowered, spots)
 
 
+def ways(it: Draft, spot: Spot, vocabulary: Vocabulary) -> tuple[object, ...]:
+    """What decides the labels of an instruction besides its form: its name, which of its places are in other CTAs."""
+    if spot.use is None:
+        return ()
+    one = vocabulary.accesses[spot.use[0]]
+    thread = next(number for number, body in enumerate(it.threads) if spot in body)
+    return one.name, *(it.is_far(thread, where) for where in zip(one.places, spot.use[1], strict=True))
+
+
 class Frame:
     """The events of one way in which the threads can run.
 
-    `traces`: the combinations of runs with these events. `exists`: the worlds in which each event is there.
+    `traces`: the combinations of runs with these events. `exists`: the worlds in which each event is there; `labels`:
+    the labels that it has, each with its worlds.
     """
 
     def __init__(self, family: Readied, traces: list[tuple[Trace, ...]]) -> None:
         self.family = family
         self.traces = traces
-        self.fixed = FixedPart(family.read.lowered, traces[0], family.question.extents)
+        self.fixed = FixedPart(family.read.lowered, traces[0], family.asked.extents)
         self.assembly = Assembly(self.fixed)
         self.count = self.fixed.count
         self._spots = [self._spot(number) for number in range(self.count)]
         full = family.grid.full
         self.exists: Members = [self._existing(spot, full) for spot in self._spots]
-        self._labels = [self._variants(number) for number in range(self.count)]
+        self.labels = [self._variants(number) for number in range(self.count)]
         self.reads, self.writes, self.fences = self._kinds()
         self._known: dict[str, object] = {}
 
@@ -122,7 +133,7 @@ class Frame:
                 reads.append(number)
             elif isinstance(label, Access | InitialWrite) and cell is not None:
                 writes.setdefault(cell, []).append(number)
-            elif any(isinstance(one, Fence) and one.sem is Sem.SC for _, one in self._labels[number]):
+            elif any(isinstance(one, Fence) and one.sem is Sem.SC for _, one in self.labels[number]):
                 fences.append(number)
         return reads, writes, fences
 
@@ -140,7 +151,7 @@ class Frame:
             mask = self.fixed.set(name)
             return [every if mask >> number & 1 else 0 for number, every in enumerate(self.exists)]
         found = []
-        for number, variants in enumerate(self._labels):
+        for number, variants in enumerate(self.labels):
             there = row.there(self.fixed.events[number].point.cell)
             found.append(sum(worlds for worlds, label in variants if row.holds(label)) if there else 0)
         return found
@@ -174,7 +185,7 @@ class Frame:
 
     def _by_scope(self, row: BaseRelation) -> SlicedRows:
         scoped: list[list[tuple[int, Label]]] = []
-        for variants in self._labels:
+        for variants in self.labels:
             mine: dict[object, tuple[int, Label]] = {}
             for worlds, label in variants:
                 scope = scope_of(label)
@@ -185,46 +196,31 @@ class Frame:
         return self._pairs(row, scoped)
 
     def _by_label(self, row: BaseRelation) -> SlicedRows:
-        return self._pairs(row, self._labels)
+        return self._pairs(row, self.labels)
 
     def _by_place(self, row: BaseRelation) -> SlicedRows:
         return self._pairs(
-            row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self._labels, strict=True)]
+            row, [[(every, variants[0][1])] for every, variants in zip(self.exists, self.labels, strict=True)]
         )
 
     def _pairs(self, row: BaseRelation, variants: Sequence[Sequence[tuple[int, Label]]]) -> SlicedRows:
         """A relation of the table, asked of every two labels and in every placement."""
         found: SlicedRows = [{} for _ in range(self.count)]
         for worlds, places in self.family.placements:
-            alternatives = []
+            lefts, rights = [], []
             for number, mine in enumerate(variants):
                 point = self.fixed.events[number].point
-                if point.thread is not None:
-                    point = replace(point, place=places[point.thread])
-                alternatives.append([(w & worlds, replace(point, label=label)) for w, label in mine if w & worlds])
-            for a, lefts in enumerate(alternatives):
-                for b, rights in enumerate(alternatives):
-                    both = self._holding(row, lefts, rights)
+                place = point.place if point.thread is None else places[point.thread]
+                points = [(w & worlds, _at(point, place, label)) for w, label in mine if w & worlds]
+                keyed = [(w, one, row.key(one) if row.key is not None else 0) for w, one in points]
+                lefts.append([one for one in keyed if row.domain is None or row.domain(one[1])])
+                rights.append([one for one in keyed if row.range is None or row.range(one[1])])
+            for a, left in enumerate(lefts):
+                for b, right in enumerate(rights) if left else ():
+                    both = _holding(row, left, right)
                     if both:
                         found[a][b] = found[a].get(b, 0) | both
         return found
-
-    def _holding(
-        self, row: BaseRelation, lefts: Sequence[tuple[int, Point]], rights: Sequence[tuple[int, Point]]
-    ) -> int:
-        both = 0
-        for mine, left in lefts:
-            if row.domain is not None and not row.domain(left):
-                continue
-            key = row.key(left) if row.key is not None else None
-            for other, right in rights:
-                if row.range is not None and not row.range(right):
-                    continue
-                if row.key is not None and (key is None or key != row.key(right)):
-                    continue
-                if row.holds is None or row.holds(left, right):
-                    both |= mine & other
-        return both
 
     def _dependent(self, found: SlicedRows) -> None:
         """Forms of stores whose value depends on the load before."""
@@ -270,6 +266,52 @@ class Frame:
         return Coherence(writes, self.count)
 
 
+def _at(point: Point, place: Place | None, label: Label) -> Point:
+    """The same point elsewhere, with another label."""
+    if point.label is label and point.place == place:
+        return point
+    return replace(point, place=place, label=label)
+
+
+_Keyed = Sequence[tuple[int, Point, Hashable]]
+"""The worlds of a point, and what it has to agree in."""
+
+
+def _holding(row: BaseRelation, lefts: _Keyed, rights: _Keyed) -> int:
+    """The worlds in which a relation holds between two events."""
+    both = 0
+    for mine, left, key in lefts:
+        for other, right, its in rights:
+            if key is not None and key == its and (row.holds is None or row.holds(left, right)):
+                both |= mine & other
+    return both
+
+
+class AskedParts:
+    """The two parts of an outcome, registers and then memory."""
+
+    def __init__(self, lowered: LoweredTest) -> None:
+        terms = [one for one in terms_of(lowered.test.condition) if not isinstance(one, Number)]
+        self._registers = AskedKey(lowered, [one for one in terms if isinstance(one, RegValue)])
+        self._places = AskedKey(lowered, [one for one in terms if not isinstance(one, RegValue)])
+        self.extents = self._places.extents
+        self._known: dict[tuple[tuple[Cell, int | None], ...], Key] = {}
+
+    def registers(self, values: Registers) -> Key:
+        """What final registers contribute."""
+        found = self._registers.key(values, {})
+        assert isinstance(found, tuple)
+        return found
+
+    def memory(self, last: tuple[tuple[Cell, int | None], ...]) -> Key:
+        """What final values of cells contribute."""
+        if last not in self._known:
+            found = self._places.key((), {cell: value for cell, value in last if value is not None})
+            assert isinstance(found, tuple)
+            self._known[last] = found
+        return self._known[last]
+
+
 class Readied:
     """A draft read once, with its runs."""
 
@@ -285,13 +327,12 @@ class Readied:
         self.placements = [
             (grid.where(last, number), places_of(seats, vocabulary)) for number, seats in enumerate(seatings)
         ]
-        terms = [one for one in terms_of(self.read.lowered.test.condition) if not isinstance(one, Number)]
-        self.question = AskedKey(self.read.lowered, terms)
+        self.asked = AskedParts(self.read.lowered)
         self.meter = Meter(Budget())
 
     def labels(self, spot: Spot, form: Form) -> tuple[Label, ...]:
         """The labels that a form gives the records of its instruction."""
-        key = (*self._ways(spot), form.text)
+        key = (*ways(self.draft, spot, self.vocabulary), form.text)
         if key not in _LABELS:
             choice = list(self._base)
             choice[spot.dimension] = spot.forms.index(form)
@@ -307,16 +348,9 @@ class Readied:
                     )
         return _LABELS[key]
 
-    def _ways(self, spot: Spot) -> tuple[object, ...]:
-        if spot.use is None:
-            return ()
-        one = self.vocabulary.accesses[spot.use[0]]
-        thread = next(number for number, body in enumerate(self.draft.threads) if spot in body)
-        return one.name, *(self.draft.is_far(thread, where) for where in zip(one.places, spot.use[1], strict=True))
-
     def frames(self) -> Iterator[Frame]:
         """The ways in which the threads can run to their ends."""
-        problem = prepare(self.read.lowered, 1, self.meter, waits=False, asked=self.question.extents, grounded=True)
+        problem = prepare(self.read.lowered, 1, self.meter, waits=False, asked=self.asked.extents, grounded=True)
         groups: dict[object, list[tuple[Trace, ...]]] = {}
         for traces in product(*problem.complete):
             key = tuple((trace.records, trace.ending, trace.contributions) for trace in traces)

@@ -1,34 +1,45 @@
 """All programs of a draft judged at once: which outcomes each model allows in which worlds, and which flags it raises.
 
 In: Draft, Vocabulary, models. Out: `Judgements`. Candidate executions are chosen as in `enumeration`: runs, barriers
-and objects, rf, order of fence.sc, co; each is evaluated in all worlds.
+and objects, rf, order of fence.sc, co; each is evaluated in all worlds. Where worlds are many, one candidate after the
+other, and what an early choice rules out is not completed; where they are few, many side by side (`LaneChoice`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
+from typing import Any
 
-from memmodel.answer import Budget
 from memmodel.cat.syntax import Check, Model
 from memmodel.concrete.execution import bits
-from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import Trace
 from memmodel.enumeration.orders import partial_orders
-from memmodel.enumeration.plan import Plan
-from memmodel.enumeration.problem import prepare
-from memmodel.enumeration.question import AskedKey
-from memmodel.enumeration.search import Search
-from memmodel.litmus.syntax import Number, terms_of
-from memmodel.memory.bytes import Cell
-from memmodel.search.frames import Frame, Key, Readied, read
-from memmodel.search.slices import ModelSlices, SlicedRows, WorldGrid
+from memmodel.search.judging.frames import Frame, Key, Readied
+from memmodel.search.judging.slices import ModelSlices, SlicedRows, WorldGrid, merged, repeated
 from memmodel.search.text import Draft, Seats
 from memmodel.search.vocabulary import Vocabulary
 
-FEW = 24
-"""Up to so many worlds, asking the enumeration engine one by one is faster."""
+FEW = 1024
+"""Up to so many worlds, candidates are judged side by side."""
+
+LANES = 1 << 13
+"""Worlds and candidates that are judged together."""
+
+Candidate = tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]
+"""Runs, rf as rows, and every co with the outcomes that it can end in."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """One candidate among several: what was chosen, barriers and objects and order of fence.sc by number."""
+
+    variant: int
+    rf: tuple[int, ...]
+    order: int
+    co: int
+    keys: list[Key]
 
 
 @dataclass(slots=True)
@@ -51,7 +62,6 @@ class ModelJudge:
             checks = [*model.axioms, *(one for one in model.flags if one.name in names)]
             self.stages.append([[c for c in checks if self.formulas.stage(number, c.name) == s] for s in range(4)])
         self.flagged = any(wanted)
-        self._plans = [Plan(model, tuple(names)) for model, names in zip(models, wanted, strict=True)]
 
     def judge(
         self,
@@ -62,30 +72,7 @@ class ModelJudge:
         wanted: set[Key] | None = None,
     ) -> Judgements:
         """What the models say of a draft. `wanted`: the outcomes that are asked for; None: all. Raises TooLarge."""
-        if grid.count <= FEW:
-            return self._one_by_one(it, vocabulary, grid, seatings, wanted)
         return _Judging(self, Readied(it, vocabulary, grid, seatings), wanted).run()
-
-    def _one_by_one(
-        self, it: Draft, vocabulary: Vocabulary, grid: WorldGrid, seatings: Sequence[Seats], wanted: set[Key] | None
-    ) -> Judgements:
-        """The same from the enumeration engine, world by world."""
-        found = Judgements([{} for _ in self.models], [{} for _ in self.models])
-        for world in range(grid.count):
-            choice = grid.choice(world)
-            lowered = read(it, vocabulary, choice, seatings[choice[-1]]).lowered
-            question = AskedKey(lowered, [t for t in terms_of(lowered.test.condition) if not isinstance(t, Number)])
-            meter = Meter(Budget())
-            problem = prepare(lowered, 1, meter, waits=False, asked=question.extents, grounded=True)
-            for number, plan in enumerate(self._plans):
-                search = Search(problem, plan, question, None, (), meter)
-                search.run()
-                for key in search.result.found:
-                    if isinstance(key, tuple) and (wanted is None or key in wanted):
-                        found.allowed[number][key] = found.allowed[number].get(key, 0) | 1 << world
-                for name in search.result.raised:
-                    found.raised[number][name] = found.raised[number].get(name, 0) | 1 << world
-        return found
 
 
 class _Judging:
@@ -103,7 +90,7 @@ class _Judging:
         return self.found
 
     def _frame(self, frame: Frame, wanted: set[Key] | None) -> None:
-        candidates: list[tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]] = []
+        candidates: list[Candidate] = []
         for traces, rf, orders in executions(frame):
             if wanted is not None:
                 orders = [(co, kept) for co, keys in orders if (kept := [key for key in keys if key in wanted])]
@@ -111,6 +98,13 @@ class _Judging:
                 candidates.append((traces, rf, orders))
         if not candidates:
             return
+        if self.readied.grid.count <= FEW:
+            self._side_by_side(frame, candidates)
+        else:
+            self._in_stages(frame, candidates)
+
+    def _in_stages(self, frame: Frame, candidates: Sequence[Candidate]) -> None:
+        """One candidate after the other, choice by choice."""
         names: dict[str, object] = {}
         self.formulas.start(frame.exists, lambda name: names[name] if name in names else frame.base(name))
         count = frame.count
@@ -139,6 +133,58 @@ class _Judging:
                         rows = [co >> at * count & (1 << count) - 1 for at in range(count)]
                         self.formulas.choose("co", frame.plain(rows))
                         self._accept(keys, *self._stage(3, *alive2))
+
+    def _side_by_side(self, frame: Frame, candidates: Sequence[Candidate]) -> None:
+        """The candidates of a frame together, as many as there are lanes."""
+        variants = list(frame.variants(self.readied.meter))
+        fences = list(self._fence_orders(frame))
+        every = (
+            LaneChoice(variant, tuple(rf), order, co, keys)
+            for variant in range(len(variants))
+            for _, rf, orders in candidates
+            for order in range(len(fences))
+            for co, keys in orders
+        )
+        while batch := list(islice(every, max(1, LANES // self.readied.grid.count))):
+            self._batch(frame, variants, fences, batch)
+
+    def _batch(
+        self,
+        frame: Frame,
+        variants: Sequence[dict[str, object]],
+        fences: Sequence[tuple[int, SlicedRows]],
+        batch: Sequence[LaneChoice],
+    ) -> None:
+        """Candidate n has the worlds from n times their number on."""
+        width, count = self.readied.grid.count, frame.count
+        groups: list[dict[Any, int]] = [{}, {}, {}, {}]
+        for at, lane in enumerate(batch):
+            for group, choice in zip(groups, (lane.variant, lane.rf, lane.order, lane.co), strict=True):
+                group[choice] = group.get(choice, 0) | 1 << at * width
+        objects, sources, orders, coherence = groups
+        every = sum(objects.values())
+        names = {name: merged([(variants[one][name], lanes) for one, lanes in objects.items()]) for name in variants[0]}
+        self.formulas.start(
+            repeated(frame.exists, every),
+            lambda name: names[name] if name in names else repeated(frame.base(name), every),
+        )
+        self.formulas.choose("rf", merged([(frame.plain(rf), lanes) for rf, lanes in sources.items()]))
+        self.formulas.choose("sync_fence", merged([(fences[one][1], lanes) for one, lanes in orders.items()]))
+        rows = [
+            ([co >> at * count & (1 << count) - 1 for at in range(count)], lanes) for co, lanes in coherence.items()
+        ]
+        self.formulas.choose("co", merged([(frame.plain(co), lanes) for co, lanes in rows]))
+        left = [sum(fences[one][0] * lanes for one, lanes in orders.items())] * len(self.judge.models)
+        flags: list[dict[str, int]] | None = None
+        for stage in range(4):
+            left, flags = self._stage(stage, left, flags)
+        alive = left[0]
+        for one in left:
+            alive |= one
+        for at, lane in enumerate(batch):
+            if alive >> at * width & self.full:
+                raised = [{name: lanes >> at * width for name, lanes in mine.items()} for mine in flags or ()]
+                self._accept(lane.keys, [lanes >> at * width & self.full for lanes in left], raised)
 
     def _known(self, keys: Sequence[Key]) -> bool:
         """Are these outcomes allowed everywhere already, so that only flags could be new?"""
@@ -227,12 +273,12 @@ _ORDERS: dict[tuple[object, ...], tuple[tuple[int, ...], ...]] = {}
 # ---- candidate executions ----------------------------------------------------------------------------------
 
 
-def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[tuple[int, list[Key]]]]]:
+def executions(frame: Frame) -> Iterator[Candidate]:
     """Every rf of a frame as rows, with every co and the outcomes that it can end in."""
     count = frame.count
     coherence = list(frame.coherence().choices(lambda least, greatest: True))
-    extents = frame.family.question.extents
-    cells = list(dict.fromkeys(cell for one in extents for cell in frame.fixed.cutting.cells(one)))
+    ask = frame.family.asked
+    cells = list(dict.fromkeys(cell for one in ask.extents for cell in frame.fixed.cutting.cells(one)))
     for traces in frame.traces:
         values = frame.fixed.values_of(traces)
         choices = []
@@ -242,20 +288,14 @@ def executions(frame: Frame) -> Iterator[tuple[Sequence[Trace], list[int], list[
             choices.append([write for write in frame.writes[cell] if values[write] == values[one]])
         if not all(choices):
             continue
-        registers = [trace.registers for trace in traces]
+        got = ask.registers([trace.registers for trace in traces])
         orders: list[tuple[int, list[Key]]] = []
         for co, last in coherence:
             kept = [cell for cell in cells if cell in last]
             keys: dict[Key, None] = {}
             for chosen in product(*(bits(last[cell]) for cell in kept)):
-                memory: dict[Cell, int] = {}
-                for cell, write in zip(kept, chosen, strict=True):
-                    value = values[write]
-                    assert value is not None
-                    memory[cell] = value
-                key = frame.family.question.key(registers, memory)
-                assert isinstance(key, tuple)
-                keys[key] = None
+                left = tuple((cell, values[write]) for cell, write in zip(kept, chosen, strict=True))
+                keys[got + ask.memory(left)] = None
             orders.append((co, list(keys)))
         for sources in product(*choices):
             rows = [0] * count
