@@ -13,12 +13,15 @@ from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.limits import Limits, available
 from memmodel.program.lowered import LoweredTest
-from memmodel.program.ops import IssueAsync, OnObject, Op, Read, Write
+from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, Write
 
 ENGINES = ("auto", "z3", "enumerate")
 
 FEW = 1_000_000
-"""Up to about this many candidate executions, trying them all is faster than starting the solver."""
+FEW_PLAIN = 250
+"""Up to about this many candidate executions by the estimate, trying them all may be faster than starting the solver.
+Of a program of plain reads, writes and fences the estimate counts what enumeration does try; in others most of what it
+counts is ruled out before it is tried."""
 
 SOLVER = 130_000
 SOLVER_BY_STEP: dict[type[Op], int] = {Read: 25_000, Write: 25_000, IssueAsync: 85_000, OnObject: 42_000}
@@ -28,6 +31,8 @@ NEARLY = 1.3
 """What the solver is expected to cost, in the effort that an enumeration does meanwhile: for any test, for each of its
 steps, for each atomic, and at most. `auto` gives up an enumeration that does not seem to end in that time, and one that
 takes so many times as long. Fitted to the shipped tests (benchmarks/engines.py)."""
+
+PLAIN = Read | Write | Emit | Assign
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +80,26 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
 
 def _trial(lowered: LoweredTest) -> int:
     """The effort for which `auto` tries an enumeration."""
-    steps = [step.op for program in lowered.programs for step in program.steps]
+    if _is_plain(lowered):
+        return SOLVER_MOST
+    steps = _steps(lowered)
     by_step = sum(SOLVER_BY_STEP.get(type(op), 0) for op in steps)
     atomics = sum(isinstance(op, Write) and op.rmw for op in steps)
     return min(SOLVER + by_step + SOLVER_BY_ATOMIC * atomics, SOLVER_MOST)
 
 
+def _steps(lowered: LoweredTest) -> list[Op]:
+    return [step.op for program in lowered.programs for step in program.steps]
+
+
+def _is_plain(lowered: LoweredTest) -> bool:
+    """Nothing but reads, writes, fences and arithmetic, one after the other."""
+    return all(isinstance(op, PLAIN) and not (isinstance(op, Write) and op.rmw) for op in _steps(lowered))
+
+
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     """All final states of a test under a model."""
-    chosen = choose(lowered, options)
+    chosen = choose(lowered, options, FEW)
     try:
         options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
@@ -102,12 +118,16 @@ def _reason(error: TooLarge | BudgetSpent) -> str:
     return error.message if isinstance(error, TooLarge) else str(error)
 
 
-def choose(lowered: LoweredTest, options: Options) -> str:
-    """The engine that is expected to be faster for `auto`; else the one asked for."""
+def choose(lowered: LoweredTest, options: Options, plain: int = FEW_PLAIN) -> str:
+    """The engine that is expected to be faster for `auto`; else the one asked for.
+
+    `plain`: up to how many candidates of a plain program are enumerated.
+    """
     if options.engine not in ENGINES:
         raise InputError(f"unknown engine {options.engine!r}", hint=f"one of {', '.join(ENGINES)}")
     if options.engine != "auto":
         return options.engine
     from memmodel.enumeration.estimate import estimate
 
-    return "enumerate" if estimate(lowered, options.bound) <= FEW else "z3"
+    few = plain if _is_plain(lowered) else FEW
+    return "enumerate" if estimate(lowered, options.bound) <= few else "z3"

@@ -20,6 +20,9 @@ DOUBT = 0.2
 CONFIDENT = 3
 """What comes first costs more than the rest: so many times as much may seem to be needed."""
 
+PREPARING = 0.5
+"""So much of what a trial may need goes into finding values and paths; what takes longer has too many of them."""
+
 _CLOCK_EVERY = 64 * CANDIDATE
 
 
@@ -30,7 +33,8 @@ class Meter:
     """
 
     def __init__(self, budget: Budget, trial: int | None = None) -> None:
-        self._effort = budget.effort
+        self._whole = budget.effort
+        self._effort = budget.effort if trial is None else min(int(PREPARING * trial), budget.effort)
         self._trial = trial
         self._ready = 0
         self._seconds = budget.seconds
@@ -42,6 +46,7 @@ class Meter:
     def ready(self) -> None:
         """What is spent from here on is in proportion to what is done."""
         self._ready = self.spent
+        self._effort = self._whole
 
     def expect(self, done: float) -> None:
         """That share of the work is done. Raises BudgetSpent in a trial where the whole seems to need too much."""
