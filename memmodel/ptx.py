@@ -56,10 +56,13 @@ class Space(WordList):
 class Window(WordList):
     """Where an address must be for an instruction that names this state space.
 
-    GENERIC: anywhere but in tensor memory.
+    GENERIC: anywhere but in tensor memory. DATA, OWN_DATA, MAPS: generic addresses of which an instruction takes some.
     """
 
     GENERIC = "generic"
+    DATA = "generic, global or shared"
+    OWN_DATA = "generic, global or shared::cta"
+    MAPS = "generic, global, const or param"
     GLOBAL = "global"
     CONST = "const"
     PARAM = "param"

@@ -122,10 +122,10 @@ def test_numbers_that_are_no_address(address: int) -> None:
 
 
 WINDOWS = {
-    "x": {Window.GLOBAL, Window.GENERIC},
-    "k": {Window.CONST, Window.GENERIC},
-    "parameter": {Window.PARAM, Window.GENERIC},
-    "s": {Window.SHARED_CTA, Window.SHARED_CLUSTER, Window.GENERIC},
+    "x": {Window.GLOBAL, Window.GENERIC, Window.DATA, Window.OWN_DATA, Window.MAPS},
+    "k": {Window.CONST, Window.GENERIC, Window.MAPS},
+    "parameter": {Window.PARAM, Window.GENERIC, Window.MAPS},
+    "s": {Window.SHARED_CTA, Window.SHARED_CLUSTER, Window.GENERIC, Window.DATA, Window.OWN_DATA},
 }
 
 

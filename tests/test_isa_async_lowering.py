@@ -119,7 +119,7 @@ COPIED = {
     ],
 }
 
-MAP_READ = "+ AsyncRead(Access(read tensormap bulk asynchronous descriptor) TensorMapAt(&{} generic) [$map]{})"
+MAP_READ = "+ AsyncRead(Access(read tensormap bulk asynchronous descriptor) TensorMapAt(&{} maps) [$map]{})"
 TENSOR_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
 TENSOR = {
     f"{TENSOR_LOAD} [tile], [gmap, {{0, %r1}}], [bar];": [

@@ -13,14 +13,15 @@ from memmodel.isa.lower import lower_test
 from memmodel.program.ops import Assign
 
 X, X_GLOBAL = "Elements(&x generic size=4)", "Elements(&x global size=4)"
+X_DATA = X.replace("generic", "data")
 FULL = 0xFFFFFFFF
 
 ACCESSES = {
     "ld.u32 %r0, [x];": [f"Read([r0] {X} Access(read) type=u32)"],
     "ld.weak.s32 %r0, [n];": ["Read([r0] Elements(&n generic size=4) Access(read) type=s32)"],
-    "ld.relaxed.cta.u32 %r0, [x];": [f"Read([r0] {X} Access(read relaxed cta) type=u32)"],
-    "ld.acquire.cluster.u32 %r0, [x];": [f"Read([r0] {X} Access(read acquire cluster) type=u32)"],
-    "ld.volatile.u32 %r0, [x];": [f"Read([r0] {X} Access(read relaxed sys spelt=volatile) type=u32)"],
+    "ld.relaxed.cta.u32 %r0, [x];": [f"Read([r0] {X_DATA} Access(read relaxed cta) type=u32)"],
+    "ld.acquire.cluster.u32 %r0, [x];": [f"Read([r0] {X_DATA} Access(read acquire cluster) type=u32)"],
+    "ld.volatile.u32 %r0, [x];": [f"Read([r0] {X_DATA} Access(read relaxed sys spelt=volatile) type=u32)"],
     "ld.mmio.relaxed.sys.global.u32 %r0, [x];": [f"Read([r0] {X_GLOBAL} Access(read relaxed sys spelt=mmio) type=u32)"],
     "ld.global.nc.u32 %r0, [x];": [f"Read([r0] {X_GLOBAL} Access(read read_only) type=u32)"],
     "ld.global.L2::cache_hint.u32 %r0, [x], %rd9;": [f"Read([r0] {X_GLOBAL} Access(read) type=u32)"],
@@ -35,14 +36,14 @@ ACCESSES = {
     "ld.u32 %r0, [%rd0+4];": ["Read([r0] Elements(add.u64(%rd0, 4) generic size=4) Access(read) type=u32)"],
     "ld.v2.u32 {%rd0, _}, [%rd0];": ["Read([rd0 -] Elements(%rd0 generic size=4 count=2) Access(read) type=u32)"],
     "ld.acquire.gpu.v4.u32 {%r0, %r1, %r2, %r3}, [a];": [
-        "Read([r0 r1 r2 r3] Elements(&a generic size=4 count=4) Access(read acquire gpu) type=u32)"
+        "Read([r0 r1 r2 r3] Elements(&a data size=4 count=4) Access(read acquire gpu) type=u32)"
     ],
     "ld.global.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [src];": [
         "Read([r0 r1 r2 r3 r4 r5 r6 r7] Elements(&src global size=4 count=8) Access(read) type=b32)"
     ],
     "st.u32 [x], -1;": [f"Write([{FULL}] {X} Access(write))"],
-    "st.release.gpu.u32 [x], %r0;": [f"Write([cvt.u32(%r0)] {X} Access(write release gpu))"],
-    "st.volatile.u32 [x], 1;": [f"Write([1] {X} Access(write relaxed sys spelt=volatile))"],
+    "st.release.gpu.u32 [x], %r0;": [f"Write([cvt.u32(%r0)] {X_DATA} Access(write release gpu))"],
+    "st.volatile.u32 [x], 1;": [f"Write([1] {X_DATA} Access(write relaxed sys spelt=volatile))"],
     "st.mmio.release.sys.global.u32 [x], 1;": [f"Write([1] {X_GLOBAL} Access(write release sys spelt=mmio))"],
     "st.shared::cluster.u64 [s@cta1], 7;": ["Write([7] Elements(&s@1 shared_cluster size=8) Access(write))"],
     "st.v4.u32 [a], {%r0, 1, 2, 3};": ["Write([cvt.u32(%r0) 1 2 3] Elements(&a generic size=4 count=4) Access(write))"],

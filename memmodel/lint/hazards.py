@@ -110,7 +110,7 @@ def _space(lowered: LoweredTest, region: Region) -> str | None:
             return "global"
         case Matrix():
             return "shared"
-        case Elements() | Chunk() | BoxTile() if region.window is not Window.GENERIC:
+        case Elements() | Chunk() | BoxTile() if region.window not in (Window.GENERIC, Window.DATA):
             return "global" if region.window is Window.GLOBAL else "shared"
         case _:
             variable = named(region, lowered.space)

@@ -46,7 +46,7 @@ def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
     for at, item in enumerate(thread.body):
         if isinstance(item, Label):
             continue
-        for name in _targets(item):
+        for name in targets(item):
             written[name] = written.get(name, 0) + 1
         if item.parts[0] == "mov" and item.guard is None and len(item.operands) == 2:
             target, value = item.operands
@@ -79,7 +79,7 @@ def repeated(thread: Thread) -> set[int]:
     return found
 
 
-def _targets(item: Instruction) -> Iterator[str]:
+def targets(item: Instruction) -> Iterator[str]:
     """Every register that the instruction might assign: its operands up to the first one in brackets."""
     for operand in item.operands[:2]:
         if isinstance(operand, Mem):
@@ -116,15 +116,15 @@ class Fragments:
 def fragments(test: LitmusTest, thread: Thread) -> Fragments:
     """What a thread's ldmatrix instructions leave in registers."""
     items = list(instructions(thread))
-    loads = {name for item in items if item.parts[0] == "ldmatrix" for name in _targets(item)}
+    loads = {name for item in items if item.parts[0] == "ldmatrix" for name in targets(item)}
     if not loads:
         return Fragments(*[frozenset[str]()] * 3)
     initial = {item.register for item in test.registers if item.thread == thread.name}
     others = [item for item in items if item.parts[0] != "ldmatrix"]
-    mixed = loads & (initial | {name for item in others for name in _targets(item)})
+    mixed = loads & (initial | {name for item in others for name in targets(item)})
     varied = set(loads)
     while (
-        more := {name for item in others if varied & set(_registers(item.operands)) for name in _targets(item)} - varied
+        more := {name for item in others if varied & set(_registers(item.operands)) for name in targets(item)} - varied
     ):
         varied |= more
     computed = frozenset(mixed | varied - loads)
@@ -154,8 +154,8 @@ def predicates(thread: Thread) -> frozenset[str]:
         if item.guard is not None:
             found.add(item.guard.register)
         if item.parts[0] == "setp" or "pred" in item.parts:
-            found.update(_targets(item))
+            found.update(targets(item))
         if item.mnemonic.startswith(("mbarrier.test_wait", "mbarrier.try_wait", "elect")):
-            found.update(_targets(item))
+            found.update(targets(item))
         found.update(operand.operand.name for operand in item.operands if isinstance(operand, Negated))
     return frozenset(found)

@@ -48,6 +48,9 @@ _WINDOWS = {
     Window.SHARED_CLUSTER: (Space.SHARED,),
     Window.SHARED_OTHER: (Space.SHARED,),
     Window.GENERIC: (Space.GENERIC, Space.GLOBAL, Space.SHARED, Space.CONST, Space.PARAM),
+    Window.DATA: (Space.GENERIC, Space.GLOBAL, Space.SHARED),
+    Window.OWN_DATA: (Space.GENERIC, Space.GLOBAL, Space.SHARED),
+    Window.MAPS: (Space.GENERIC, Space.GLOBAL, Space.CONST, Space.PARAM),
     Window.TENSOR: (Space.TENSOR,),
 }
 
@@ -319,7 +322,7 @@ def _reaches(instance: Instance, window: Window, place: Place) -> bool:
         return True
     if owner == place.cta_id:
         return window is not Window.SHARED_OTHER
-    return window is not Window.SHARED_CTA and owner[1] == place.cluster_id
+    return window not in (Window.SHARED_CTA, Window.OWN_DATA) and owner[1] == place.cluster_id
 
 
 def _number_ctas(places: Iterable[Place]) -> dict[CtaId, int]:

@@ -27,8 +27,8 @@ from memmodel.isa.tensor_memory import (
     tensor_operand,
     tracked,
 )
-from memmodel.litmus.constants import repeated
-from memmodel.litmus.syntax import Group, Imm, Instruction, Label, Negated, Operand, Pair, Reg
+from memmodel.litmus.constants import instructions, repeated, targets
+from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
@@ -116,7 +116,8 @@ def _shape(call: Call, operand: Operand) -> str:
     if value is not None or not isinstance(operand, Reg):
         return f"idesc {value}"
     thread = call.context.thread
-    assigned = [at for at, item in enumerate(thread.body) if operand.name in _assigns(item)]
+    items = ((at, item) for at, item in enumerate(thread.body) if isinstance(item, Instruction))
+    assigned = [at for at, item in items if operand.name in targets(item)]
     if not assigned:
         return f"idesc %{operand.name}"
     if len(assigned) == 1 and assigned[0] not in repeated(thread):
@@ -146,21 +147,9 @@ def _accumulates(call: Call, operand: Operand) -> Expr:
 
 
 def _assigned(call: Call, name: str) -> bool:
-    initial = any(r.register == name and r.thread == call.context.thread.name for r in call.context.test.registers)
-    return initial or any(name in _assigns(item) for item in call.context.thread.body)
-
-
-def _assigns(item: Instruction | Label) -> tuple[str, ...]:
-    """Every register that an instruction might assign."""
-    operands = item.operands[:2] if isinstance(item, Instruction) else ()
-    return tuple(name for operand in operands for name in _registers(operand))
-
-
-def _registers(operand: Operand) -> tuple[str, ...]:
-    if isinstance(operand, Group | Pair):
-        items = operand.items if isinstance(operand, Group) else (operand.first, operand.second)
-        return tuple(name for item in items for name in _registers(item))
-    return (operand.name,) if isinstance(operand, Reg) else ()
+    thread = call.context.thread
+    initial = any(r.register == name and r.thread == thread.name for r in call.context.test.registers)
+    return initial or any(name in targets(item) for item in instructions(thread))
 
 
 def _check_lanes(call: Call, operand: Operand) -> None:

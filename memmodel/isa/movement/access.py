@@ -6,19 +6,23 @@ combined.
 
 from __future__ import annotations
 
+from memmodel.base.classes import replace
 from memmodel.base.labels import Access, Side
 from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
 from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
-from memmodel.litmus.syntax import Imm, Reg
+from memmodel.litmus.syntax import Imm, Operand, Reg
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
 from memmodel.ptx import Proxy, Scope, Sem, Window
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 SHARED = ("shared", "shared::cta", "shared::cluster")
+WIDEST_SHARED = 16
+"""Bytes of the widest access to shared memory."""
+
 CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
@@ -32,6 +36,18 @@ def _label(call: Call, side: Side) -> Access:
     return call.access(side, SEMANTICS[word], call.scope, proxy)
 
 
+def _region(call: Call, operand: Operand, count: int) -> Elements:
+    """The bytes of an access. Generic addresses of strong ones are in global or shared memory, of .mmio and of 256 bits
+    in global memory.
+    """
+    region = call.elements(operand, count)
+    if call.columns or call.word("space") is not None:
+        return region
+    if call.word("mmio") or (region.size or 0) * count > WIDEST_SHARED:
+        return replace(region, window=Window.GLOBAL)
+    return replace(region, window=Window.DATA) if call.word("sem") not in (None, "weak") else region
+
+
 def load(call: Call) -> tuple[Op, ...]:
     """ld: one Read. Without any qualifier, the column layout also moves a number or a register."""
     target, source = call.operands[:2]
@@ -39,14 +55,14 @@ def load(call: Call) -> tuple[Op, ...]:
         return (Assign(call.register(target), call.value(source)),)
     check_policy(call, 2)
     targets = tuple(call.destination(item, sink=True) for item in call.vector(target))
-    return (Read(targets, call.elements(source, len(targets)), _label(call, Side.READ), call.given_type),)
+    return (Read(targets, _region(call, source, len(targets)), _label(call, Side.READ), call.given_type),)
 
 
 def store(call: Call) -> tuple[Op, ...]:
     """st: one Write."""
     check_policy(call, 2)
     values = tuple(call.reduced(call.value(item)) for item in call.vector(call.operands[1]))
-    made = Write(values, call.elements(call.operands[0], len(values)), _label(call, Side.WRITE))
+    made = Write(values, _region(call, call.operands[0], len(values)), _label(call, Side.WRITE))
     return (*writable(call, call.operands[0]), made)
 
 

@@ -71,7 +71,7 @@ def _check_dimensions(call: Call, operand: Operand, descriptor: Variable | None,
 def descriptor_read(call: Call, address: Expr, *, in_group: bool) -> AsyncRead:
     """The read of the tensor map, through its own proxy; the number is then in `$map`."""
     label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
-    return AsyncRead(label, TensorMapAt(address, Window.GENERIC), ("$map",), tracks=tracks(in_group))
+    return AsyncRead(label, TensorMapAt(address, Window.MAPS), ("$map",), tracks=tracks(in_group))
 
 
 def copy(call: Call) -> tuple[Op, ...]:

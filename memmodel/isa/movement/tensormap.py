@@ -47,7 +47,8 @@ def replace(call: Call) -> tuple[Op, ...]:
         call.fail("ord is a number from 0 to 4", call.operands[1])
     if field in CODED and not isinstance(call.operands[-1], Imm):
         call.fail(f"the new value of .{field} is written out", call.operands[-1])
-    region = TensorMapAt(_map(call, call.operands[0], SPACE_OF.get(call.word("space") or "")), call.window)
+    window = call.window if call.word("space") else Window.OWN_DATA
+    region = TensorMapAt(_map(call, call.operands[0], SPACE_OF.get(call.word("space") or "")), window)
     read = Read(("$map",), region, call.access(Side.READ), MAP)
     return (*_beyond(call, field), read, Write((_replaced(call, field),), region, call.access(Side.WRITE)))
 
