@@ -63,6 +63,25 @@ def test_a_misaligned_tile() -> None:
     assert rules(verdict) == {"undefined-address"}
 
 
+MASKED = """st.shared.b32 [%r3], %r0;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+mov.b16 %h0, {mask};
+@%p0 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d0], [%r2], 64, %h0;
+cp.async.bulk.commit_group;
+setp.eq.s32 %p3, %r0, 40;
+@%p3 st.global.b32 [%d0+20], 1;
+cp.async.bulk.wait_group 0;
+"""
+
+
+@pytest.mark.parametrize(
+    ("mask", "word"), [(0xFF0F, "clean"), (0xFFFF, "findings"), (0x00F0, "findings"), (0, "clean")]
+)
+def test_a_masked_copy_leaves_bytes_out(mask: int, word: str) -> None:
+    assert verdict_of(MASKED.format(mask=mask), threads=64).word == word
+
+
 # ---- wgmma -----------------------------------------------------------------------------------------------------
 
 DESCRIPTORS = """shr.u32 %r20, %r2, 4;

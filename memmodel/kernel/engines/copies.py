@@ -195,13 +195,14 @@ def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
 def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """cp.async.bulk and cp.reduce.async.bulk."""
     words, operands = instruction.words, list(instruction.operands)
-    if "ignore_oob" in words or "cp_mask" in words:
+    if "ignore_oob" in words:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     form = _form(instruction)
     target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
     sizes = compiler.get(operands[2], instruction)
     objects = None if form.grouped else address(compiler, instruction, operands[3])
     masks = compiler.get(operands[4], instruction, 16) if form.multicast else None
+    bytes_of = compiler.get(operands[-1], instruction, 16) if "cp_mask" in words else None
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         to, start, size_of = list(target(warp)), list(source(warp)), list(sizes(warp))
@@ -222,8 +223,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             for part, (there, bar) in enumerate(ends, 1):
                 block, at = machine.place(warp, form.target, there, size, instruction)
                 _aligned((block, at), size)
-                made.write([(block, at, size)], part)
-                block.copy(at, *origin, size) if form.updates is None else block.forget(at, size)
+                kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
+                if kept is None:
+                    machine.unknown("the mask of the copy", instruction)
+                made.write([(block, at + first, count) for first, count in kept], part)
+                for first, count in kept:
+                    if form.updates is None:
+                        block.copy(at + first, origin[0], origin[1] + first, count)
+                    else:
+                        block.forget(at + first, count)
                 if objects is not None:
                     made.tell(at_object(machine, warp, instruction, bar), size, part)
             if form.grouped:
@@ -231,6 +239,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _chosen(mask: int | None, size: int) -> list[tuple[int, int]] | None:
+    """The bytes that .cp_mask copies: bit i is about byte i of each 16. As first bytes and numbers of bytes."""
+    if mask is None:
+        return None
+    ends = [bit for bit in range(CHUNK + 1) if (mask << 1 >> bit & 1) != (mask << 1 >> bit + 1 & 1)]
+    runs = [(first, end - first) for first, end in zip(ends[::2], ends[1::2], strict=True)]
+    return [(chunk + first, count) for chunk in range(0, size, CHUNK) for first, count in runs]
 
 
 def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> int:

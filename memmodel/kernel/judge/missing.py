@@ -13,12 +13,12 @@ from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.graph import Graph
+from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy, Sem
 from memmodel.referee.flags import Flags, bits
 
-STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl")
+STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl", "complwg")
 """What leads from one thread to another, or from an instruction to its parts; program order does the rest."""
 
 
@@ -95,9 +95,19 @@ class Ways:
             return other, one, self._way(other, one)
         forth, back = self._way(one, other), self._way(other, one)
         if not forth and not back:
-            writes = [_side(self.points[n].label) is Side.WRITE for n in (one, other)]
-            return (other, one, ()) if writes == [False, True] else (one, other, ())
+            sides = [_side(self.points[n].label) for n in (one, other)]
+            if None in sides:
+                return (other, one, ()) if sides[1] is Side.WRITE else (one, other, ())
+            return (other, one, ()) if self._time(other) < self._time(one) else (one, other, ())
         return (other, one, back) if not forth or (back and len(back) < len(forth)) else (one, other, forth)
+
+    def _time(self, number: int) -> int:
+        """When an access, or the instruction that it is a part of, was executed in the run, as far as traces tell."""
+        point = self.points[number]
+        whole = point if point.issue is None else self.points[point.issue]
+        events = [] if whole.thread is None else self.graph.run.threads[whole.thread].events
+        at = (whole.order or 0) // STEP - 1
+        return events[min(at, len(events) - 1)].time if events and at >= 0 else 0
 
     def _all_steps(self) -> Rows:
         if self._steps is None:
