@@ -28,7 +28,7 @@ from memmodel.source import Source
 
 if TYPE_CHECKING:
     from memmodel.report.readings import ReadingsReport
-    from memmodel.why.records import Explanation
+    from memmodel.why.records import Dependence, Explanation
 
 DEFAULT_MODEL = "ptx-9.3"
 
@@ -199,6 +199,16 @@ def explain_all(
             under = under_readings(steps, options)
             told = replace(told, depends=dependences(under, load))
         yield told
+
+
+def depends(report: Report) -> tuple[Dependence, ...]:
+    """The readings of the documents that answer a report's question otherwise; none for other models."""
+    from memmodel.report.depends import dependences
+
+    subject = report.subject
+    if subject is None or report.model != DEFAULT_MODEL:
+        return ()
+    return dependences(under_readings(subject.lowered, subject.options), load)
 
 
 # ---- the hops --------------------------------------------------------------------------------------------------

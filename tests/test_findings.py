@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel import check
+from memmodel import api, check
 from memmodel.answer import HANG, Budget, Observation
 from memmodel.errors import InputError
 from memmodel.litmus import parse_litmus, print_litmus
@@ -142,3 +142,10 @@ def test_printing_keeps_it(question: str) -> None:
 def test_forall_asks_nothing_of_a_finding() -> None:
     with pytest.raises(InputError, match="asks nothing"):
         parse_litmus(Source("t", text("forall race")))
+
+
+def test_every_flag_says_what_it_is_about() -> None:
+    """The comment directly before a flag is the rule that reports quote; one line further up it is nobody's."""
+    names = ["ptx-9.3", "ptx-7.5", "ptx-6.0", *api.reading_models()]
+    flags = [(name, check.name, check.doc) for name in names for check in api.load(name).flags]
+    assert flags and [(name, flag) for name, flag, doc in flags if not doc.strip()] == []

@@ -15,6 +15,7 @@ from lsp_client import ROOT, Client, covered, place
 
 from memmodel import api
 from memmodel.answer import Observation
+from memmodel.lsp.diagnostics import of_text
 from memmodel.lsp.document import Document, path_of
 from memmodel.lsp.litmus_text import without_instruction
 from memmodel.source import Source
@@ -223,6 +224,29 @@ def test_a_kernel_has_errors_and_hovers(editor: Client) -> None:
     editor.edit(uri, text.replace(".visible .entry", ".visible .entri", 1))
     (told,) = editor.diagnostics(uri)
     assert told["severity"] == 1 and "entri" in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("barrier.cluster.wait", "barrier.clustre.wait", "did you mean 'barrier.cluster"),
+        ("mapa.", "mappa.", "did you mean 'mapa'"),
+        ("ld.param", "ld.parm", "unknown qualifier '.parm' of ld"),
+        ("add.s64", "addd.s64", "unknown instruction 'addd.s64'"),
+    ],
+)
+def test_an_unknown_instruction_of_a_kernel_is_flagged(editor: Client, right: str, wrong: str, told: str) -> None:
+    path = ROOT / "docs/examples/kernels/dsmem.ptx"
+    text = path.read_text(encoding="utf-8").replace(right, wrong, 1)
+    uri = editor.open(text, path.with_name(f"{wrong}ptx").as_uri(), "ptx")
+    (found,) = editor.diagnostics(uri)
+    assert found["severity"] == 2 and told in found["message"]
+    assert text.split("\n")[found["range"]["start"]["line"]].lstrip().startswith(wrong)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/examples/kernels").glob("*.ptx")), ids=lambda path: path.stem)
+def test_a_compiled_kernel_has_no_unknown_instruction(path: Path) -> None:
+    assert of_text(Document(path.as_uri(), path.read_text(encoding="utf-8"), "ptx")) == []
 
 
 # ---- changes ---------------------------------------------------------------------------------------------------------

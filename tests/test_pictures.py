@@ -142,6 +142,13 @@ def test_the_missing_edge_carries_its_reason_and_the_accesses_are_marked() -> No
     assert f'stroke="{STOPS}"' in draw_focus(judged("async/proxy/A4")), "the fence that does not do"
 
 
+def test_the_decision_that_makes_the_difference_is_named() -> None:
+    report = judged("async/readings/R1")
+    text = re.sub(r"<[^>]*>|\s+", " ", draw_focus(report, depends=api.depends(report)))
+    assert "It depends on D2 accessor: Where may a proxy fence stand?" in text
+    assert "The outcome can be seen under D2 accessor." in text
+
+
 def test_a_broken_rule_is_drawn_with_what_came_before() -> None:
     found = focus("async/undefined/state-of-long-ago")
     assert len(found.marked) == 1 and 1 < len(found.witness.events) <= 4

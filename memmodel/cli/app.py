@@ -259,6 +259,9 @@ def draw(
         FindingWord | None, Option("--finding", help="Draw an execution with such a finding instead.")
     ] = None,
     everything: Annotated[bool, Option("--all", help="Every event, not only those of the story.")] = False,
+    readings: Annotated[
+        bool, Option("--readings", help="Say which reading of the documents makes a difference.")
+    ] = False,
     show: Annotated[list[str] | None, Option("--show", metavar="REL", help="Draw this relation too.")] = None,
     hide: Annotated[list[str] | None, Option("--hide", metavar="REL", help="Leave this relation out.")] = None,
     include: Includes = None,
@@ -278,7 +281,11 @@ def draw(
     hear((model,), include)
     report = api.check(file, model, engine=judging.engine.value, budget=judging.cost(), bound=judging.bound)
     word = finding.value if finding is not None else None
-    text = (picture if everything else draw_focus)(report, form, word, show or (), hide or ())
+    if everything:
+        text = picture(report, form, word, show or (), hide or ())
+    else:
+        depends = api.depends(report) if readings else ()
+        text = draw_focus(report, form, word, show or (), hide or (), depends)
     if output != "-":
         say(verdict(report, style_for(sys.stdout)))
     _write(output, text)

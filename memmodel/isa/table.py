@@ -52,6 +52,10 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
 
+SCALAR = frozenset(word for _, file, words in _FILES if file.startswith("scalar.") for word in words.split())
+"""The first words of instructions that only compute or jump."""
+
+
 @cache
 def _rows(file: str) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS

@@ -12,7 +12,11 @@ from memmodel import api
 from memmodel.answer import HANG, Budget, Finding, Observation
 from memmodel.engine import Options
 from memmodel.errors import InputError, TooLarge
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Refusal
+from memmodel.isa.table import HEADS, SCALAR
 from memmodel.lint.warnings import doubts
+from memmodel.litmus.syntax import Layout
 from memmodel.lsp.cat_files import model_of
 from memmodel.lsp.document import Document, Json
 from memmodel.lsp.litmus_text import questions_of, without_instruction
@@ -119,13 +123,25 @@ def _cat(document: Document) -> list[Json]:
 
 
 def _ptx(document: Document) -> list[Json]:
+    from memmodel.kernel.machine.code import unknown
     from memmodel.kernel.text.reader import parse_module
 
     try:
-        parse_module(document.source)
+        module = parse_module(document.source)
     except InputError as error:
         return [of_error(document, error)]
-    return []
+    functions = module.functions.values()
+    body = {one.span.start: one for function in functions for one in function.body or ()}
+    unread = {one.span.start for one in unknown(functions)}
+    found: list[Json] = []
+    for start, one in sorted(body.items()):
+        known = one.words[0] not in SCALAR and any(head.partition(".")[0] == one.words[0] for head in HEADS)
+        read = read_mnemonic(one.opcode, Layout.BLOCKS, HEADS) if known or start in unread else None
+        if isinstance(read, Refusal):
+            found.append(made(document, one.span, WARNING, _with_hint(read.message, read.hint), "unknown"))
+        elif start in unread:
+            found.append(made(document, one.span, WARNING, f"no check can run {one.opcode}", "unknown"))
+    return found[:MOST_ERRORS]
 
 
 def of_error(document: Document, error: InputError) -> Json:

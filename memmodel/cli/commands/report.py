@@ -29,7 +29,6 @@ from memmodel.output import STANDARD_OUTPUT, Replacement
 if TYPE_CHECKING:
     from memmodel.report.page.sheet import Repairs, Sheet
     from memmodel.report.report import Report
-    from memmodel.why.records import Dependence
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +164,7 @@ def _file(job: batch.Job, settings: PageSettings) -> FileSheets:
 
 
 def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]) -> Sheet:
+    from memmodel import api
     from memmodel.report.page.sheet import Repairs, failed, sheet_of
 
     found = entry.report
@@ -175,7 +175,7 @@ def _sheet(entry: batch.Entry, settings: PageSettings, known: dict[str, Repairs]
         if settings.seconds and _is_wrong(found):
             repairs = known.get(found.model) or _repairs(found, settings)
             known[found.model] = repairs
-        depends = partial(_depends, found) if settings.readings else None
+        depends = partial(api.depends, found) if settings.readings else None
         return sheet_of(found, entry.outcome.value, repairs, depends)
     except (MemoryError, RecursionError) as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "it is nested more deeply than can be followed"
@@ -218,16 +218,6 @@ def _repairs(found: Report, settings: PageSettings) -> Repairs:
     shown = (ShownRepair(one.cost, tuple(edit.what for edit in one.changes), one.diff()) for one in done.repairs)
     reason = done.reason or ("" if done.repairs else "Nothing is wrong.")
     return Repairs(tuple(shown), reason[:1].upper() + reason[1:])
-
-
-def _depends(found: Report) -> tuple[Dependence, ...]:
-    from memmodel import api
-    from memmodel.report.depends import dependences
-
-    subject = found.subject
-    if subject is None or found.model != api.DEFAULT_MODEL:
-        return ()
-    return dependences(api.under_readings(subject.lowered, subject.options), api.load)
 
 
 def _died(job: batch.Job, killed: bool) -> FileSheets:

@@ -5,7 +5,7 @@ In: PtxFunction, DeviceMemory. Out: `Code`. What is not known is refused when it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.kernel.engines.atomics import atomic_step
@@ -107,6 +107,27 @@ def compile_function(
     return codes
 
 
+class _Nowhere:
+    """Stands for memory where nothing is run."""
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, tuple[str, int]] = {}
+
+
+def unknown(functions: Iterable[PtxFunction]) -> Iterator[PtxInstruction]:
+    """The instructions that are not known, and would be refused when they are reached."""
+    compiler = Compiler(_Nowhere())
+    for function in functions:
+        codes = (_compiled(compiler, function, one) for one in function.body or ())
+        yield from (one.instruction for one in codes if one.refusal is not None and one.refusal.message in _said(one))
+
+
+def _said(code: Code) -> tuple[str, str]:
+    """How an instruction is refused that is not known, and one of a family of which others are."""
+    opcode = code.instruction.opcode
+    return f"the instruction {opcode} is not known", f"{opcode} is not known"
+
+
 def begins(instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
     """Does an opcode begin with one of these?"""
     return any(f"{instruction.opcode}.".startswith(f"{one}.") for one in opcodes)
@@ -145,7 +166,7 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         return code
     if code.pure is None and code.blocking is None:
         hint = "it cannot be run, and nothing is skipped"
-        code.refusal = Refused(f"the instruction {instruction.opcode} is not known", instruction.span, hint)
+        code.refusal = Refused(_said(code)[0], instruction.span, hint)
     return code
 
 

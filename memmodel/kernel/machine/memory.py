@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import struct
+from typing import Protocol
 
 from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
@@ -92,6 +93,12 @@ def _block(instance: Instance, address: int, size: int, content: bytes | None = 
     if content is not None:
         made.write(0, content)
     return made
+
+
+class Symbols(Protocol):
+    """Where named variables and functions lie, by state space and address."""
+
+    symbols: dict[str, tuple[str, int]]
 
 
 class DeviceMemory:

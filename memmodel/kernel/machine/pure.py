@@ -21,7 +21,7 @@ from memmodel.kernel.machine.alu import (
     with_carry,
 )
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, DeviceMemory
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
@@ -54,7 +54,7 @@ WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW
 class Compiler:
     """Turns operands into what they yield. `peeks`: the tests of mbarrier objects that only look ahead."""
 
-    def __init__(self, memory: DeviceMemory, peeks: frozenset[int] = frozenset()) -> None:
+    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset()) -> None:
         self.memory = memory
         self.peeks = peeks
 

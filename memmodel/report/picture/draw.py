@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Observation, Witness
+from memmodel.base.classes import replace
 from memmodel.base.oneline import count
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge
@@ -32,7 +33,7 @@ from memmodel.report.picture.svg import PLAIN, PO_COLOUR, Emphasis, Words, colou
 
 if TYPE_CHECKING:
     from memmodel.report.report import Report
-    from memmodel.why.records import Explanation
+    from memmodel.why.records import Dependence, Explanation
 
 FORMATS = ("svg", "dot", "graphml")
 
@@ -131,15 +132,18 @@ def draw_focus(
     finding: str | None = None,
     show: Collection[str] = (),
     hide: Collection[str] = (),
+    depends: Sequence[Dependence] = (),
 ) -> str:
     """The story of a report as a picture: the cycle, or the two accesses with the way between them, the rest folded.
 
-    Where there is no story, the whole execution. Raises as `draw`.
+    Where there is no story, the whole execution. `depends`: the readings that say the opposite, which
+    the picture names. Raises as `draw`.
     """
     with because(report):
         focus = None if form == "graphml" else focus_of(report, finding, show, hide)
     if focus is None:
         return draw(report, form, finding, show, hide)
+    focus = replace(focus, said=(*focus.said, *map(_dependence, depends)))
     folded = f"Folded: {count(focus.folded, 'event')}; --all shows them." if focus.folded else ""
     words = Words(_title(report), (*_question(report), *_wrapped(focus.said)), _wrapped((*focus.below, folded)))
     edges = merged(focus.edges)
@@ -147,6 +151,12 @@ def draw_focus(
         return dot(focus.witness, edges, focus.po, words)
     layout = arrange(focus.witness, edges, subtitle_bottom(words), focus.phases, focus.rounds)
     return _svg(layout, edges, focus.po, words, Emphasis(focus.marked, focus.path, focus.stops))
+
+
+def _dependence(one: Dependence) -> str:
+    """Which decision makes the difference, and where the outcome can be seen."""
+    answers = f"Here: {one.default} Under {one.decision}: {one.other}"
+    return f"It depends on {one.decision}: {one.question} {answers} The outcome can be seen under {one.allowed_by}."
 
 
 def draw_told(report: Report, told: Explanation) -> Drawing:
