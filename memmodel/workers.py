@@ -129,3 +129,8 @@ def settle(begin: Callable[[], None]) -> None:
         os._exit(1)
 
     Thread(target=watch, name="memmodel-parent", daemon=True).start()
+
+
+def cores() -> int:
+    """How many processes run at once on this machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

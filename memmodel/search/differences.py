@@ -37,11 +37,11 @@ class Difference:
 
 
 class ModelPair:
-    """Two models by name. `outcomes`: findings do not count."""
+    """Two models, by name or as read. `outcomes`: findings do not count."""
 
-    def __init__(self, first: str, second: str, *, outcomes: bool = False) -> None:
-        self.names = (first, second)
-        self.models: tuple[Model, Model] = (api.load(first), api.load(second))
+    def __init__(self, first: str | Model, second: str, *, outcomes: bool = False) -> None:
+        self.names = (first if isinstance(first, str) else first.name, second)
+        self.models: tuple[Model, Model] = (api.load(first) if isinstance(first, str) else first, api.load(second))
         shared = {check.name for check in self.models[0].flags} & {check.name for check in self.models[1].flags}
         self.flags = () if outcomes else tuple(sorted(one for one in shared if kind_of(one) is not FindingKind.OTHER))
         self._judge = ModelJudge(self.models)
@@ -109,12 +109,18 @@ class ModelPair:
         """A difference as a litmus test, confirmed by both engines."""
         allows, forbids = self.names[mine], self.names[1 - mine]
         question = f"exists ({condition})" if flag is None else "exists race" if "race" in flag else "exists (true)"
-        header = f"Expect={allows}:sometimes {forbids}:never" if flag is None or "race" in flag else ""
-        text = one.text(question, f"{'outcome' if flag is None else flag}-{one.size}", header)
-        if header:
+        told = flag is None or "race" in flag
+        text = one.text(question, f"{'outcome' if flag is None else flag}-{one.size}", _expected(allows, forbids, told))
+        if told:
             for number, model in enumerate(self.models):
                 confirm(text, model, number == mine)
         return Difference(allows, forbids, one.size, flag, spellings, text)
+
+
+def _expected(allows: str, forbids: str, told: bool) -> str:
+    """The Expect line of a difference; of a revision of a model it says nothing."""
+    words = [f"{name}:{word}" for name, word in ((allows, "sometimes"), (forbids, "never")) if told and " " not in name]
+    return f"Expect={' '.join(words)}" if words else ""
 
 
 def _union(sets: Iterable[int]) -> int:

@@ -6,10 +6,11 @@ models once. `verified` asks one of them here and now.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 
 from memmodel import api
+from memmodel.cat.syntax import Model
 from memmodel.search.differences import ModelPair
 from memmodel.search.properties import PropertyCheck, checks_to_show, load_property
 from memmodel.search.sketches import Sketch
@@ -18,35 +19,41 @@ from memmodel.search.vocabulary import Vocabulary
 from memmodel.search.work import HereAndNow, Record, run
 
 
-def _models_key(*names: str) -> str:
+def _models_key(*models: str | Model) -> str:
     """The text of models, so that a kept result does not outlive a change."""
     import hashlib
 
     digest = hashlib.sha256()
-    for name in names:
-        for source in api.load(name).sources:
+    for one in models:
+        for source in (api.load(one) if isinstance(one, str) else one).sources:
             digest.update(source.text.encode())
     return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTask:
-    """Where do two models differ?"""
+    """Where do two models differ? `old`: the first as read, if it is that of a revision; `text`: what it says."""
 
     first: str
     second: str
     vocabulary: Vocabulary
     most: int
     outcomes: bool = False
+    old: Model | None = field(default=None, compare=False)
+    text: str = ""
 
     def key(self) -> str:
         return (
-            f"diff {self.first} {self.second} {_models_key(self.first, self.second)} {self.most} {self.outcomes} "
-            f"{self.vocabulary.text()}"
+            f"diff {self.first} {self.second} {_models_key(self.old or self.first, self.second)} {self.most} "
+            f"{self.outcomes} {self.vocabulary.text()}"
         )
 
     def judge(self, sketch: Sketch) -> list[Record]:
-        comparison = _comparison(self.first, self.second, self.outcomes)
+        key = (self.first, self.text, self.second, self.outcomes)
+        if key not in _COMPARISONS:
+            _COMPARISONS.clear()
+            _COMPARISONS[key] = ModelPair(self.old or self.first, self.second, outcomes=self.outcomes)
+        comparison = _COMPARISONS[key]
         return [asdict(one) for one in comparison.of(sketch, self.vocabulary, self.most)]
 
 
@@ -81,9 +88,13 @@ class PropertyTask:
         return [asdict(one) for one in _check(self.property, self.model).of(sketch, self.vocabulary, self.most)]
 
 
-@lru_cache(maxsize=4)
-def _comparison(first: str, second: str, outcomes: bool) -> ModelPair:
-    return ModelPair(first, second, outcomes=outcomes)
+_COMPARISONS: dict[tuple[str, str, str, bool], ModelPair] = {}
+"""The pair that was asked for last."""
+
+
+def of_revision(old: Model, second: str, vocabulary: Vocabulary, most: int, outcomes: bool) -> DifferenceTask:
+    """Where does a model differ from what it was at a revision?"""
+    return DifferenceTask(old.name, second, vocabulary, most, outcomes, old, _models_key(old))
 
 
 @lru_cache(maxsize=4)

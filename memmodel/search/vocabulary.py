@@ -84,10 +84,12 @@ class Vocabulary:
 
     def text(self) -> str:
         """What was searched, in words."""
-        return (
-            f"{', '.join(self.words)}; up to {self.threads} threads and {self.locations} places of a kind, "
-            f"placed by {', '.join(self.spread)}"
-        )
+        room = f"up to {_few(self.threads, 'thread')} and {_few(self.locations, 'place')} of a kind"
+        return f"{', '.join(self.words)}; {room}, placed by {', '.join(self.spread)}"
+
+
+def _few(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
 
 
 def _scoped(head: str, sems: Sequence[str], scopes: Sequence[str], tail: str) -> tuple[Form, ...]:

@@ -46,7 +46,9 @@ def diff(
     ] = None,
     outcomes: Annotated[bool, Option("--outcomes", help="Leave findings out.")] = False,
     form: Annotated[DiffFormat, Option("--format", help="What is printed.")] = DiffFormat.TEXT,
-    jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    jobs: Annotated[
+        int | None, Option("--jobs", "-j", min=0, max=256, help="Processes; 0, and for a search: one for each core.")
+    ] = None,
     judging: Judging = Judging(),
     no_cache: NoCache = False,
     include: Includes = None,
@@ -65,19 +67,22 @@ def diff(
     """
     if search is not None:
         return search_differences(
-            *_two_models(models_and_files, git),
+            *_two_models(models_and_files, git, include),
             search,
             searching,
             outcomes=outcomes,
-            jobs=jobs,
+            jobs=jobs or 0,
             seconds=judging.timeout,
             memory=judging.memory,
             show=show,
-            json_out="-" if form is DiffFormat.JSON else None,
+            form=form.value,
         )
     from memmodel.compare.judge import Sides
     from memmodel.engine import Options
     from memmodel.limits import shared
+    from memmodel.workers import cores
+
+    jobs = cores() if jobs == 0 else jobs or 1
 
     first, second, names, paths = _sides(models_and_files, git, include, not no_cache)
     options = Options(judging.engine.value, shared(judging.cost(), jobs), judging.bound)
@@ -121,11 +126,17 @@ def _on_tests(
     return worst(found)
 
 
-def _two_models(words: Sequence[str], revision: str | None) -> tuple[str, str]:
+def _two_models(words: Sequence[str], revision: str | None, include: Sequence[str] | None) -> tuple[str | Model, str]:
     """The models of a search. Raises InputError."""
-    if revision is not None or len(words) != 2:
-        raise InputError("a search is about two models and no files", hint="memmodel diff MODEL_A MODEL_B --search 4")
-    return words[0], words[1]
+    if len(words) != (2 if revision is None else 1):
+        raise InputError(
+            "a search is about two models and no files",
+            hint="memmodel diff MODEL_A MODEL_B --search 4, or memmodel diff --git REV MODEL --search 4",
+        )
+    if revision is None:
+        return words[0], words[1]
+    first, second, _, _ = _sides(words, revision, include, True)
+    return first, second
 
 
 def _sides(

@@ -21,6 +21,8 @@ from memmodel.output import write_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memmodel.cat.syntax import Model
+    from memmodel.search.tasks import DifferenceTask
     from memmodel.search.vocabulary import Vocabulary
     from memmodel.search.work import Progress, Record, Task
 
@@ -72,7 +74,7 @@ class Searching(NamedTuple):
 
 
 def search_differences(
-    first: str,
+    first: str | Model,
     second: str,
     size: int,
     searching: Searching,
@@ -82,21 +84,49 @@ def search_differences(
     seconds: float | None = None,
     memory: str | None = None,
     show: int = 10,
-    json_out: str | None = None,
+    form: str = "text",
 ) -> Exit:
     """What `memmodel diff FIRST SECOND --search SIZE` does. Exit code 1: they differ; 3: stopped before the bound."""
-    from memmodel.search.tasks import DifferenceTask
+    from memmodel.search.tasks import DifferenceTask, of_revision
 
-    task = DifferenceTask(first, second, searching.vocabulary(), size, outcomes)
+    words = searching.vocabulary()
+    if isinstance(first, str):
+        task = DifferenceTask(first, second, words, size, outcomes)
+    else:
+        task = of_revision(first, second, words, size, outcomes)
     found = _run(task, searching, jobs, seconds, memory)
-    _keep(found, searching, json_out)
-    if json_out != "-":
+    _keep(found, searching, "-" if form == "json" else None, task)
+    if form == "markdown":
+        say(_markdown(found, task, show))
+    elif form == "text":
         for one in _shown(found.results, show):
             say(f"{one['allows']} allows, {one['forbids']} forbids, {_what(one)}:")
             say(one["text"])
-        _bound(found, task, f"{first} and {second} differ", "no difference")
+        _bound(found, task, f"{task.first} and {second} differ", "no difference")
     _ended(found, searching.resume)
     return _code(found)
+
+
+def _markdown(found: Progress, task: DifferenceTask, show: int) -> str:
+    """Differences as a comment on a change."""
+    number, lines = len(found.results), list[str]()
+    said = f"differ on {number} shape{'s' if number > 1 else ''}" if number else "do not differ"
+    lines.append(f"**`{task.first}` and `{task.second}`** {said}, {_reach(found, task)}.")
+    for one in _shown(found.results, show):
+        told = f"`{one['allows']}` allows, `{one['forbids']}` forbids: {_what(one)}"
+        lines += [
+            "",
+            f"<details><summary>{told}</summary>",
+            "",
+            "```",
+            one["text"].rstrip("\n"),
+            "```",
+            "",
+            "</details>",
+        ]
+    if number > show:
+        lines += ["", f"… and {number - show} more"]
+    return "\n".join(lines)
 
 
 @guarded
@@ -119,7 +149,7 @@ def synth(
 
     task = SynthesisTask(model, searching.vocabulary(), size)
     found = _run(task, searching, jobs, seconds, memory)
-    _keep(found, searching, json_out)
+    _keep(found, searching, json_out, task)
     if json_out != "-":
         for one in _shown(found.results, show):
             say(f"minimally forbidden, {_what(one)}:")
@@ -173,7 +203,7 @@ def verify(
 
     found = _run(task, searching, jobs, seconds, memory, enough)
     missing -= {one["check"] for one in found.results}
-    _keep(found, searching, json_out)
+    _keep(found, searching, json_out, task)
     if json_out != "-":
         for shown in {record["check"]: record for record in reversed(found.results)}.values():
             word = "example" if it.kind == "possible" else "counterexample"
@@ -208,8 +238,9 @@ def _run(
     enough: Callable[[list[Record]], bool] = lambda results: False,
 ) -> Progress:
     from memmodel.search.work import run, workers
+    from memmodel.workers import cores
 
-    count = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    count = jobs or cores()
     most = parse_budget(None, None, memory).memory
     with _bar() as told:
         where = workers(count, searching.executor, most)
@@ -241,7 +272,7 @@ def _bar() -> Iterator[Callable[[int, int, int], None]]:
         bar.stop()
 
 
-def _keep(found: Progress, searching: Searching, json_out: str | None) -> None:
+def _keep(found: Progress, searching: Searching, json_out: str | None, task: Task) -> None:
     """Write results to files."""
     import json
 
@@ -256,7 +287,12 @@ def _keep(found: Progress, searching: Searching, json_out: str | None) -> None:
 
         write_text(plot, bound_plot({"this search": found.seconds}))
     if json_out is not None:
-        record = {"bound": found.bound, "sketches": found.sketches, "complete": not found.interrupted}
+        record: dict[str, object] = {
+            "bound": found.bound,
+            "sketches": found.sketches,
+            "complete": not found.interrupted,
+        }
+        record["vocabulary"] = task.vocabulary.text()
         text = json.dumps({**record, "results": found.results}, indent=1) + "\n"
         if json_out == "-":
             say(text.rstrip("\n"))
@@ -271,7 +307,7 @@ def _shown(results: Sequence[Record], most: int) -> Sequence[Record]:
 def _what(one: Record) -> str:
     number = "1 instruction" if one["size"] == 1 else f"{one['size']} instructions"
     more = one["spellings"] - 1
-    also = f" ({more:,} other spellings)" if more else ""
+    also = f" ({more:,} other spelling{'s' if more > 1 else ''})" if more else ""
     return f"{'' if one.get('finding') is None else one['finding'] + ', '}{number}{also}"
 
 
