@@ -154,3 +154,26 @@ def test_a_wait_before_a_wgmma_comes_before_what_follows_it_in_the_warpgroup() -
     verdict = verdict_of(RING, threads=160)
     assert verdict.word == "clean", (rules(verdict), verdict.open)
     assert verdict_of(RING.replace("wgmma.wait_group.sync.aligned 0;", ""), threads=160).word != "clean"
+
+
+OWN_OBJECTS = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 1;
+bar.sync 0;
+setp.lt.s32 %p1, %r0, 2;
+@!%p1 bra END;
+shl.b32 %r5, %r0, 3;
+add.s32 %r6, %r4, %r5;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];
+W: mbarrier.try_wait.parity.shared.b64 %p5, [%r6], 0;
+@!%p5 bra W;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4+8];
+END:
+"""
+"""Lane 1 waits for what lane 0 does behind its own wait."""
+
+
+def test_lanes_that_wait_for_different_objects_go_on_by_themselves() -> None:
+    assert judged(OWN_OBJECTS, threads=32).word == "clean"
+    assert "hang" in {
+        one.rule for one in judged(OWN_OBJECTS.replace("%d5, [%r4+8]", "%d5, [%r4]"), threads=32).findings
+    }

@@ -164,7 +164,8 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         places, values = list(where(warp)), list(phases(warp))
         machine.run.tests[instruction.number] = instruction
-        found: list[tuple[Block, int]] = []
+        found: dict[int, tuple[Block, int]] = {}
+        group.on = None
         for lane in lanes:
             phase = values[lane]
             if phase is None:
@@ -177,13 +178,17 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             passes = one.over % 2 != phase % 2 if parity else one.over > phase & _PHASES
             if not one.live or not passes:
                 group.on = block, at
-                return False
+                continue
             if not parity and phase >> STATE_BITS != _number(block, at):
                 message = "the state was returned by no arrive on this object"
                 machine.problem("undefined-instruction", message, instruction)
-            found.append((block, at))
-        group.on = None
-        for lane, (block, at) in zip(lanes, found, strict=False):
+            found[lane] = block, at
+        if group.on is not None:
+            if not found:
+                return False
+            _leave_behind(warp, group, [lane for lane in lanes if lane not in found])
+            lanes = list(found)
+        for lane, (block, at) in found.items():
             made = machine.event(warp.threads[lane], instruction.number, label)
             made.block, made.first, made.size = block, at, 8
             machine.test(made, machine.object(block, at).over, None if parity else (values[lane] or 0) & _PHASES)
@@ -195,6 +200,13 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _leave_behind(warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
+    """Lanes that wait for other objects than the rest of their group are a group of their own."""
+    group.lanes = [lane for lane in group.lanes if lane not in lanes]
+    warp.groups.append(LaneGroup(group.at, lanes, on=group.on, frames=group.frames))
+    group.on = None
 
 
 def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
