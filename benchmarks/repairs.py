@@ -156,10 +156,11 @@ def _like(repair: Repair, sibling: str) -> bool:
 def _bare(line: str, *, loose: bool) -> str:
     line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
     line = re.sub(r"^\w+:$|(?<=bra )\w+|(?<=bar.sync )\d+", "NAME", line)
+    line = re.sub(r"^(fence\.\w+)\.(cta|cluster|gpu|sys);", r"\1;", line)
     line = re.sub(r"%(?:ready_*|p\d*|w)\b", "%p", line).replace(".acquire.cta", "").replace(".release.cta", "")
     if loose and "wait" in line:
         line = re.sub(r"\.(acquire|relaxed)\.(cta|cluster)", "", line)
-    return re.sub(r"^(fence\.\w+)\.(cta|cluster|gpu|sys);", r"\1;", line)
+    return line
 
 
 def _less(line: str) -> list[str]:

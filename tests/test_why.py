@@ -67,6 +67,8 @@ REASONS = {
     "async/pipelines/gemm-wgmma-2x3-consumer-parity": Reason.PARITY,
     "async/pipelines/epilogue-no-barrier": Reason.NO_SYNCHRONIZATION,
     "async/pipelines/multicast-own-commit": Reason.NOT_WAITED,
+    "async/pipelines/split-k-bulk-reader-no-fence": Reason.NO_PROXY_FENCE,
+    "async/honest/H11-same-thread-no-fence": Reason.NO_PROXY_FENCE,
     "async/readings/D12": Reason.WGMMA_FENCE,
     "async/tcgen05/T3-no-wait": Reason.TCGEN05_WAIT,
     "async/tcgen05/T5-no-fence": Reason.TCGEN05_FENCE,

@@ -104,8 +104,15 @@ def would_do(known: Sequence[Against]) -> Iterator[str]:
 
 def alone(known: Sequence[Against]) -> tuple[str, ...]:
     """The rules that single instructions break, whatever the others do."""
-    told = [one.finding for one in known if one.finding is not None and one.flag in BY_ITSELF]
-    return tuple(dict.fromkeys(one.rule or one.flag for one in told))
+    told = (one for one in known if one.finding is not None and one.flag in BY_ITSELF)
+    return tuple(dict.fromkeys(_rule(one).rstrip(".") for one in told))
+
+
+def _rule(against: Against) -> str:
+    """The rule that a finding is about."""
+    assert against.finding is not None and against.flag is not None
+    doc = next((one.doc for one in against.model.flags if one.name == against.flag), "")
+    return against.finding.rule or doc or against.flag
 
 
 def about_numbers(edit: Edit) -> bool:

@@ -191,11 +191,9 @@ class Changes:
         names = {(e.point.cell, e.point.name) for e in self.events if self.flow.is_memory(e.point.event)}
         for beside, after in self._places():
             for proxy in sorted(proxies, key=lambda one: one.value):
-                fence = ProxyFence(proxy)
-                if proxy is Proxy.TENSORMAP:
-                    half = Sem.RELEASE if self._before_link(beside) and not after else Sem.ACQUIRE
-                    fence = ProxyFence(proxy, half, self._widest())
-                yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, f"fence.proxy.{proxy.value}", after=after)
+                for fence in self._proxy_fences(proxy, beside, after):
+                    words = f"fence.proxy.{proxy.value}"
+                    yield self._insert(Reason.NO_PROXY_FENCE, beside, fence, words, after=after)
             if len({cell for cell, _ in names}) < len(names):
                 fence = ProxyFence(None)
                 yield self._insert(Reason.NO_ALIAS_FENCE, beside, fence, "fence.proxy.alias", after=after)
@@ -213,6 +211,16 @@ class Changes:
                     fence_at = Fence(Sem.ACQ_REL, self._scope(link))
                     for beside in self.flow.told(event) if after else [self.flow.at(event)]:
                         yield self._insert(Reason.RELAXED, beside, fence_at, "fence.acq_rel", after=after, cost=2.5)
+
+    def _proxy_fences(self, proxy: Proxy, beside: int, after: bool) -> Iterator[ProxyFence]:
+        """The fence of a proxy at a place; of two halves both where all is done by one thread."""
+        if proxy is not Proxy.TENSORMAP:
+            yield ProxyFence(proxy)
+            return
+        releases = self._before_link(beside) and not after
+        for half in (Sem.RELEASE, Sem.ACQUIRE):
+            if not self.links or releases is (half is Sem.RELEASE):
+                yield ProxyFence(proxy, half, self._widest())
 
     def _before_link(self, event: int) -> bool:
         return any(self.flow.at(link.first) == event for link in self.links)

@@ -247,7 +247,7 @@ class Sentences:
                 text = f"{self.ref(number)} is executed in another CTA than the access through the proxy"
                 return Obstacle(Reason.PROXY_FENCE_CTA, text, repair, self._places([number, change.at]))
         for number in others:
-            if not self._on_the_way(number) and self._wrong_side(number):
+            if not self._on_the_way(number) and self._wrong_side(number) and not self._serves_others(number):
                 text = f"{self.ref(number)} is not between the two accesses"
                 return Obstacle(Reason.PROXY_FENCE_SIDE, text, repair, self._places([number, change.at]))
         name = proxy.value if proxy is not None else "alias"
@@ -272,6 +272,19 @@ class Sentences:
             return self.flow.leads(access, event)
         ends = bits(self.execution.relation("compl")[access])
         return any(self.flow.leads(end, event) for end in ends)
+
+    def _serves_others(self, event: int) -> bool:
+        """Does a proxy fence stand between two other accesses of one place, of which one is generic?"""
+        events, ends = self.execution.events, set(self.ends or ())
+        labels = ((n, one.label) for n, one in enumerate(events) if one.point.cell is not None)
+        accesses = [(n, label.proxy) for n, label in labels if isinstance(label, Access)]
+        before = [one for one in accesses if self._after(one[0], event)]
+        return any(
+            events[a].point.cell == events[b].point.cell and proxy is not other and {a, b} != ends
+            for a, proxy in before
+            for b, other in accesses
+            if b not in ends and self.flow.leads(event, b)
+        )
 
     def _wrong_side(self, event: int) -> bool:
         """Does it stand in a thread of one of the accesses?"""

@@ -14,10 +14,10 @@ from memmodel.litmus.syntax import Imm, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Emit
 from memmodel.ptx import Space
-from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, WAIT
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, TCGEN05_FENCE, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import Opening, gaps
-from memmodel.repair.insertion.lines import commit
+from memmodel.repair.insertion.lines import AFTER, commit, fresh, is_after, visible_ops, wait_for
 
 ARRIVALS = 8
 """The turn of an arrival among what is put into one gap: after everything else."""
@@ -35,6 +35,8 @@ def arrivals(lowered: LoweredTest) -> list[Edit]:
             if not gap.past or not isinstance(gap.past[-1], Emit):
                 found += _on_objects(lowered, thread, gap, counts)
                 found += _commits(lowered, thread, gap, counts)
+            if not any(counts.values()):
+                found += _new_object(lowered, thread, gap)
         for line, price in _missed(lowered, number):
             found += (_edit(lowered, thread, gap, line, price, line.replace("\n", " ")) for gap in there)
     return found
@@ -52,9 +54,32 @@ def _on_objects(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict
 def _commits(lowered: LoweredTest, thread: Thread, gap: Opening, counts: dict[str, Edit | None]) -> Iterator[Edit]:
     """tcgen05.commit on objects on which others arrive as well."""
     for name, more in counts.items():
-        line = commit(gap.past[-1], name) if gap.past else None
+        line = _commit(gap, name)
         if more is not None and line is not None:
             yield _edit(lowered, thread, gap, f"{line};", WAIT + 2 * OTHER, f"{line} with {more.what}", more)
+
+
+def _new_object(lowered: LoweredTest, thread: Thread, gap: Opening) -> Iterator[Edit]:
+    """An object for a commit, and a wait for it, where the test has none."""
+    test = lowered.test
+    name = fresh(test.source.text, "done")
+    line = _commit(gap, name)
+    if line is None or not gap.ahead or not test.variables:
+        return
+    at = test.source.text.index(";", test.variables[-1].span.start) + 1
+    said = f"mbarrier object {name}"
+    declared = Edit(at, at, f"\n.shared .align 8 .b64 {name} = mbarrier(1);", said, OTHER, (-1, name, "object"))
+    text = f"{line};\n{wait_for(test.source.text, name, '', 0, gap.index)}"
+    what, price = f"{line} and a wait for it, with a new {said},", 2 * WAIT + OTHER
+    if not is_after(gap.ahead[0]):
+        text, what, price = f"{text}\n{AFTER};", f"{what} and {AFTER}", price + TCGEN05_FENCE
+    yield _edit(lowered, thread, gap, text, price, what, declared)
+
+
+def _commit(gap: Opening, name: str) -> str | None:
+    """tcgen05.commit for what comes just before a gap."""
+    past = visible_ops(gap.past)
+    return commit(past[-1], name) if past else None
 
 
 def _arrives(lowered: LoweredTest, thread: Thread, counts: dict[str, Edit | None]) -> Iterator[tuple[str, str, str]]:

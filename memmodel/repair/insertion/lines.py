@@ -74,7 +74,7 @@ class Lines:
 
     def at(self, gap: Opening) -> Iterator[Addition]:
         """What may stand in a gap."""
-        past, ahead = _visible(gap.past), _visible(gap.ahead)
+        past, ahead = visible_ops(gap.past), visible_ops(gap.ahead)
         if past and ahead:
             yield from self._memory(past[-1], ahead[0])
             yield from self._proxy(past[-1], ahead[0])
@@ -89,6 +89,8 @@ class Lines:
             yield from self._commits(gap, past)
         if ahead:
             yield from self._object_waits(gap)
+            if Family.WGMMA in _families(ahead):
+                yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
 
     def _memory(self, before: Op, after: Op) -> Iterator[Addition]:
         for sem in (Sem.ACQUIRE, Sem.RELEASE, Sem.ACQ_REL, Sem.SC):
@@ -155,26 +157,35 @@ class Lines:
                 return
             yield Addition(f"{head};", head, WAIT, 1)
             for parity in (0, 1) if gap.ahead else ():
-                text = f"{head};\n{self._wait(name, '', parity, gap.index)}\n{AFTER};"
-                what = f"{head}, a wait for parity {parity} of it and {AFTER}"
-                yield Addition(text, what, 2 * WAIT + TCGEN05_FENCE, 1)
-
-    def _wait(self, name: str, form: str, parity: int, number: int) -> str:
-        """A wait for a phase of an object, in a loop."""
-        predicate, label = _fresh(self.text, "%ready"), _fresh(self.text, f"READY{number}")
-        wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
-        return f"{label}:\n{wait}\n@!{predicate} bra {label};"
+                text = f"{head};\n{wait_for(self.text, name, '', parity, gap.index)}"
+                what = f"{head}, a wait for parity {parity} of it"
+                if is_after(gap.ahead[0]):
+                    yield Addition(text, what, 2 * WAIT, 1)
+                else:
+                    yield Addition(f"{text}\n{AFTER};", f"{what} and {AFTER}", 2 * WAIT + TCGEN05_FENCE, 1)
 
     def _object_waits(self, gap: Opening) -> Iterator[Addition]:
         """A wait for a phase of an mbarrier object."""
         forms = (("", 0.0),) if not self.clusters else (("", 0.0), (".acquire.cluster", SCOPE_COST["cluster"] * 0.4))
         follows = [("", "", 0.0)]
-        if _families(_visible(gap.ahead)[:1]) & TCGEN:
+        if _families(visible_ops(gap.ahead)[:1]) & TCGEN:
             follows.append((f"\n{AFTER};", f" with {AFTER}", TCGEN05_FENCE))
         for name, (form, wider), parity, (then, also, dearer) in product(self.objects, forms, (0, 1), follows):
             what = f"a wait{form} for parity {parity} of {name}{also}"
-            text = self._wait(name, form, parity, gap.index) + then
+            text = wait_for(self.text, name, form, parity, gap.index) + then
             yield Addition(text, what, WAIT + wider + dearer, 0)
+
+
+def is_after(op: Op) -> bool:
+    """Is it tcgen05.fence::after_thread_sync?"""
+    return isinstance(op, Emit) and isinstance(op.label, Mark) and op.label.what is Marker.AFTER
+
+
+def wait_for(text: str, name: str, form: str, parity: int, number: int) -> str:
+    """A wait for a phase of an object, in a loop; `number` tells one label from others."""
+    predicate, label = fresh(text, "%ready"), fresh(text, f"READY{number}")
+    wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"
+    return f"{label}:\n{wait}\n@!{predicate} bra {label};"
 
 
 def commit(op: Op, name: str) -> str | None:
@@ -189,8 +200,6 @@ def _groups(past: list[Op], ahead: list[Op]) -> Iterator[Addition]:
     for family, line in _SINGLE:
         if family in _families(past):
             yield Addition(f"{line};", line, WAIT, 0)
-    if Family.WGMMA in _families(ahead):
-        yield Addition("wgmma.fence.sync.aligned;", "wgmma.fence", OTHER, 5)
     for track, commit, wait in _GROUPED:
         issued = [n for n, op in enumerate(past) if isinstance(op, IssueAsync) and _tracked(op, track)]
         if not issued:
@@ -252,7 +261,8 @@ def _objects(lowered: LoweredTest, variable: Variable) -> Iterator[str]:
         yield variable.name if number == 0 else f"{variable.name}+{8 * number}"
 
 
-def _visible(ops: tuple[Op, ...]) -> list[Op]:
+def visible_ops(ops: tuple[Op, ...]) -> list[Op]:
+    """Those that do more than compute."""
     return [op for op in ops if not isinstance(op, Assign | Jump)]
 
 
@@ -298,7 +308,7 @@ def _orders(sem: Sem, other: Sem) -> bool:
     return sem in (other, Sem.SC) or (sem is Sem.ACQ_REL and other in (Sem.ACQUIRE, Sem.RELEASE))
 
 
-def _fresh(text: str, name: str) -> str:
+def fresh(text: str, name: str) -> str:
     """A name that does not occur in the text."""
     while name in text:
         name += "_"
