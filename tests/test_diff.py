@@ -175,6 +175,20 @@ def test_includes_are_those_of_the_revision(repository, tmp_path, capsys):
     assert git.model_at("HEAD", "m/my.cat").checks == model.checks, "a file that is gone was there then"
 
 
+def test_all_small_programs_under_a_model_and_what_it_was(repository, capsys):
+    search = ["diff", "--git", "HEAD", "m/my.cat", "--search", "2", "--vocabulary", "plain", "--outcomes", "-j", "2"]
+    with pytest.raises(SystemExit) as left:
+        main(search)
+    said = capsys.readouterr().out
+    assert left.value.code == 1
+    assert "m/my.cat allows, my at HEAD forbids, 2 instructions" in said and "Expect=m/my.cat:sometimes\n" in said
+    with pytest.raises(SystemExit) as left:
+        main([*search, "--format", "markdown"])
+    said = capsys.readouterr().out
+    assert left.value.code == 1
+    assert said.startswith("**`my at HEAD` and `m/my.cat`** differ on") and "<details>" in said and "```\nPTX" in said
+
+
 def test_nothing_outside_the_commit_is_read(repository, tmp_path):
     (tmp_path.parent / "secret.cat").write_text("acyclic po as Secret\n")
     (tmp_path / "m" / "new.cat").write_text("acyclic po as New\n")

@@ -337,6 +337,14 @@ def test_outcomes_of_store_buffering() -> None:
     assert len({it for it in sketches(words, 4) if critical_outcomes(plain(draft(it, words), words) or found)}) >= 6
 
 
+def test_bounds_are_drawn_for_several_searches() -> None:
+    from memmodel.search.explain import bound_plot
+
+    drawn = bound_plot({"core": {3: 0.5, 4: 20.0}, "a<b": {3: 1.0}, "nothing": {}})
+    assert drawn.count('<path d="M') >= 3 and ">core<" in drawn and "a&lt;b" in drawn and "nothing" not in drawn
+    assert ">100 s<" in drawn and bound_plot({}).startswith("<svg")
+
+
 def test_the_lattice_of_models() -> None:
     pytest.importorskip("networkx")
     from memmodel.search.lattice import implications, lattice, lattice_svg

@@ -79,5 +79,5 @@ def _stair(name: str, points: list[tuple[float, float]], low: float, number: int
         path += f" H{x:.1f} V{y:.1f}"
     x, y = points[-1]
     dots = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.5" fill="{colour}"/>' for a, b in points]
-    label = f'<text x="{x + 6:.1f}" y="{y - 4 + 12 * (number % 2):.1f}" fill="{colour}">{escape(name)}</text>'
+    label = f'<text x="{x + 6:.1f}" y="{y - 4 + 18 * (number % 2):.1f}" fill="{colour}">{escape(name)}</text>'
     return [f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *dots, label]
