@@ -54,6 +54,7 @@ REASONS = {
     "async/patterns/cp.async-noinc-to-mma-early-fence": Reason.PROXY_FENCE_SIDE,
     "async/honest/H6-same-parity": Reason.PARITY,
     "async/honest/H8-count-one": Reason.COUNT,
+    "async/mbarrier/red.async-half": Reason.BYTES,
     "control/bar+two-ctas": Reason.LOCATION,
     "async/honest/H7": Reason.PARITY,
     "async/honest/H11-other-map": Reason.PROXY_FENCE_SPACE,

@@ -247,7 +247,8 @@ def _at_least(label: Label, wanted: Label) -> bool:
         strong = label.sem is wanted.sem or (label.sem in (Sem.ACQ_REL, Sem.SC) and wanted.sem is not Sem.SC)
         return strong and label.covers is None and label.scope >= wanted.scope
     if isinstance(label, ProxyFence) and isinstance(wanted, ProxyFence):
-        return label.proxy is wanted.proxy and label.half is wanted.half
+        covers = label.covers is None or label.covers is wanted.covers or wanted.restricted != label.restricted
+        return label.proxy is wanted.proxy and label.half is wanted.half and covers
     if isinstance(label, Mark) and isinstance(wanted, Mark):
         return label.what is wanted.what
     return False

@@ -300,7 +300,7 @@ class RepairSearch:
             more = in_order((*made, edit))
             if self.good(more):
                 return more, None
-            if self.failed is not None and self.failed.findings == {HANG} and progress(self.failed) > far:
+            if self.failed is not None and self.failed.hangs and progress(self.failed) > far:
                 far, best = progress(self.failed), (more, self.failed)
         return best
 

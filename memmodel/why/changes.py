@@ -327,25 +327,28 @@ class Changes:
                 reason = phase_reason(self.execution, update, wait)
                 if reason is Reason.COUNT and self._in_turn(update, wait, seen):
                     continue
-                if reason is Reason.BYTES and self._written(update) & self._written(*self._seen(wait, seen)):
-                    continue  # a later copy to the same place is for a later phase
+                if reason is Reason.BYTES and self._written(update) & self._written(*self._earlier(update, wait, seen)):
+                    continue  # a thread's later copy to the same place is for a later phase
                 cost = 2.7 if reason is Reason.PARITY else 2.8
                 yield Change(reason, Alteration((), (), edges), update, wait, "", 1, cost)
 
-    def _seen(self, wait: int, seen: Rows) -> list[int]:
-        return [n for n, row in enumerate(seen) if row >> wait & 1]
+    def _earlier(self, update: int, wait: int, seen: Rows) -> list[int]:
+        """What a wait has seen of the thread of an update."""
+        thread = self.events[update].point.thread
+        return [n for n, row in enumerate(seen) if row >> wait & 1 and self.events[n].point.thread == thread]
 
     def _written(self, *signals: int) -> set[object]:
-        """The places that the asynchronous writes have written of whose end signals tell."""
+        """The places that the copies have written of whose end signals tell; reductions add up, and do not count."""
         ends = sum(1 << one for one in signals)
         told = (n for n, row in enumerate(self.execution.relation("compl")) if row & ends)
         labels = ((self.events[n].label, self.events[n].point.cell) for n in told)
-        return {cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE}
+        return {
+            cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE and not label.rmw
+        }
 
     def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
         """Did the thread of an arrival arrive in the phase that the wait saw as well? Then this one is for a later."""
-        thread = self.events[update].point.thread
-        return any(row >> wait & 1 and self.events[n].point.thread == thread for n, row in enumerate(seen))
+        return bool(self._earlier(update, wait, seen))
 
     # ---- more ---------------------------------------------------------------------------------------------------
 
