@@ -56,6 +56,14 @@ def test_an_unknown_function_is_named() -> None:
     assert verdict.word == "undecided" and "the call of g is not known" in verdict.open[0]
 
 
+@pytest.mark.parametrize(
+    "body", ["ld.globl.u32 %r1, [%d0];", "st.relaxd.gpu.global.u32 [%d0], %r0;", "cvta.too.u64 %d1, %d0;"]
+)
+def test_a_qualifier_that_nothing_has_is_not_skipped(body: str) -> None:
+    verdict = verdict_of(body)
+    assert verdict.word == "undecided" and "unknown qualifier" in verdict.open[0]
+
+
 TWO = """.func (.param .b32 g_ret) g(.param .b32 g_x)
 { .reg .b32 %r<2>; ld.param.b32 %r0, [g_x]; add.s32 %r0, %r0, 100; st.param.b32 [g_ret], %r0; ret; }
 .func (.param .b32 h_ret) h(.param .b32 h_x)

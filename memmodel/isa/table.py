@@ -11,6 +11,9 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from memmodel.errors import nearest
+from memmodel.isa.row import Refusal
+
 if TYPE_CHECKING:
     from memmodel.isa.row import Row
 
@@ -56,6 +59,10 @@ SCALAR = frozenset(word for _, file, words in _FILES if file.startswith("scalar.
 """The first words of instructions that only compute or jump."""
 
 
+_OF_NUMBERS = ("noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
+"""Qualifiers that say how numbers are computed, and nothing of what is touched."""
+
+
 @cache
 def _rows(file: str) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS
@@ -88,6 +95,30 @@ class _Heads(Mapping[str, "Row"]):
 
 
 HEADS: Mapping[str, Row] = _Heads()
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Every word of every mnemonic of the table."""
+    slots = (word for row in _all().values() for slot in row.slots for word in slot.words)
+    return frozenset(slots).union(word for head in _all() for word in head.split("."))
+
+
+def stray(mnemonic: str) -> Refusal | None:
+    """What to say of a qualifier that no instruction has, where qualifiers decide what is touched and ordered.
+
+    Compiled code has qualifiers that the table leaves out, since more kinds of an instruction can be run than a litmus
+    test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
+    """
+    first, *qualifiers = mnemonic.split(".")
+    if (first in SCALAR and first != "cvta") or not _group(first):
+        return None
+    for position, word in enumerate(qualifiers, start=1):
+        if word not in _words() and word not in _OF_NUMBERS:
+            close = nearest(word, _words())
+            hint = f"did you mean '.{close}'?" if close else None
+            return Refusal(f"unknown qualifier '.{word[:40]}' of {first}", hint, position)
+    return None
 
 
 def _families() -> tuple[tuple[str, tuple[Row, ...]], ...]:

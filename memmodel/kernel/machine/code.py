@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memmodel.isa.table import stray
 from memmodel.kernel.engines.atomics import atomic_step
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
@@ -164,7 +165,11 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         code.pure = None
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
-    if code.pure is None and code.blocking is None:
+    odd = stray(instruction.opcode)
+    if odd is not None:
+        code.pure = code.blocking = None
+        code.refusal = Refused(odd.message, instruction.span, odd.hint)
+    elif code.pure is None and code.blocking is None:
         hint = "it cannot be run, and nothing is skipped"
         code.refusal = Refused(_said(code)[0], instruction.span, hint)
     return code
