@@ -67,14 +67,18 @@ def test_a_witness_is_spelled_out_once_and_survives_pickling() -> None:
 def test_a_trial_is_given_up_when_it_does_not_seem_to_end() -> None:
     meter = Meter(Budget(effort=1300), 1000)
     meter.ready()
-    meter.spend(300)
+    meter.spend(150)
     meter.expect(0.01)  # too early to say
-    meter.spend(300)
+    meter.spend(150)
     meter.expect(0.5)
     with pytest.raises(BudgetSpent):
-        meter.expect(0.1)
+        meter.expect(0.05)
     with pytest.raises(BudgetSpent):
-        meter.needs(500)
+        meter.needs(800)
+    preparing = Meter(Budget(effort=1300), 1000)
+    preparing.spend(400)
+    with pytest.raises(BudgetSpent):
+        preparing.spend(200)
     Meter(Budget(effort=1300)).expect(0.0)  # no trial: nothing is given up
 
 

@@ -338,7 +338,7 @@ def test_values_may_wait_for_arrivals_that_wait_for_values() -> None:
     """Each link takes two more rounds: two arrivals under a guard, then a state that says so."""
     links = 3
     states = "".join(
-        f"mbarrier.arrive.relaxed.cta.shared::cta.b64 %s, [b{i}]; shr.u64 %s, %s, 1;\n"
+        f"mbarrier.arrive.relaxed.cta.shared::cta.b64 %s, [b{i}]; and.b64 %s, %s, 65535; shr.u64 %s, %s, 1;\n"
         f"st.relaxed.cta.u64 [x+{8 * i + 8}], %s;\n"
         for i in reversed(range(links))
     )

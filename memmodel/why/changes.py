@@ -32,7 +32,7 @@ from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 from memmodel.ptx import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow
-from memmodel.why.phases import phase_reason
+from memmodel.why.phases import came_early, copied, phase_reason
 from memmodel.why.records import Reason
 
 FENCES = (Fence, ProxyFence, Mark, GroupWait)
@@ -327,7 +327,10 @@ class Changes:
                 reason = phase_reason(self.execution, update, wait)
                 if reason is Reason.COUNT and self._in_turn(update, wait, seen):
                     continue
-                if reason is Reason.BYTES and self._written(update) & self._written(*self._earlier(update, wait, seen)):
+                if reason is Reason.BYTES and (
+                    copied(self.execution, update) & copied(self.execution, *self._earlier(update, wait, seen))
+                    or came_early(self.execution, wait)
+                ):
                     continue  # a thread's later copy to the same place is for a later phase
                 cost = 2.7 if reason is Reason.PARITY else 2.8
                 yield Change(reason, Alteration((), (), edges), update, wait, "", 1, cost)
@@ -336,15 +339,6 @@ class Changes:
         """What a wait has seen of the thread of an update."""
         thread = self.events[update].point.thread
         return [n for n, row in enumerate(seen) if row >> wait & 1 and self.events[n].point.thread == thread]
-
-    def _written(self, *signals: int) -> set[object]:
-        """The places that the copies have written of whose end signals tell; reductions add up, and do not count."""
-        ends = sum(1 << one for one in signals)
-        told = (n for n, row in enumerate(self.execution.relation("compl")) if row & ends)
-        labels = ((self.events[n].label, self.events[n].point.cell) for n in told)
-        return {
-            cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE and not label.rmw
-        }
 
     def _in_turn(self, update: int, wait: int, seen: Rows) -> bool:
         """Did the thread of an arrival arrive in the phase that the wait saw as well? Then this one is for a later."""

@@ -5,7 +5,9 @@ In: an execution, the two events. Out: a reason.
 
 from __future__ import annotations
 
-from memmodel.base.labels import Action, Signal
+from itertools import combinations
+
+from memmodel.base.labels import Access, Action, Side, Signal
 from memmodel.concrete.execution import Execution
 from memmodel.concrete.records import ObjectRecord
 from memmodel.why.records import Reason
@@ -32,3 +34,21 @@ def phase_reason(execution: Execution, update: int, wait: int) -> Reason:
         for use in uses
     )
     return Reason.BYTES if bytes_ and isinstance(execution.events[update].label, Signal) else Reason.COUNT
+
+
+def copied(execution: Execution, *signals: int) -> set[object]:
+    """The places that the copies have written of whose end signals tell; reductions add up, and do not count."""
+    ends = sum(1 << one for one in signals)
+    told = (n for n, row in enumerate(execution.relation("compl")) if row & ends)
+    labels = ((execution.events[n].label, execution.events[n].point.cell) for n in told)
+    return {cell for label, cell in labels if isinstance(label, Access) and label.side is Side.WRITE and not label.rmw}
+
+
+def came_early(execution: Execution, wait: int) -> bool:
+    """Did bytes of a later phase end the one that the wait saw: of two copies of a thread to the same place?"""
+    events, seen = execution.events, execution.relation("mbarobs")
+    signals = [n for n, row in enumerate(seen) if row >> wait & 1 and isinstance(events[n].label, Signal)]
+    return any(
+        events[a].point.thread == events[b].point.thread and copied(execution, a) & copied(execution, b)
+        for a, b in combinations(signals, 2)
+    )

@@ -41,7 +41,7 @@ def _region(call: Call, operand: Operand, count: int) -> Elements:
     in global memory.
     """
     region = call.elements(operand, count)
-    if call.columns or call.word("space") is not None:
+    if call.word("space") is not None:
         return region
     if call.word("mmio") or (region.size or 0) * count > WIDEST_SHARED:
         return replace(region, window=Window.GLOBAL)
