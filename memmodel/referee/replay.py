@@ -7,6 +7,7 @@ does not fit is an InternalError, since an engine that hands it over contradicts
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from memmodel.answer import Budget, Witness
 from memmodel.base.classes import dataclass
@@ -205,13 +206,19 @@ class _Where:
 
     def _same_everywhere(self, rows: Rows, first: int, second: int) -> None:
         """Where two operations meet, they are ordered alike."""
-        for a, one in enumerate(self.frame.events):
-            if one.point.operation == self._operation(first) and _writes(one.label):
-                for b in self._same_cell(range(self.frame.count), a):
-                    other = self.frame.events[b]
-                    same = other.point.operation == self._operation(second) and _writes(other.label)
-                    if same and not rows[a] >> b & 1:
-                        raise InternalError("replay: co orders two operations differently in different cells")
+        others = self._pieces[self._operation(second)]
+        for a in self._pieces[self._operation(first)]:
+            if any(not rows[a] >> b & 1 for b in self._same_cell(others, a)):
+                raise InternalError("replay: co orders two operations differently in different cells")
+
+    @cached_property
+    def _pieces(self) -> dict[int, list[int]]:
+        """The writes of each operation."""
+        found: dict[int, list[int]] = {}
+        for number, event in enumerate(self.frame.events):
+            if _writes(event.label) and event.point.operation is not None:
+                found.setdefault(event.point.operation, []).append(number)
+        return found
 
     def fence_order(self, choice: Choice) -> Rows:
         """sync_fence: a strict partial order on fence.sc that relates every pair whose scopes include each other."""
