@@ -131,7 +131,6 @@ KNOWN = {
     "relaxed-copy-reads-flag": "a strong copy is judged as a weak one",
     "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",
     "no-complete-completes": "an arrive.noComplete that completes a phase is not noticed",
-    "pending-count-of-completing": "what mbarrier.pending_count says is not known",
     "rank-of-global-address": "the rank of such an address is not known, and nothing asks for it",
     "tensormap-acquire-of-constant": "where the map of a tensormap fence lies is not looked at",
     "strong-load-of-constant": "which memory an instruction takes by a generic address is not looked at",

@@ -127,8 +127,6 @@ class Compiler:
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
-        if words[:2] == ("mbarrier", "pending_count"):
-            return forgetting([self.target(instruction)])
         chained = with_carry(words)
         if chained is not None:
             return self._carried(instruction, *chained)
