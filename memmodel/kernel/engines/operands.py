@@ -16,6 +16,7 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, VectorOperand
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.ptx import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,8 @@ def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
         if None in given:
             machine.unknown("a coordinate of the box", instruction)
         at = [_signed(one or 0) for one in given]
-        block, first = machine.place(
-            warp, "generic", None if address is None else address + operand.offset, TENSORMAP_BYTES, instruction
-        )
+        address = None if address is None else address + operand.offset
+        block, first = machine.place(warp, "generic", address, TENSORMAP_BYTES, instruction, Window.MAPS)
         number = block.load(first, TENSORMAP_BYTES)
         tile = "what the tensor map holds is not known" if number is None else read_map(number)
         if isinstance(tile, str):
