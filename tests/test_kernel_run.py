@@ -97,6 +97,16 @@ def test_bad_addresses() -> None:
 
 
 @pytest.mark.parametrize(
+    ("divisor", "word"), [("0", "undecided"), ("3", "clean"), ("%r20", "clean"), ("%r21", "undecided")]
+)
+@pytest.mark.parametrize("head", ["div", "rem"])
+def test_what_division_by_zero_gives_is_not_known(head: str, divisor: str, word: str) -> None:
+    body = f"mov.u32 %r20, 5;\nmov.u32 %r21, %r0;\n{head}.u32 %r9, 7, {divisor};\nsetp.eq.s32 %p3, %r9, -1;\n"
+    verdict = judged(body + "@%p3 st.global.u32 [%d0], %r0;\n@%p3 bar.warp.sync -1;", threads=32)
+    assert (verdict.word == "undecided") is (word == "undecided")
+
+
+@pytest.mark.parametrize(
     ("access", "reaches"),
     [
         ("ld.u32 %r9, [{}];", "c p s g l"),

@@ -19,8 +19,8 @@ state spaces and brackets, and has a few words of its own (marked "columns"). Qu
 instruction makes, from which target architecture on it exists, and the section of the PTX ISA that describes it.
 
 Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
-type it is a signed 64-bit number. Division by zero, which PTX leaves open, gives all ones, for `rem` as well. The
-scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and the
+type it is a signed 64-bit number. What division by zero gives PTX leaves open, so that a
+test that divides by zero is undecided. The scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and the
 compound `.cta::cluster`) are refused with the name that PTX uses. Cache operators, eviction priorities and other
 hints are accepted and have no effect.
 
