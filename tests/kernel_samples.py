@@ -51,9 +51,9 @@ def entry(read: PtxModule) -> PtxFunction:
     return entry_of(read, "k")
 
 
-def judged(body: str, threads: int = 64, ctas: int = 1, init: str | None = None) -> KernelVerdict:
+def judged(body: str, threads: int = 64, ctas: int = 1, init: str | None = None, before: str = "") -> KernelVerdict:
     """The verdict on such a kernel."""
-    read = module(body)
+    read = module(body, before)
     return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"))
 
 

@@ -415,6 +415,8 @@ def test_an_accumulator_has_the_columns_of_its_shape_or_ends_where_the_next_begi
     starts = Starts()
     assert bytes_of(Accumulator(A, 4), at("acc", 2)) == [("acc", 8, 16)]
     assert bytes_of(Accumulator(A, 256), at("acc", 2)) == [("acc", 8, 24)]
+    by_shape = Accumulator(A, None, shape=Const(0))
+    assert bytes_of(by_shape, at("acc"), 1 << 17) == bytes_of(by_shape, at("acc"), 5 << 17) == [("acc", 0, 32)]
     found = start_of(Accumulator(A, None), [at("acc", 4)], SPACE, PLACES[0])
     assert found is not None and starts.update([found])
     assert bytes_of(Accumulator(A, None), at("acc"), starts=starts) == [("acc", 0, 16)]

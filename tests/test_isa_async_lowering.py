@@ -320,8 +320,8 @@ CLUSTER = {
     "elect.sync %r0|%p, -1;": ["Assign(r0 0)", "Assign(p 1)"],
 }
 
-NAMES_BAR = "and.u64(shr.u64(&bar, 3), 134217727)"
-STATE = f"or.u64(%$phase, shl.u64({NAMES_BAR}, 37))"
+NAMES_BAR = "and.u64(shr.u64(&bar, 3), 33554431)"
+STATE = f"or.u64(%$phase, shl.u64({NAMES_BAR}, 39))"
 STATES = {
     "mbarrier.arrive.shared.b64 %rd0, [bar], 2;": [
         f"OnObject(Mbarrier(arrive release cta unscoped) {OWN} count=2 register=$phase)",
@@ -333,16 +333,16 @@ STATES = {
     ],
     "mbarrier.arrive.noComplete.b64 %rd0, [bar], 2;": [
         f"OnObject(Mbarrier(arrive release cta unscoped) {ANYWHERE} count=2 register=$phase no_complete)",
-        f"Assign(rd0 or.u64({STATE}, 68719476736))",
+        f"Assign(rd0 or.u64({STATE}, 274877906944))",
     ],
     "mbarrier.test_wait.b64 %p, [bar], %rd0;": [
-        f"UndefinedIf(the state was returned by no arrive on this object ne.u64(shr.u64(%rd0, 37), {NAMES_BAR}))",
-        f"OnObject(Mbarrier(test acquire cta unscoped) {OWN} register=p state=and.u64(%rd0, 65535))",
+        f"UndefinedIf(the state was returned by no arrive on this object ne.u64(shr.u64(%rd0, 39), {NAMES_BAR}))",
+        f"OnObject(Mbarrier(test acquire cta unscoped) {OWN} register=p state=and.u64(%rd0, 262143))",
     ],
     "mbarrier.pending_count.b64 %r0, %rd0;": [
         "UndefinedIf(mbarrier.pending_count takes the state of an arrive with .noComplete "
-        "eq.u64(and.u64(%rd0, 68719476736), 0))",
-        "Assign(r0 and.u64(shr.u64(%rd0, 16), 1048575))",
+        "eq.u64(and.u64(%rd0, 274877906944), 0))",
+        "Assign(r0 and.u64(shr.u64(%rd0, 18), 1048575))",
     ],
 }
 

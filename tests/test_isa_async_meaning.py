@@ -26,7 +26,7 @@ CANCEL = "clusterlaunchcontrol.try_cancel.async"
 
 def test_a_report_is_always_zero() -> None:
     assert shown(ops(blocks("mbarrier.try_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;")))[1:] == [
-        "OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) register=p state=and.u64(%rd0, 65535))",
+        "OnObject(Mbarrier(test acquire cta unscoped) Object(&bar shared_cta) register=p state=and.u64(%rd0, 262143))",
         "Assign(q 0)",
     ]
 
@@ -34,7 +34,7 @@ def test_a_report_is_always_zero() -> None:
 def test_the_pending_count_is_kept_only_for_who_asks() -> None:
     arrive, state, *_ = shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar]; mbarrier.pending_count.b64 %r0, %rd1;")))
     assert arrive.endswith("register=$phase pending=$pending)")
-    assert "shl.u64(%$pending, 16)" in state
+    assert "shl.u64(%$pending, 18)" in state
     assert not any("pending" in step for step in shown(ops(blocks("mbarrier.arrive.b64 %rd0, [bar];"))))
 
 

@@ -134,11 +134,22 @@ BARRIERS = {
     "barrier.cluster.wait;": ["AtBarrier(Barrier(wait cluster acquire cluster) [0] -)"],
 }
 
+DIVIDED = {
+    "div.u32 %r0, %r1, %r2;": [
+        "Unmodelled(div by zero gives an unspecified value eq.u32(%r2, 0))",
+        "Assign(r0 div.u32(%r1, %r2))",
+    ],
+    "rem.s32 %r0, %r1, 0;": [
+        "Unmodelled(rem by zero gives an unspecified value eq.s32(0, 0))",
+        "Assign(r0 rem.s32(%r1, 0))",
+    ],
+}
+
 COMPUTED = {
     "add.u32 %r0, %r1, 1;": "r0 add.u32(%r1, 1)",
     "sub.s64 %rd0, %rd1, %rd2;": "rd0 sub.s64(%rd1, %rd2)",
-    "div.u32 %r0, %r1, %r2;": "r0 div.u32(%r1, %r2)",
-    "rem.s32 %r0, %r1, %r2;": "r0 rem.s32(%r1, %r2)",
+    "div.u32 %r0, %r1, 3;": "r0 div.u32(%r1, 3)",
+    "rem.s32 %r0, %r1, -3;": "r0 rem.s32(%r1, -3)",
     "min.u32 %r0, %r1, %r2;": "r0 min.u32(%r1, %r2)",
     "max.s32 %r0, %r1, -1;": "r0 max.s32(%r1, -1)",
     "mul.lo.u32 %r0, %r1, %r2;": "r0 mul.u32(%r1, %r2)",
@@ -206,6 +217,7 @@ WORKED_OUT: dict[str, list[str]] = {
     **{line: [f"Emit({label})"] for line, label in FENCES.items()},
     **BARRIERS,
     **{line: [f"Assign({assigned})"] for line, assigned in COMPUTED.items()},
+    **DIVIDED,
     **FLOW,
 }
 

@@ -58,16 +58,21 @@ def matrix(address: str, register: str, group: int = 1) -> str:
     return operand(f"mma asynchronous group={group}", address, register, tracks=f"group_{group}")
 
 
+def shape(form: str) -> str:
+    """Sparsity, the types, N and M of the instruction descriptor; the type of D or, with scale factors, K."""
+    return f"shape=and.u32(%r2, {0x9F7E1F84 if 'mx' in form else 0x1F7E1FB4})"
+
+
 def product(values: str, region: str, form: str, more: str = "", group: int = 1) -> str:
     """The write of an accumulator."""
     label = f"Access(write mma asynchronous group={group} form={form})"
-    return f"+ AsyncWrite({label} Accumulator({region}) [{values}]{more} tracks={{group_{group}}})"
+    return f"+ AsyncWrite({label} Accumulator({region} {shape(form)}) [{values}]{more} tracks={{group_{group}}})"
 
 
 def accumulator(region: str, form: str, group: int = 1) -> str:
     """The read of an accumulator."""
     label = f"Access(read mma asynchronous group={group} form={form})"
-    return f"+ AsyncRead({label} Accumulator({region}) [] tracks={{group_{group}}})"
+    return f"+ AsyncRead({label} Accumulator({region} {shape(form)}) [] tracks={{group_{group}}})"
 
 
 def in_tensor_memory(address: str, register: str, group: int = 1) -> str:
@@ -78,8 +83,8 @@ def in_tensor_memory(address: str, register: str, group: int = 1) -> str:
 
 PEER = "or.u64(and.u64({}, 16777215), shl.u64(add.u64(1, 0), 24))"
 BOTH_B = "add.s64(%$b0, %$b1)"
-F16, TF32, I8 = "kind::f16 idesc %r2", "kind::tf32 idesc %r2", "kind::i8 idesc %r2"
-F16_WS = "kind::f16 ws idesc %r2"
+F16, TF32, I8 = "kind::f16", "kind::tf32", "kind::i8"
+F16_WS = "kind::f16 ws"
 A_TIMES_B = "mul.s64(%$a0, %$b0)"
 MMA = "tcgen05.mma.cta_group"
 MMA_STEPS = {
@@ -114,12 +119,12 @@ MMA_STEPS = {
         product(f"mul.s64(%$a1, {BOTH_B})", "&acc - cta=1", TF32, group=2),
     ],
     f"{MMA}::1.kind::mxf8f6f4.block_scale [acc], %rd0, %rd1, %r2, [sf], [sf+1], %unset;": [
-        "Issue(mma group=1 form=kind::mxf8f6f4 idesc %r2)",
+        "Issue(mma group=1 form=kind::mxf8f6f4)",
         matrix("%rd1", "$b0"),
         matrix("%rd0", "$a0"),
         in_tensor_memory("&sf", "$f0.0"),
         in_tensor_memory("&sf+1", "$f0.1"),
-        product(f"mul.s64(%$f0.1, mul.s64(%$f0.0, {A_TIMES_B}))", "&acc -", "kind::mxf8f6f4 idesc %r2"),
+        product(f"mul.s64(%$f0.1, mul.s64(%$f0.0, {A_TIMES_B}))", "&acc -", "kind::mxf8f6f4"),
     ],
     **{
         f"tcgen05.mma{ws}.sp.cta_group::1.kind::f16 [acc], %rd0, %rd1, [sf], %r2, %unset;": [
@@ -277,13 +282,14 @@ def issue(test: LitmusTest) -> IssueAsync:
     return found
 
 
-def test_the_form_of_an_mma_is_its_kind_and_instruction_descriptor() -> None:
-    """The columns of D are N, of which bits 17 to 22 of the descriptor hold an eighth ("Instruction descriptor")."""
+def test_an_accumulator_has_the_shape_of_the_instruction_descriptor() -> None:
+    """N is in bits 17 to 22; the bits of this one are the selector of sparse elements, sparsity, negation of A."""
     line = "mov.b32 %i, {}; tcgen05.mma.cta_group::1.kind::f16 [acc], %rd0, %rd1, {}, %p;"
-    known = issue(blocks(line.format(16 >> 3 << 17 | 7, "%i")))
-    assert known.label.form == f"kind::f16 idesc {2 << 17 | 7}"
-    assert shown([known])[-1].count("Accumulator(&acc 16)") == 1
-    assert issue(blocks(line.format(7, "%j"))).label.form == "kind::f16 idesc %j"
+    known = issue(blocks(line.format(16 >> 3 << 17 | 1 << 13 | 7, "%i")))
+    assert known.label.form == "kind::f16"
+    assert shown([known])[-1].count(f"Accumulator(&acc - shape={2 << 17 | 4})") == 1
+    other = issue(blocks(line.format(7, "%j")))
+    assert shown([other])[-1].count("Accumulator(&acc - shape=and.u32(%j, 528359348))") == 1
 
 
 @pytest.mark.parametrize(
@@ -295,6 +301,9 @@ def test_the_form_of_an_mma_is_its_kind_and_instruction_descriptor() -> None:
         ("setp.eq.u32 %p, %r0, 1;", "%p", True),
         ("", "%p", False),
         ("", "!%p", True),
+        ("elect.sync %r1|%p, -1;", "%p", True),
+        ("elect.sync _|%p, -1;", "%p", True),
+        ("mov.pred %p, 0; elect.sync _|%p, -1;", "%p", True),
     ],
 )
 def test_an_mma_reads_its_accumulator_unless_it_is_known_not_to(set_up: str, predicate: str, reads: bool) -> None:

@@ -50,6 +50,26 @@ def test_a_tensor_copy_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TMA, missing)))
 
 
+@pytest.mark.parametrize(("first", "rule"), [("-16", "undefined-instruction"), ("0", None), ("48", None)])
+def test_a_store_before_the_tensor(first: str, rule: str | None) -> None:
+    found = rules(verdict_of(TMA.replace("bulk_group [%d1, {0, 0}]", f"bulk_group [%d1, {{0, {first}}}]")))
+    assert found == ({rule} if rule else set())
+
+
+@pytest.mark.parametrize(("barrier", "apart"), [("%r4", False), ("%r10", True)])
+def test_a_tensor_copy_tells_the_cta_that_it_writes_to(barrier: str, apart: bool) -> None:
+    body = f"mapa.shared::cluster.u32 %r10, %r4, %r6;\n{INIT}@%p2 {LOAD.replace('%r4', barrier)}"
+    assert ("undefined-instruction" in rules(verdict_of(body, ctas=2, cluster=2))) is apart
+
+
+@pytest.mark.parametrize(("target", "own"), [("%r2", True), ("%r10", False)])
+def test_a_copy_between_shared_memories_goes_to_another_cta(target: str, own: bool) -> None:
+    copy = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+    body = f"mapa.shared::cluster.u32 %r10, %r2, %r6;\n{INIT}mov.u32 %r11, 64;\n"
+    body += f"@%p2 {copy} [{target}], [%r2+1024], %r11, [%r4];"
+    assert ("undefined-instruction" in rules(verdict_of(body, ctas=2, cluster=2))) is own
+
+
 def test_bytes_that_nobody_expects() -> None:
     late = verdict_of(TMA.replace("_, [%r4], 2048", "_, [%r4], 4096"))
     assert rules(late) == {"hang"}
@@ -126,9 +146,23 @@ def test_wgmma_without(missing: str, rule: str | None) -> None:
     assert rule in found if rule else not found
 
 
-def test_registers_of_wgmma_written_after_its_fence() -> None:
-    late = WGMMA.replace("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned;\nmov.f32 %f2, 0f00000000;")
-    assert rules(verdict_of(late, threads=128)) == {"undefined-instruction"}
+MMA = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;\n"
+OF_HALVES = "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {%f0, %f1, %f2, %f3}, %d10, %d10, 1, 1, 1, 0, 0;\n"
+
+
+@pytest.mark.parametrize(
+    ("after_fence", "defined"),
+    [
+        (MMA, True),
+        ("mov.f32 %f5, %f6;", True),
+        ("mov.f32 %f2, 0f00000000;", False),
+        ("mov.f32 %f5, %f2;", False),
+        (OF_HALVES, False),
+    ],
+)
+def test_registers_of_wgmma_used_after_its_fence(after_fence: str, defined: bool) -> None:
+    late = WGMMA.replace("wgmma.fence.sync.aligned;", f"wgmma.fence.sync.aligned;\n{after_fence}")
+    assert rules(verdict_of(late, threads=128)) == (set() if defined else {"undefined-instruction"})
 
 
 # ---- tcgen05 ---------------------------------------------------------------------------------------------------

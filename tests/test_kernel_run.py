@@ -96,6 +96,43 @@ def test_bad_addresses() -> None:
     assert rules(judged("st.global.u32 [%d0+65536], %r0;")) == {"undefined-address"}
 
 
+@pytest.mark.parametrize(
+    ("divisor", "word"), [("0", "undecided"), ("3", "clean"), ("%r20", "clean"), ("%r21", "undecided")]
+)
+@pytest.mark.parametrize("head", ["div", "rem"])
+def test_what_division_by_zero_gives_is_not_known(head: str, divisor: str, word: str) -> None:
+    body = f"mov.u32 %r20, 5;\nmov.u32 %r21, %r0;\n{head}.u32 %r9, 7, {divisor};\nsetp.eq.s32 %p3, %r9, -1;\n"
+    verdict = judged(body + "@%p3 st.global.u32 [%d0], %r0;\n@%p3 bar.warp.sync -1;", threads=32)
+    assert (verdict.word == "undecided") is (word == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("access", "reaches"),
+    [
+        ("ld.u32 %r9, [{}];", "c p s g l"),
+        ("ld.relaxed.gpu.u32 %r9, [{}];", "s g"),
+        ("ld.volatile.u32 %r9, [{}];", "s g"),
+        ("ld.v8.b32 {{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}}, [{}];", "g"),
+        ("ld.mmio.relaxed.sys.u32 %r9, [{}];", "g"),
+        ("st.u32 [{}], 1;", "s g l"),
+        ("atom.global.add.u32 %r9, [{}], 1;", "g"),
+        ("red.add.u32 [{}], 1;", "s g"),
+        ("ld.const.u32 %r9, [{}];", "c"),
+        ("ld.global.u32 %r9, [{}];", "g"),
+        ("fence.proxy.tensormap::generic.acquire.gpu [{}], 128;", "g"),
+        ("tensormap.replace.tile.rank.b1024.b32 [{}], 0;", "s g"),
+    ],
+)
+def test_the_memory_that_an_address_may_reach(access: str, reaches: str) -> None:
+    """Constants, parameters, shared, global and local memory through addresses in registers."""
+    bases = {"c": "mov.u64 %d9, c;", "p": "mov.b64 %d9, k_param_0;\ncvta.param.u64 %d9, %d9;", "g": "mov.u64 %d9, %d0;"}
+    bases |= {"s": "cvta.shared.u64 %d9, s;", "l": "mov.u64 %d9, l;\ncvta.local.u64 %d9, %d9;"}
+    for name, base in bases.items():
+        body = f".local .align 64 .b8 l[128];\n{base}\n@%p0 {access.format('%d9')}"
+        found = judged(body, init="zero", before=".const .align 64 .b8 c[128];")
+        assert ("undefined-address" in rules(found)) is (name not in reaches.split()), (name, found.open)
+
+
 def test_what_is_not_known_is_undecided() -> None:
     unknown = judged("frobnicate.b32 %r9, %r1;")
     assert unknown.word == "undecided" and "frobnicate.b32 is not known" in unknown.open[0]

@@ -49,7 +49,8 @@ class Point:
     `instruction`, `operation`: numbers that the parts of one execution of an instruction, and of one scalar
     operation of it, share. `issue`: for an asynchronous event, the number of its issue. `cell`: of a memory event the
     location, of an operation on an mbarrier object the object; `name`: the virtual address it goes through.
-    `scalar`: bytes of the scalar operation; None: as the other's. `range`: what the event names.
+    `scalar`: bytes of the scalar operation; None: as the other's. `shape`: of an accumulator (see Footprint). `range`:
+    what the event names.
     """
 
     event: int
@@ -64,6 +65,7 @@ class Point:
     name: str | None = None
     scalar: int | None = None
     range: Range | None = None
+    shape: int | None = None
 
     @property
     def home(self) -> tuple[object, ...] | None:

@@ -144,7 +144,7 @@ def _accumulator(point: Point) -> Hashable:
     label = point.label
     if not isinstance(label, Access) or label.family is not Family.MMA or label.form is None:
         return None
-    return label.form, label.group, point.cell
+    return label.form, point.shape, label.group, point.cell
 
 
 def _allocation(point: Point) -> Hashable:

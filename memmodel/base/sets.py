@@ -303,7 +303,12 @@ SETS: tuple[BaseSet, ...] = (
         "mbarrier",
         None,
     ),
-    BaseSet("MBSTALE", "tests of a state older than the phase before the current one", "mbarrier.test_wait", None),
+    BaseSet(
+        "MBSTALE",
+        "tests of a state older than the phase before the current one, that of an earlier life among them",
+        "mbarrier.test_wait",
+        None,
+    ),
     BaseSet("MBLATER", "operations on an mbarrier object in a phase after its first", "Primary phase", None),
     BaseSet(
         "UNSCOPED",

@@ -159,9 +159,9 @@ class FixedPart:
                 self._number("instruction", thread, record.instruction),
                 self._number(*operation),
                 issue,
-                cell,
-                name,
+                *(cell, name),
                 scalar,
+                shape=record.footprint.shape,
             )
             mine.append(len(self.events))
             self.events.append(ConcreteEvent(point, (thread, number), at))

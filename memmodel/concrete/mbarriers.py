@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.labels import Action
+from memmodel.base.lives import in_life
 from memmodel.concrete.meter import STEP, Meter
 from memmodel.concrete.records import ObjectRecord
 from memmodel.errors import InternalError
@@ -48,6 +49,7 @@ class Counts:
     """An object between two updates. `over`: phases over. `pending`: arrivals that the phase still needs.
 
     `expected`: those that the next phase needs. `tx`: bytes still to come. `live`: initialised and not invalidated.
+    `life`: the event of its init; `number`: how many lives were before that one.
     """
 
     over: int = 0
@@ -56,12 +58,13 @@ class Counts:
     tx: int = 0
     live: bool = False
     life: int = START
+    number: int = -1
 
     def after(self, use: ObjectUse) -> tuple[Counts, bool]:
         """The object after an update, and whether the update broke its rules."""
         update = use.record
         if update.action is Action.INIT:
-            return Counts(0, update.count, update.count, 0, True, use.event), self.live
+            return Counts(0, update.count, update.count, 0, True, use.event, self.number + 1), self.live
         if not self.live:
             return self, True
         if update.action is Action.INVAL:
@@ -99,7 +102,7 @@ class ObjectWalk:
     def extended(self, use: ObjectUse) -> ObjectWalk | None:
         """One more update. None if the object would answer otherwise than this run assumed; invalid, it answers 0."""
         now, wanted = self.counts[-1], use.record
-        over, pending = (now.over, now.pending) if now.live else (0, 0)
+        over, pending = (in_life(now.number, now.over), now.pending) if now.live else (0, 0)
         if wanted.result not in (None, over) or wanted.pending not in (None, pending):
             return None
         after, bad = now.after(use)
@@ -108,6 +111,21 @@ class ObjectWalk:
     def counted(self, number: int) -> bool:
         """Did update `number` of the order change anything?"""
         return self.order[number].record.action is Action.INIT or self.counts[number].live
+
+    def leaves_nobody(self) -> Iterator[int]:
+        """The drops of a phase with which the next one expects no arrival."""
+        expected: dict[View, int] = {}
+        drops: list[tuple[View, int]] = []
+        for use, before, after in zip(self.order, self.counts, self.counts[1:], strict=False):
+            if before.live and use.record.action is not Action.INIT:
+                expected[before.life, before.over] = after.expected
+                drops += [((before.life, before.over), use.event)] if use.record.drop else []
+        return (event for phase, event in drops if not expected[phase])
+
+    def numbered(self, view: View) -> int:
+        """What a test sees, as states count it."""
+        life, over = view
+        return in_life(next(max(0, one.number) for one in self.counts if one.life == life), over)
 
 
 class MbarrierUses:
@@ -122,7 +140,7 @@ class MbarrierUses:
         self.updates = [one for one in uses if one.record.updates]
         self.tests = [one for one in uses if not one.record.updates]
         declared = cell.instance.arrivals
-        start = Counts() if declared is None else Counts(0, declared, declared, 0, True)
+        start = Counts() if declared is None else Counts(0, declared, declared, 0, True, number=0)
         self._start = ObjectWalk((), (start,))
         inits = [one for one in self.updates if one.record.action is Action.INIT]
         self._first = inits[0] if len(inits) == 1 and declared is None else None
@@ -184,7 +202,7 @@ class MbarrierUses:
     def sightings(self, walk: ObjectWalk) -> Iterator[Views]:
         """Everything that the tests may see, along the order in which their threads make them."""
         lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
-        options = [[view for view in self._views(walk, test) if self._answers(test, view)] for test in self.tests]
+        options = [[view for view in self._views(walk, test) if self._answers(walk, test, view)] for test in self.tests]
 
         def extend(number: int, seen: Views) -> Iterator[Views]:
             if number == len(self.tests):
@@ -201,8 +219,9 @@ class MbarrierUses:
 
         return extend(0, {})
 
-    def _answers(self, test: ObjectUse, view: View) -> bool:
-        return test.record.answer(view[1]) == test.record.result
+    def _answers(self, walk: ObjectWalk, test: ObjectUse, view: View) -> bool:
+        over = view[1] if test.record.state is None else walk.numbered(view)
+        return test.record.answer(over) == test.record.result
 
     def _views(self, walk: ObjectWalk, test: ObjectUse) -> list[View]:
         """The states that a test can see: those that respect program order between the test and its thread's updates.
@@ -257,6 +276,7 @@ class MbarrierUses:
     def bad(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
         """Events that break the object's rules, or use it before it is initialised or when it is no more."""
         yield from walk.bad
+        yield from walk.leaves_nobody()
         for test in self.tests:
             life, _ = seen[test.event]
             ended = [
@@ -302,7 +322,7 @@ def _relate(found: Observed, walk: ObjectWalk, test: ObjectUse, view: View) -> N
     """What one test observes, and what comes after it."""
     life, over = view
     lives = [START, *(use.event for use in walk.order if use.record.action is Action.INIT)]
-    if test.record.state is not None and over - test.record.state > 1:
+    if test.record.state is not None and walk.numbered(view) - test.record.state > 1:
         found.stale |= 1 << test.event
     for number, use in enumerate(walk.order):
         if not walk.counted(number) or use.record.action is Action.INVAL:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE, TRUE
+from memmodel.encode.counting import ByNumber, count
 from memmodel.errors import TooLarge
 from memmodel.events.graph import Event, EventGraph, ObjectEvent
 from memmodel.memory.bytes import Cell
@@ -37,6 +38,7 @@ class ObjectOrder:
         self.invals = [i for i, update in enumerate(updates) if update.action is Action.INVAL]
         self._init_is_first = len(self.inits) == 1 and self.declared is None
         self.earlier: dict[tuple[int, int], int] = {}
+        self._numbers: dict[int, ByNumber] = {}
         self._is_a_total_order()
         self.lives = [START, *self.inits]
         self.life = [self._lives_of(i) for i in range(len(updates))]
@@ -48,6 +50,16 @@ class ObjectOrder:
     def size(self, life: int) -> int:
         """The arrivals that a phase takes when a life begins; 0 if the object is not valid in it."""
         return (self.declared or 0) if life == START else self.updates[life].count
+
+    def number(self, life: int) -> ByNumber:
+        """How many lives were before a life."""
+        if life == START or len(self.inits) == 1:
+            return {0 if life == START or self.declared is None else 1: TRUE}
+        if life not in self._numbers:
+            earlier = count(self.logic, [self.before(other, life) for other in self.inits if other != life])
+            first = 0 if self.declared is None else 1
+            self._numbers[life] = {first + k: formula for k, formula in enumerate(earlier) if formula != FALSE}
+        return self._numbers[life]
 
     def _is_a_total_order(self) -> None:
         """It keeps program order, also up to the issue of a signal; a single init comes first."""

@@ -7,6 +7,7 @@ to zero ("Phase of the mbarrier object"). Sums are taken along the order of upda
 from __future__ import annotations
 
 from memmodel.base.labels import Action
+from memmodel.base.lives import of_life
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.encode.counting import ByNumber, add, at_least, count
 from memmodel.encode.object_order import START, ObjectOrder
@@ -53,6 +54,9 @@ class ObjectPhases:
             self.bad[i] = order.valid[i]
         for i in order.invals:
             self.bad[i] = logic.both(self.updates[i].runs, -order.valid[i])
+        for i in self.counting:
+            if self.updates[i].drop:
+                self.bad[i] = logic.either(self.bad[i], self._leaves_nobody(i))
 
     def inside(self, i: int, phase: Phase) -> int:
         """The formula that says update i counts in a phase."""
@@ -310,6 +314,14 @@ class ObjectPhases:
         self.bad[i] = logic.disj(bad)
         self._answers(i, pending)
 
+    def _leaves_nobody(self, i: int) -> int:
+        """With the drops in the phase of update i the next one expects no arrival."""
+        return self.logic.disj(
+            self.logic.both(self.inside(i, (life, k)), size.get(0, FALSE))
+            for life, sizes in self.sizes.items()
+            for k, size in enumerate(sizes[1:])
+        )
+
     def _nothing_follows_an_end(self) -> None:
         """No update of a phase follows the one that completes it."""
         for i in self.counting:
@@ -326,8 +338,15 @@ class ObjectPhases:
             none = -live if number == 0 else FALSE
             logic.require(-update.runs, -formula, pending.get(number, FALSE), none)
         for number, formula in (update.result or {}).items():
-            here = logic.both(live, self.phase[i].get(number, FALSE))
+            life, over = of_life(number)
+            phase = logic.both(live, self.phase[i].get(over, FALSE))
+            here = logic.both(phase, self._in_life_number(i, life)) if phase != FALSE else FALSE
             logic.require(-update.runs, -formula, logic.either(here, -live) if number == 0 else here)
+
+    def _in_life_number(self, i: int, number: int) -> int:
+        """So many lives were before that of update i."""
+        lives = self.order.life[i].items()
+        return self.logic.disj(self.logic.both(f, self.order.number(life).get(number, FALSE)) for life, f in lives)
 
 
 def effect(update: ObjectEvent) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.labels import Action
+from memmodel.base.lives import in_life
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.counting import at_least
 from memmodel.encode.object_order import START, ObjectOrder, must_precede
@@ -114,14 +115,16 @@ class _Test:
         """The result of a test: is the phase that it asks for over?"""
         logic, test = self.logic, self.test
         true, stale = [], []
-        for (_, k), formula in self.seen.items():
+        for (life, k), formula in self.seen.items():
             if test.parity is not None:
                 cases = test.parity.cases()
                 true += [logic.both(formula, when) for p, when in cases.numbers.items() if k % 2 != p % 2]
             elif test.state is not None:
                 cases = test.state.cases()
-                true += [logic.both(formula, when) for state, when in cases.numbers.items() if k > state]
-                stale += [logic.both(formula, when) for state, when in cases.numbers.items() if k > state + 1]
+                for number, so_many in self.order.number(life).items():
+                    seen, now = logic.both(formula, so_many), in_life(number, k)
+                    true += [logic.both(seen, when) for state, when in cases.numbers.items() if now > state]
+                    stale += [logic.both(seen, when) for state, when in cases.numbers.items() if now > state + 1]
         self.done = logic.both(test.runs, logic.disj(true))
         if self.done != FALSE:
             self.whole.done[test.uid] = self.done

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import product
 
 from memmodel.base.labels import Action, Side
+from memmodel.base.lives import in_lives
 from memmodel.concrete.cutting import Copy, Cutting
 from memmodel.concrete.records import AccessRecord, ObjectRecord, RecordName, Trace
 from memmodel.enumeration.supports import Supports
@@ -41,6 +42,7 @@ class Domains:
         self._copies: dict[Copy, None] = {}
         self._writes: dict[Instance, dict[tuple[int, int, int], None]] = {}
         self._phases: dict[Cell, int] = {}
+        self._inits: dict[Cell, int] = {}
         self._pending: dict[Cell, int] = {}
         self._found: dict[Extent, tuple[int, ...]] = {}
 
@@ -51,7 +53,7 @@ class Domains:
 
     @property
     def _known(self) -> tuple[object, ...]:
-        return self._writes, self._footprints, self._copies, self._phases, self._pending, self._supports
+        return self._writes, self._footprints, self._copies, self._phases, self._inits, self._pending, self._supports
 
     def next(self) -> Domains:
         """Empty ones, which go by what these know to be behind values."""
@@ -67,9 +69,11 @@ class Domains:
         self._found.clear()
         for traces in threads:
             updates: dict[Cell, int] = {}
+            inits: dict[Cell, int] = {}
             arrivals: dict[Cell, int] = {}
             for trace in traces:
                 mine: dict[Cell, int] = {}
+                begun: dict[Cell, int] = {}
                 counts: dict[Cell, int] = {}
                 for record, value in zip(trace.records, trace.values, strict=True):
                     if isinstance(record, AccessRecord):
@@ -78,12 +82,14 @@ class Domains:
                             self._written(trace, record, value)
                     elif isinstance(record, ObjectRecord) and record.updates:
                         mine[record.object] = mine.get(record.object, 0) + 1
+                        if record.action is Action.INIT:
+                            begun[record.object] = begun.get(record.object, 0) + 1
                         if record.action in (Action.INIT, Action.PENDING):
                             counts[record.object] = counts.get(record.object, 0) + record.count
-                for most, found in ((updates, mine), (arrivals, counts)):
+                for most, found in ((updates, mine), (inits, begun), (arrivals, counts)):
                     for cell, number in found.items():
                         most[cell] = max(most.get(cell, 0), number)
-            for total, most in ((self._phases, updates), (self._pending, arrivals)):
+            for total, most in ((self._phases, updates), (self._inits, inits), (self._pending, arrivals)):
                 for cell, number in most.items():
                     total[cell] = total.get(cell, 0) + number
         self.__dict__.pop("cutting", None)  # what is behind values may have asked for it on the way
@@ -191,7 +197,8 @@ class Domains:
 
     def phases(self, object: Cell) -> Sequence[int]:
         """States that an arrive may return."""
-        return range(self._phases.get(object, 0) + 1)
+        lives = self._inits.get(object, 0) + (object.instance.arrivals is not None)
+        return in_lives(lives, self._phases.get(object, 0) + 1)
 
     def pending(self, object: Cell) -> Sequence[int]:
         """Arrivals that may be pending."""

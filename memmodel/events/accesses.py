@@ -149,6 +149,7 @@ def reads(
             cell=cell,
             name=name,
             scalar=size,
+            shape=target.footprint.shape,
         )
         value = build.read_value(point.event, cell, target.when)
         event = MemoryEvent(
@@ -199,6 +200,7 @@ def writes(
             cell=cell,
             name=name,
             scalar=size,
+            shape=target.footprint.shape,
         )
         event = MemoryEvent(
             point=point,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memmodel.base.labels import Access, Half, InitialWrite, Side
+from memmodel.base.labels import Access, Action, Half, InitialWrite, Side
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.base.relations import include
 from memmodel.errors import TooLarge
@@ -87,19 +87,29 @@ def _ask(walk: Walk, graph: EventGraph, terms: Sequence[Term]) -> None:
 
 def _learn(walk: Walk, graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> str:
     """What another pass would do better: "" if nothing."""
-    noisy, most = len(knowledge.noisy), knowledge.most_phases
+    noisy, states = len(knowledge.noisy), len(knowledge.states())
     for number, loop, (first, end) in walk.rounds:
         if loop.reads and any(_may_race(event, graph) for event in graph.events[first:end]):
             knowledge.noisy.add((number, loop))
-    knowledge.most_phases = max(most, 2 + len(graph.of_kind(ObjectEvent)))
+    knowledge.most_phases = max(knowledge.most_phases, 2 + len(graph.of_kind(ObjectEvent)))
+    knowledge.most_lives = max(knowledge.most_lives, _most_lives(graph))
     may_wait = knowledge.may_wait
     knowledge.may_wait = may_wait or (not graph.stuck and _uneven(graph)) or (bool(graph.stuck) and _has_waits(graph))
     _thin_air(graph, knowledge, seeds)
     if walk.build.outdated_cells() or len(knowledge.noisy) > noisy or knowledge.may_wait is not may_wait:
         return "events"
-    if knowledge.most_phases > most and any(event.result for event in graph.of_kind(ObjectEvent)):
+    if len(knowledge.states()) > states and any(event.result for event in graph.of_kind(ObjectEvent)):
         return "events"
     return "values" if walk.build.outdated_values() else ""
+
+
+def _most_lives(graph: EventGraph) -> int:
+    """How many lives an mbarrier object may have."""
+    lives: dict[Cell, int] = {}
+    for event in graph.of_kind(ObjectEvent):
+        begun = int(event.object.instance.arrivals is not None)
+        lives[event.object] = lives.get(event.object, begun) + (event.action is Action.INIT)
+    return max(lives.values(), default=0)
 
 
 def _may_race(read: object, graph: EventGraph) -> bool:

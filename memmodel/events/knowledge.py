@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memmodel.base.classes import dataclass, field
+from memmodel.base.lives import in_lives
 from memmodel.events.loops import Loop
 from memmodel.memory.bytes import Cell, Extent
 from memmodel.memory.cells import Cells, Edges, Starts
@@ -25,14 +26,16 @@ class Knowledge:
     """What is known after some passes.
 
     `noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever. `most_phases`: how
-    many phases of an mbarrier object a state can tell apart. `most_pending`: how many arrivals may be pending.
-    `rounds`: how often loops are followed whose jumps depend on values that were read, and still always go back.
+    many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives. `most_pending`: how many
+    arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on values that were read, and
+    still always go back.
     """
 
     space: AddressSpace
     most_phases: int = 2
     most_pending: int = 0
     rounds: int = 0
+    most_lives: int = 1
     cells: Cells = field(default_factory=Cells)
     starts: Starts = field(default_factory=Starts)
     noisy: set[tuple[int, Loop]] = field(default_factory=set)
@@ -63,6 +66,12 @@ class Knowledge:
             cell.instance == extent.instance and cell.first < extent.end and extent.first < cell.end
             for cell in self._exact
         )
+
+    # ---- objects -----------------------------------------------------------------------------------------------
+
+    def states(self) -> tuple[int, ...]:
+        """What an arrive may return."""
+        return in_lives(self.most_lives, self.most_phases)
 
     # ---- values ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ decides are one for each possibility. What an object or a barrier answers is for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memmodel.base.labels import BETWEEN_GRIDS, Action, Domain, Half
 from memmodel.base.logic import TRUE
 from memmodel.base.points import BarrierId
@@ -134,7 +136,7 @@ def on_object(build: Builder, here: Here, op: OnObject) -> None:
             uid = len(build.events)
             result = pending = None
             if op.register is not None:
-                phases = range(2) if op.label.action is Action.TEST else range(build.knowledge.most_phases)
+                phases = range(2) if op.label.action is Action.TEST else build.knowledge.states()
                 result = _fresh(build, uid, op.label.action.value, phases, when)
                 answers.setdefault(op.register, []).append((when, Value(Cases(result), {uid: TRUE})))
             if op.pending is not None:
@@ -164,7 +166,7 @@ def on_object(build: Builder, here: Here, op: OnObject) -> None:
         build.assign(here, register, select(build.logic, options))
 
 
-def _fresh(build: Builder, uid: int, what: str, numbers: range, when: int) -> dict[int, int]:
+def _fresh(build: Builder, uid: int, what: str, numbers: Iterable[int], when: int) -> dict[int, int]:
     """A value that the object decides: one of these numbers."""
     cases = {number: build.logic.var(f"{what}(e{uid},{number})") for number in numbers}
     build.logic.exactly_one(list(cases.values()), when)

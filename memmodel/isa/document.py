@@ -19,10 +19,10 @@ state spaces and brackets, and has a few words of its own (marked "columns"). Qu
 instruction makes, from which target architecture on it exists, and the section of the PTX ISA that describes it.
 
 Values are integers. A value that is loaded, stored or computed is reduced to the type of the instruction; without a
-type it is a signed 64-bit number. Division by zero, which PTX leaves open, gives all ones, for `rem` as well. The
-scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`, `.block`, and the
-compound `.cta::cluster`) are refused with the name that PTX uses. Cache operators, eviction priorities and other
-hints are accepted and have no effect.
+type it is a signed 64-bit number. What division by zero gives PTX leaves open, so that a test that divides by zero is
+undecided. The scopes are `.cta`, `.cluster`, `.gpu` and `.sys`; other names for them (`.gl`, `.device`, `.system`,
+`.block`, and the compound `.cta::cluster`) are refused with the name that PTX uses. Cache operators, eviction
+priorities and other hints are accepted and have no effect.
 
 An address is a name, a name and an offset, or a register that holds any number; what lies there is looked up when the
 instruction is executed. An address that is outside every object, misaligned, or outside the window of the state space

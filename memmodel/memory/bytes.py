@@ -107,11 +107,13 @@ class Footprint:
     """The bytes that an access touches, in the order of its data.
 
     `scalar`: the size of the scalar operations that it consists of; None if it names none, so that it counts as
-    pieces of whatever size another access has ("Overlap", "Memory Operations on Vector Data Types").
+    pieces of whatever size another access has ("Overlap", "Memory Operations on Vector Data Types"). `shape`: of the
+    accumulator of a matrix operation, what its instruction descriptor says of the shape.
     """
 
     stretches: tuple[Stretch, ...]
     scalar: int | None = None
+    shape: int | None = None
 
     def __hash__(self) -> int:
         return hash(self.stretches[0]) if self.stretches else 0

@@ -40,7 +40,7 @@ WHOLE = -1
 PER_CTA = (Space.SHARED, Space.TENSOR)
 DEFAULT_BYTES = UNTYPED.width // 8
 
-_WINDOWS = {
+WINDOW_SPACES = {
     Window.GLOBAL: (Space.GLOBAL, Space.GENERIC),
     Window.CONST: (Space.CONST,),
     Window.PARAM: (Space.PARAM,),
@@ -53,6 +53,7 @@ _WINDOWS = {
     Window.MAPS: (Space.GENERIC, Space.GLOBAL, Space.CONST, Space.PARAM),
     Window.TENSOR: (Space.TENSOR,),
 }
+"""The memory that the addresses of a window reach."""
 
 
 def element_bytes(variable: Variable) -> int:
@@ -231,7 +232,7 @@ class AddressSpace:
             points = any(one.base <= address < one.end for one in self._multimem)
             return BadFootprint(BadAddress.MULTIMEM if points else BadAddress.OUTSIDE, address)
         instance = named.instance
-        if instance.space not in _WINDOWS[window] or not _reaches(instance, window, place):
+        if instance.space not in WINDOW_SPACES[window] or not _reaches(instance, window, place):
             return BadFootprint(BadAddress.WINDOW, address)
         if address % align:
             return BadFootprint(BadAddress.MISALIGNED, address)

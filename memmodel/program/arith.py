@@ -2,8 +2,8 @@
 
 In: an operation's name, its arguments, its type. Out: an integer of that type. Arguments are first reduced to the
 type, as the hardware reads registers; results wrap. Comparisons give 0 or 1, in the signedness of the type.
-Division by zero is unspecified in PTX ("Integer Arithmetic Instructions: div, rem"): here all bits are one, for div
-and rem alike, as on hardware; dividing the least signed value by -1 wraps to itself.
+Division by zero is unspecified in PTX ("Integer Arithmetic Instructions: div, rem"): no execution goes on with its
+result, for which all bits are one here; dividing the least signed value by -1 wraps to itself.
 """
 
 from __future__ import annotations

@@ -82,11 +82,15 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A matrix in tensor memory: up to the next one, or the variable's end; `most` columns by its shape."""
+    """A matrix in tensor memory: up to the next one, or the variable's end; `most` columns by its shape.
+
+    `shape`: what an instruction descriptor says of the shape; it gives the columns, too.
+    """
 
     address: Expr
     most: int | None
     cta: int | None = None
+    shape: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,5 +129,7 @@ def region_exprs(region: Region) -> tuple[Expr, ...]:
             return (map_, *coordinates)
         case BoxTile(address, _, map_):
             return (address, map_)
+        case Accumulator(address, _, _, shape) if shape is not None:
+            return (address, shape)
         case _:
             return (region.address,)

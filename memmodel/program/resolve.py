@@ -22,6 +22,7 @@ from memmodel.memory.bytes import (
     Stretch,
 )
 from memmodel.memory.cells import Starts
+from memmodel.memory.descriptor import columns_of
 from memmodel.memory.tensormap import TENSORMAP_BYTES, TensorMap
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.regions import (
@@ -65,7 +66,7 @@ def resolve(
             found = space.find_columns(numbers[0], count, _owner(cta, space, place))
             return found if isinstance(found, BadFootprint) else Footprint((found,), COLUMN_BYTES)
         case Accumulator(_, most, cta):
-            return _accumulator(numbers[0], most, _owner(cta, space, place), space, starts)
+            return _accumulator(numbers, most, _owner(cta, space, place), space, starts)
         case Object(_, window):
             return _whole(space.find(numbers[0], OBJECT_BYTES, OBJECT_BYTES, window, place))
         case Multimem(_, size):
@@ -81,7 +82,7 @@ def start_of(region: Region, numbers: Sequence[int], space: AddressSpace, place:
     match region:
         case Matrix():
             found = space.find(numbers[0], 1, MATRIX_ALIGN, Window.SHARED_CLUSTER, place)
-        case Accumulator(_, _, cta):
+        case Accumulator(cta=cta):
             found = space.find_columns(numbers[0], 1, _owner(cta, space, place))
         case _:
             return None
@@ -242,12 +243,17 @@ def _matrix(
 
 
 def _accumulator(
-    address: int, most: int | None, owner: CtaId, space: AddressSpace, starts: Starts
+    numbers: Sequence[int], most: int | None, owner: CtaId, space: AddressSpace, starts: Starts
 ) -> Footprint | BadFootprint:
+    address, *shapes = numbers
     first = space.find_columns(address, 1, owner)
     if isinstance(first, BadFootprint):
         return first
-    return Footprint((_tile(first, None if most is None else most * COLUMN_BYTES, starts),), COLUMN_BYTES)
+    shape = shapes[0] if shapes else None
+    if shape is not None:
+        most = columns_of(shape)
+    tile = _tile(first, most * COLUMN_BYTES if most else None, starts)
+    return Footprint((tile,), COLUMN_BYTES, shape)
 
 
 def _tile(first: Extent, most: int | None, starts: Starts) -> Extent:

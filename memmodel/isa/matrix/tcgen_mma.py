@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
+from memmodel.isa.place import U32
 from memmodel.isa.row import Need, Row, Rule, Slot, flag
 from memmodel.isa.tensor_memory import (
     GROUP,
@@ -27,14 +28,14 @@ from memmodel.isa.tensor_memory import (
     tensor_operand,
     tracked,
 )
-from memmodel.litmus.constants import instructions, repeated, targets
-from memmodel.litmus.syntax import Group, Imm, Instruction, Negated, Operand, Reg
+from memmodel.litmus.constants import instructions, targets
+from memmodel.litmus.syntax import Group, Imm, Negated, Operand, Reg
+from memmodel.memory.descriptor import SCALED, shape_mask
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
 from memmodel.ptx import UNTYPED
 
-SCALED = ("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
 FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
 
 
@@ -49,7 +50,7 @@ def mma(call: Call) -> tuple[Op, ...]:
         call.fail(f"{call.head} needs an instruction descriptor")
     shape = rest.pop(0)
     stationary = " ws" if ".ws" in call.head else ""
-    form, columns = f"{call.word('kind')}{stationary} {_shape(call, shape)}", _columns(call, shape)
+    form, size = f"{call.word('kind')}{stationary}", _shape(call, shape)
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
     if rest and isinstance(rest[0], Group):
@@ -78,7 +79,7 @@ def mma(call: Call) -> tuple[Op, ...]:
         elif from_tensor is not None:
             parts.append(tensor_operand(call, Family.MMA, from_tensor, cta, f"$a{k}"))
         parts += [tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)]
-        region = Accumulator(accumulator, columns, peer(call, cta))
+        region = Accumulator(accumulator, None, peer(call, cta), size)
         parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
     return (IssueAsync(issue(call, Family.MMA, form), tuple(parts)),)
 
@@ -105,31 +106,12 @@ def _brackets(call: Call, rest: list[Operand], name: str) -> Operand:
     return rest.pop(0)
 
 
-def _shape(call: Call, operand: Operand) -> str:
-    """The instruction descriptor, which holds the shape, as far as two of them are surely equal.
-
-    That is its value if it is known. A register that nothing assigns is the same in every thread, one that is assigned
-    once, and not in a loop, in its own; another one may have changed since the instruction before.
-    """
+def _shape(call: Call, operand: Operand) -> Expr:
+    """What the instruction descriptor says of the shape, wherever the instruction is executed."""
     value = call.constant(operand)
     call.integer(operand)
-    if value is not None or not isinstance(operand, Reg):
-        return f"idesc {value}"
-    thread = call.context.thread
-    items = ((at, item) for at, item in enumerate(thread.body) if isinstance(item, Instruction))
-    assigned = [at for at, item in items if operand.name in targets(item)]
-    if not assigned:
-        return f"idesc %{operand.name}"
-    if len(assigned) == 1 and assigned[0] not in repeated(thread):
-        return f"idesc %{operand.name} of {thread.name}"
-    place = next(at for at, item in enumerate(thread.body) if item is call.instruction)
-    return f"idesc %{operand.name} of {thread.name} at {place}"
-
-
-def _columns(call: Call, operand: Operand) -> int | None:
-    """How many columns the accumulator has, if the instruction descriptor is known: N is in its bits 17 to 22."""
-    value = call.constant(operand)
-    return None if value is None else (value >> 17 & 63) << 3 or None
+    mask = shape_mask(scaled=call.word("kind") in SCALED)
+    return Apply("and", (call.value(operand), Const(mask)), U32) if value is None else Const(value & mask)
 
 
 def _accumulates(call: Call, operand: Operand) -> Expr:

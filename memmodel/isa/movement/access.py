@@ -36,16 +36,23 @@ def _label(call: Call, side: Side) -> Access:
     return call.access(side, SEMANTICS[word], call.scope, proxy)
 
 
-def _region(call: Call, operand: Operand, count: int) -> Elements:
-    """The bytes of an access. Generic addresses of strong ones are in global or shared memory, of .mmio and of 256 bits
-    in global memory.
+def generic_window(*, mmio: bool, strong: bool, size: int) -> Window:
+    """Where the generic address of a load or store is: of .mmio and of 256 bits in global memory, of strong ones in
+    global or shared memory ("ld", "st").
     """
+    if mmio or size > WIDEST_SHARED:
+        return Window.GLOBAL
+    return Window.DATA if strong else Window.GENERIC
+
+
+def _region(call: Call, operand: Operand, count: int) -> Elements:
+    """The bytes of an access."""
     region = call.elements(operand, count)
     if call.word("space") is not None:
         return region
-    if call.word("mmio") or (region.size or 0) * count > WIDEST_SHARED:
-        return replace(region, window=Window.GLOBAL)
-    return replace(region, window=Window.DATA) if call.word("sem") not in (None, "weak") else region
+    strong = call.word("sem") not in (None, "weak")
+    window = generic_window(mmio=call.word("mmio") is not None, strong=strong, size=(region.size or 0) * count)
+    return region if window is Window.GENERIC else replace(region, window=window)
 
 
 def load(call: Call) -> tuple[Op, ...]:

@@ -26,7 +26,7 @@ from memmodel.isa.row import (
 from memmodel.litmus.syntax import Group
 from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, Op
+from memmodel.program.ops import Assign, Op, Unmodelled
 from memmodel.ptx import UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
@@ -40,6 +40,16 @@ _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 def _sources(call: Call) -> tuple[Expr, ...]:
     return tuple(call.value(operand) for operand in call.operands[1:])
+
+
+def divide(call: Call) -> tuple[Op, ...]:
+    """div and rem; of a divisor of zero the result is unspecified, so that what comes after it is not known."""
+    beyond = Unmodelled(
+        f"{call.head} by zero gives an unspecified value",
+        Apply("eq", (call.value(call.operands[2]), Const(0)), call.type),
+    )
+    known = call.constant(call.operands[2])
+    return operate(call) if known is not None and call.type.wrap(known) else (beyond, *operate(call))
 
 
 def _assign(call: Call, value: Expr) -> tuple[Op, ...]:
@@ -169,7 +179,8 @@ _EQUALITY = (
 )
 
 ROWS = (
-    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("add", "sub", "div", "rem", "min", "max")),
+    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("add", "sub", "min", "max")),
+    *(_row(head, INTEGERS, _THREE, _ARITH, divide) for head in ("div", "rem")),
     _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _WIDE),
     _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _WIDE),
     *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),

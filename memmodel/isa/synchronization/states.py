@@ -1,14 +1,15 @@
 """States of mbarrier objects: the opaque number that an arrive returns, which may pass through registers and memory.
 
 In: a Call. Out: steps that put a state together after an arrive, and take it apart in a test or a query. A state names
-its object by the address, the phase, the arrivals that were pending (if the test asks for any), and whether an arrive
-with .noComplete made it. Settled here: which states an instruction may be given ("mbarrier.test_wait",
-"mbarrier.pending_count"); another one is undefined, and then counts as a state of that phase.
+its object by the address, the life and the phase, the arrivals that were pending (if the test asks for any), and
+whether an arrive with .noComplete made it. Settled here: which states an instruction may be given
+("mbarrier.test_wait", "mbarrier.pending_count"); another one is undefined, and then counts as a state of that phase.
 """
 
 from __future__ import annotations
 
 from memmodel.base.classes import replace
+from memmodel.base.lives import LIFE_BITS
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, rank_of
 from memmodel.litmus.constants import instructions
@@ -16,7 +17,7 @@ from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
 from memmodel.ptx import Space
 
-PHASE_BITS = 16
+PHASE_BITS = 2 * LIFE_BITS
 PENDING_BITS = 20
 PHASE, PENDING = "$phase", "$pending"
 
@@ -51,7 +52,7 @@ def _elsewhere(call: Call, address: Expr) -> tuple[Op, ...]:
 
 
 def phase_of(state: Expr) -> Expr:
-    """The phase of a state."""
+    """The life and the phase of a state, as one number."""
     return Apply("and", (state, Const((1 << PHASE_BITS) - 1)), U64)
 
 

@@ -19,7 +19,7 @@ from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction, Sink, VectorOperand
-from memmodel.ptx import Scope, Sem
+from memmodel.ptx import Scope, Sem, Window
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "sub", "inc", "dec", "exch", "cas")
 
@@ -57,7 +57,7 @@ def atomic_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
         values = [[one(warp) for one in vector] for vector in sources]
-        places = [machine.place(warp, space, addresses[lane], size, instruction) for lane in lanes]
+        places = [machine.place(warp, space, addresses[lane], size, instruction, Window.DATA) for lane in lanes]
         turns: list[int] | None = list(range(len(lanes)))
         if machine.order:
             turns = machine.turn([(*one, warp.threads[lane].number) for one, lane in zip(places, lanes, strict=True)])

@@ -15,7 +15,7 @@ from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.maps import Stretch
-from memmodel.kernel.machine.memory import RANK_SHIFT, Block
+from memmodel.kernel.machine.memory import RANK_SHIFT, SHARED_WINDOW, Block
 from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
@@ -171,6 +171,15 @@ class _Copying:
         told = signalled(self.machine, self.issue, label, *where, [self.issue], size)
         told.parts = frozenset((0, part))
 
+    def together(self, where: int, barrier: int) -> None:
+        """The mbarrier object of a copy to one CTA is there, with .cta_group::2 in the same pair."""
+        pairs = "cta_group::2" in self.instruction.words
+        there, here = (one % SHARED_WINDOW >> RANK_SHIFT + pairs for one in (where, barrier))
+        if there != here:
+            what = "CTA pair" if pairs else "CTA"
+            message = f"{self.instruction.opcode} to one {what}, and its mbarrier object in another"
+            self.machine.problem("undefined-instruction", message, self.instruction)
+
     def receivers(self, where: int, barrier: int, mask: int) -> list[tuple[int, int]]:
         """Destination and mbarrier object in each CTA of a multicast: at the same offset, but with .cta_group::2 the
         object is in the CTA of its pair with the parity of the operand's ("cp.async.bulk.tensor")."""
@@ -222,6 +231,9 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
             for part, (there, bar) in enumerate(ends, 1):
                 block, at = machine.place(warp, form.target, there, size, instruction)
+                if block is warp.cta.shared and form.source.startswith("shared"):
+                    message = f"{instruction.opcode} from shared memory goes to the shared memory of another CTA"
+                    machine.problem("undefined-instruction", message, instruction)
                 _aligned((block, at), size)
                 kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
                 if kept is None:
@@ -279,6 +291,9 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             found = tensor(machine, warp, lane)
             if where % 128:
                 raise Faulty("undefined-address", "the shared memory of a tensor copy is aligned to 128 bytes")
+            if to_global and found.negative:
+                message = f"the coordinates of {instruction.opcode} to .global are not negative"
+                machine.problem("undefined-instruction", message, instruction)
             made = _Copying(machine, warp, lane, instruction, form)
             made.described(found.block, found.at)
             made.twin(machine.steps, where, (found.block, found.at, tuple(found.outside)))
@@ -297,6 +312,8 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             assert objects is not None
             barrier = _known(machine, objects(warp)[lane], instruction)
             mask = None if masks is None else masks(warp)[lane]
+            if masks is None:
+                made.together(where, barrier)
             ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
             for part, (there, bar) in enumerate(ends, 1):
                 spans = inside(form.target, there)

@@ -16,6 +16,7 @@ from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx import Window
 
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "u8": 8, "s8": 8, "s32": 32, "u4": 4, "s4": 4, "b1": 1}
 
@@ -99,7 +100,7 @@ def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         if not gathered(warp, lanes):
             return False
         addresses = list(get(warp))
-        found = machine.places(warp, "shared", addresses, lanes[:rows], 16, instruction)
+        found = machine.places(warp, "shared", addresses, lanes[:rows], 16, Window.GENERIC)
         if found is None:
             for lane in lanes[:rows]:
                 machine.place(warp, "shared", addresses[lane], 16, instruction)

@@ -20,10 +20,10 @@ from memmodel.kernel.machine.pure import Compiler, Get, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, Operand, PtxInstruction, VectorOperand
+from memmodel.memory.descriptor import SCALED, columns_of, rows_of, shape_mask
 from memmodel.ptx import Proxy
 
 Spans = Iterable[tuple[Block, int, int]]
-SCALED = ("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")
 BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
 """Bits of an element of A and B in shared memory; 8 for the other kinds."""
 
@@ -83,8 +83,8 @@ class MmaShape:
 
 def shape_of(value: int, kind: str) -> MmaShape:
     """An instruction descriptor taken apart."""
-    rows = (value >> 27 & 3) << 7 if kind in SCALED else (value >> 24 & 31) << 4
-    return MmaShape(rows, (value >> 17 & 63) << 3, bool(value >> 15 & 1), bool(value >> 16 & 1))
+    rows = rows_of(value, scaled=kind in SCALED)
+    return MmaShape(rows, columns_of(value), bool(value >> 15 & 1), bool(value >> 16 & 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,10 @@ def _operands(compiler: Compiler, instruction: PtxInstruction) -> _Operands:
 def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     words = instruction.words
     kind = next((word for word in words if word.startswith("kind::")), "kind::f16")
-    group_number = group_of_words(words)
+    group_number, mask = group_of_words(words), shape_mask(scaled=kind in SCALED)
     given = _operands(compiler, instruction)
     bits, sparse, serial = BITS.get(kind, 8), "sp" in words, "ws" in words
+    form = f"{kind} ws" if serial else kind
 
     def known(machine: Machine, warp: Warp, lane: int, get: Get, what: str) -> int:
         value = get(warp)[lane]
@@ -138,7 +139,7 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if not shape.rows or not shape.columns:
                 raise Faulty("undefined-instruction", f"the instruction descriptor {idesc:#x} names no shape")
             adds = known(machine, warp, lane, given.adds, "enable-input-d")
-            made = _Issued(machine, warp, lane, instruction, Family.MMA, f"{kind} idesc {idesc}", group_number)
+            made = _Issued(machine, warp, lane, instruction, Family.MMA, f"{form} shape {idesc & mask}", group_number)
             target = known(machine, warp, lane, given.target, "the address of the accumulator")
             layout = _layout(shape.rows // group_number, shape.columns, group_number, serial=serial, sparse=sparse)
             made.own(warp.cta, target & 0xFFFF, layout[1])

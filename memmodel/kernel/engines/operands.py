@@ -16,17 +16,22 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, VectorOperand
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.ptx import Window
 
 
 @dataclass(frozen=True, slots=True)
 class BoxAt:
-    """A box of a tensor: where its map lies, its bytes in global memory, its size, and its bytes behind an address."""
+    """A box of a tensor: where its map lies, its bytes in global memory, its size, and its bytes behind an address.
+
+    `negative`: a coordinate is below zero.
+    """
 
     block: Block
     at: int
     outside: list[Stretch]
     size: int
     inside: Callable[[int], list[Stretch]]
+    negative: bool
 
 
 def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Callable[[Machine, Warp, int], BoxAt]:
@@ -46,9 +51,8 @@ def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
         if None in given:
             machine.unknown("a coordinate of the box", instruction)
         at = [_signed(one or 0) for one in given]
-        block, first = machine.place(
-            warp, "generic", None if address is None else address + operand.offset, TENSORMAP_BYTES, instruction
-        )
+        address = None if address is None else address + operand.offset
+        block, first = machine.place(warp, "generic", address, TENSORMAP_BYTES, instruction, Window.MAPS)
         number = block.load(first, TENSORMAP_BYTES)
         tile = "what the tensor map holds is not known" if number is None else read_map(number)
         if isinstance(tile, str):
@@ -58,7 +62,7 @@ def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
         if len(at) != len(tile.map.sizes):
             message = f"the tensor map has {len(tile.map.sizes)} dimensions, and {len(at)} coordinates are given"
             raise Refused(message, instruction.span)
-        return BoxAt(block, first, tile.outside(tuple(at)), tile.size, tile.inside)
+        return BoxAt(block, first, tile.outside(tuple(at)), tile.size, tile.inside, min(at) < 0)
 
     return find
 
@@ -71,7 +75,7 @@ def _rows(block: Block, first: int, tile: Tile, column: int, rows: list[int]) ->
     def inside(where: int) -> list[Stretch]:
         return [(where, max(tile.map.box[0] * tile.map.element, tile.span) * len(rows))]
 
-    return BoxAt(block, first, outside, size, inside)
+    return BoxAt(block, first, outside, size, inside, min(column, *rows) < 0)
 
 
 def _signed(value: int) -> int:

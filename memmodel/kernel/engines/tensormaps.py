@@ -16,7 +16,7 @@ from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope, Sem, Window
 
 PIECE = 4
 """Bytes of a map that each lane copies."""
@@ -44,7 +44,7 @@ def _replace(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         places, values = list(where(warp)), list(new(warp))
         for lane in lanes:
-            block, at = machine.place(warp, space, places[lane], TENSORMAP_BYTES, instruction)
+            block, at = machine.place(warp, space, places[lane], TENSORMAP_BYTES, instruction, Window.OWN_DATA)
             value, number = values[lane], block.load(at, TENSORMAP_BYTES)
             if value is None:
                 machine.unknown("the new value", instruction)

@@ -103,7 +103,7 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         if not gathered(warp, lanes):
             return False
-        _check(machine, warp.registers_in_use, accumulator, fragment, instruction)
+        _check(machine, warp.registers_in_use, (shape, *accumulator), accumulator, fragment, instruction)
         issues = []
         for lane in lanes:
             issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.WGMMA))
@@ -128,22 +128,28 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
 
 def _check(
-    machine: Machine, use: WgmmaUse, accumulator: list[int], fragment: list[int], instruction: PtxInstruction
-) -> None:
-    """The registers of a wgmma.mma_async are free, or accumulate on, and were not written since the last
-    wgmma.fence.
+    machine: Machine, use: WgmmaUse, key: tuple[object, ...], accumulator: list[int], fragment: list[int],
+    instruction: PtxInstruction,
+) -> None:  # fmt: skip
+    """The registers of a wgmma.mma_async are free, or accumulate on in one shape, and were not used otherwise since
+    the last wgmma.fence.
     """
-    key = tuple(accumulator)
     busy = [slot for slot in accumulator if use.busy(slot) and use.shapes.get(slot) != key]
     busy += [slot for slot in fragment if use.busy(slot) and use.shapes.get(slot)]
     if busy:
         machine.problem("undefined-instruction", BUSY, instruction)
     if use.fences == 0:
         machine.problem("undefined-instruction", "no wgmma.fence stands before this wgmma.mma_async", instruction)
-    elif any(use.written.get(slot) == use.fences for slot in (*accumulator, *fragment)):
-        message = "registers of this wgmma.mma_async were written after the last wgmma.fence"
+    used = [slot for slot in (*accumulator, *fragment) if use.written.get(slot) == use.fences]
+    used += [slot for slot in accumulator if use.read.get(slot) == use.fences]
+    again = [slot for slot in (*accumulator, *fragment) if use.multiplied.get(slot) == use.fences]
+    used += [slot for slot in again if use.shapes.get(slot) != (key if slot in accumulator else ())]
+    if use.fences and used:
+        message = "registers of this wgmma.mma_async were used after the last wgmma.fence"
         machine.problem("undefined-instruction", message, instruction)
     for slot in accumulator:
         use.groups[slot], use.shapes[slot] = use.committed + 1, key
     for slot in fragment:
         use.groups[slot], use.shapes[slot] = use.committed + 1, ()
+    for slot in (*accumulator, *fragment):
+        use.multiplied[slot] = use.fences

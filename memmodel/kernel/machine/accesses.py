@@ -6,6 +6,7 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 from __future__ import annotations
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
+from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
@@ -101,13 +102,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     if len(operands) < 2:
         raise Refused(f"{instruction.opcode} takes two operands", instruction.span)
     where, what = (operands[1], operands[0]) if load else (operands[0], operands[1])
-    unit = (width_of(words[-1]) or 0) // 8
-    if not unit:
-        raise Refused(f"{instruction.opcode} has no type", instruction.span)
-    items = what.items if isinstance(what, VectorOperand) else (what,)
-    lanes_of = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1)
-    if len(items) != lanes_of:
-        raise Refused(f"{instruction.opcode} moves {lanes_of} values, not {len(items)}", instruction.span)
+    items, unit = _elements(instruction, what)
+    lanes_of = len(items)
     space = space_of(words)
     label = _semantics(instruction, Side.READ if load else Side.WRITE)
     get = address(compiler, instruction, where)
@@ -118,10 +114,12 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
     weak = label.sem is Sem.WEAK
+    local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
+    window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
-        found = machine.places(warp, space, addresses, lanes, size, instruction) if weak else None
+        found = machine.places(warp, space, addresses, lanes, size, window) if weak else None
         if found is None:
             return slow(machine, warp, lanes, addresses)
         block, offsets = found
@@ -142,8 +140,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
         lists = [list(UNKNOWN if number in machine.schedule.opaque else one(warp)) for one in sources]
         for lane in lanes:
-            private = machine.private(warp, lane, addresses[lane], size) if space == "generic" else None
-            block, at = private or machine.place(warp, space, addresses[lane], size, instruction)
+            private = machine.private(warp, lane, addresses[lane], size) if space == "generic" and local else None
+            block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
             if (at + block.address) % size:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
             if private is not None or block is machine.memory.params:
@@ -166,6 +164,19 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
+    """The values that an access moves, and the bytes of each."""
+    words = instruction.words
+    unit = (width_of(words[-1]) or 0) // 8
+    if not unit:
+        raise Refused(f"{instruction.opcode} has no type", instruction.span)
+    items = what.items if isinstance(what, VectorOperand) else (what,)
+    wanted = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1)
+    if len(items) != wanted:
+        raise Refused(f"{instruction.opcode} moves {wanted} values, not {len(items)}", instruction.span)
+    return items, unit
 
 
 def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:

@@ -1,7 +1,8 @@
 """Operations on mbarrier objects: of threads, and the signals of hardware.
 
-In: an Instruction. Out: a step that leaves its events in the traces. A state is the number of phases that are over, and
-above it a number of its object.
+In: an Instruction. Out: a step that leaves its events in the traces. A state is the number of phases that are over,
+above it whether an arrive with .noComplete made it, and a number of its object in its life. How many arrivals were
+pending depends on the schedule, and is not known.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Mbar, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Register, Sink
 from memmodel.ptx import Scope, Sem
 
-STATE_BITS = 32
-_PHASES = (1 << STATE_BITS) - 1
+_QUERIED_AT = 31
+_OBJECT_AT = 32
+_PHASES = (1 << _QUERIED_AT) - 1
 
 
 def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -35,6 +37,8 @@ def object_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
         return _test(compiler, instruction)
     if kind in ("arrive", "arrive_drop"):
         return _arrive(compiler, instruction, operands)
+    if kind == "pending_count":
+        return _pending_count(compiler, instruction)
     if kind == "init":
         return _update(compiler, instruction, Mbarrier(Action.INIT), operands, counts=True)
     if kind == "inval":
@@ -122,6 +126,7 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
     where = address(compiler, instruction, operands[0])
     amounts = compiler.get(operands[1], instruction) if len(operands) > 1 else None
     expects, drop = "expect_tx" in words, words[1] == "arrive_drop"
+    queried = "noComplete" in words
     label = _semantics(instruction, Action.ARRIVE, Sem.RELEASE)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -135,17 +140,22 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
             assert made.block is not None
             if slot is not None:
                 one = machine.object(made.block, made.first)
-                warp.own(slot)[lane] = one.over | _number(made.block, made.first) << STATE_BITS
+                warp.own(slot)[lane] = _state(one, made.block, made.first, queried=queried)
             count, tx = (1, amount) if expects else (amount, 0)
-            machine.update(made, Action.ARRIVE, count, tx, drop=drop, final="noComplete" not in words)
+            machine.update(made, Action.ARRIVE, count, tx, drop=drop, final=not queried)
         return True
 
     return step
 
 
-def _number(block: Block, first: int) -> int:
-    """A number of an object that is not 0, and that another one has by chance at most."""
-    return crc32(f"{block.instance.name} {block.instance.owner} {first}".encode()) or 1
+def _state(one: Mbar, block: Block, first: int, *, queried: bool) -> int:
+    """The state of an object; it is not 0."""
+    return one.over | queried << _QUERIED_AT | _number(one, block, first) << _OBJECT_AT
+
+
+def _number(one: Mbar, block: Block, first: int) -> int:
+    """A number of an object in its life; it is not 0, and another one has it by chance at most."""
+    return crc32(f"{block.instance.name} {block.instance.owner} {first} {one.life}".encode()) or 1
 
 
 def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
@@ -175,12 +185,13 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if peeks:
                 machine.peeked(warp, lane, instruction, block, at, phase)
                 continue
+            strange = not parity and phase >> _OBJECT_AT != _number(one, block, at)
             passes = one.over % 2 != phase % 2 if parity else one.over > phase & _PHASES
-            if not one.live or not passes:
+            if not one.live or not (passes or strange):
                 group.on = block, at
                 continue
-            if not parity and phase >> STATE_BITS != _number(block, at):
-                message = "the state was returned by no arrive on this object"
+            if strange:
+                message = "the state was returned by no arrive on this object in its present life"
                 machine.problem("undefined-instruction", message, instruction)
             found[lane] = block, at
         if group.on is not None:
@@ -207,6 +218,25 @@ def _leave_behind(warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
     group.lanes = [lane for lane in group.lanes if lane not in lanes]
     warp.groups.append(LaneGroup(group.at, lanes, on=group.on, frames=group.frames))
     group.on = None
+
+
+def _pending_count(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """What was pending before the arrive that made a state, which depends on the schedule."""
+    slot, states = compiler.target(instruction), compiler.get(instruction.operands[1], instruction)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        row, values = warp.own(slot), list(states(warp))
+        for lane in lanes:
+            state = values[lane]
+            if state is None:
+                machine.unknown("the state", instruction)
+            if not state >> _QUERIED_AT & 1:
+                message = "mbarrier.pending_count takes the state of an arrive with .noComplete"
+                machine.problem("undefined-instruction", message, instruction)
+            row[lane] = None
+        return True
+
+    return step
 
 
 def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:

@@ -99,15 +99,18 @@ class WgmmaUse:
     """The registers of a warp that wgmma.mma_async uses, as `isa.wgmma_registers` counts them.
 
     `groups`, `shapes`: the group and the accumulator of the last one that uses a register; an empty accumulator for a
-    fragment of A. `written`: wgmma.fence so far when a register was written last.
+    fragment of A. `written`, `read`, `multiplied`: wgmma.fence so far when another instruction last wrote or read a
+    register, and when a wgmma.mma_async last used it.
     """
 
     fences: int = 0
     committed: int = 0
     completed: int = 0
     groups: dict[int, int] = field(default_factory=dict)
-    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    shapes: dict[int, tuple[object, ...]] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
+    read: dict[int, int] = field(default_factory=dict)
+    multiplied: dict[int, int] = field(default_factory=dict)
 
     def busy(self, slot: int) -> bool:
         return self.groups.get(slot, 0) > self.completed

@@ -127,8 +127,6 @@ class Compiler:
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
-        if words[:2] == ("mbarrier", "pending_count"):
-            return forgetting([self.target(instruction)])
         chained = with_carry(words)
         if chained is not None:
             return self._carried(instruction, *chained)
@@ -136,7 +134,8 @@ class Compiler:
             return self._video(instruction)
         found = function(words) or floating(words)
         if found is not None:
-            return self._plain(instruction, found)
+            whole = head in ("div", "rem") and not is_float(words[-1])
+            return self._plain(instruction, divided(found) if whole else found)
         if head in OPAQUE and (is_float(words[-1]) or "approx" in words or "full" in words):
             return self._opaque(instruction)
         return None
@@ -148,7 +147,7 @@ class Compiler:
             raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
         return operand.slot
 
-    def _plain(self, instruction: PtxInstruction, fn: Fn) -> Step:
+    def _plain(self, instruction: PtxInstruction, fn: Callable[..., Value]) -> Step:
         width = width_of(instruction.words[-1]) or 32
         sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
         slot = self.target(instruction)
@@ -389,7 +388,7 @@ def _taken(get: Get, selector: str, kind: str) -> Get:
     return lambda warp: [None if one is None else part(one, selector, kind) for one in get(warp)]
 
 
-def _unary(fn: Fn, slot: int, get: Get) -> Step:
+def _unary(fn: Callable[..., Value], slot: int, get: Get) -> Step:
     def step(warp: Warp, lanes: Lanes) -> None:
         a = get(warp)
         if len(lanes) == LANES:
@@ -406,7 +405,12 @@ def _unary(fn: Fn, slot: int, get: Get) -> Step:
     return step
 
 
-def _binary(fn: Fn, slot: int, first: Get, second: Get) -> Step:
+def divided(fn: Fn) -> Callable[..., Value]:
+    """A quotient or remainder; what division by zero gives is not specified ("div", "rem")."""
+    return lambda a, b: fn(a, b) if b else None
+
+
+def _binary(fn: Callable[..., Value], slot: int, first: Get, second: Get) -> Step:
     def step(warp: Warp, lanes: Lanes) -> None:
         a, b = first(warp), second(warp)
         if len(lanes) == LANES:
@@ -425,7 +429,7 @@ def _binary(fn: Fn, slot: int, first: Get, second: Get) -> Step:
     return step
 
 
-def _many(fn: Fn, slot: int, sources: list[Get]) -> Step:
+def _many(fn: Callable[..., Value], slot: int, sources: list[Get]) -> Step:
     if len(sources) == 1:
         return _unary(fn, slot, sources[0])
 

@@ -296,8 +296,8 @@ class Scheduler:
         use = warp.registers_in_use
         if any(use.busy(slot) for slot in code.touched):
             self.machine.problem("undefined-instruction", BUSY, code.instruction)
-        for slot in code.written:
-            use.written[slot] = use.fences
+        for slot in code.touched:
+            (use.written if slot in code.written else use.read)[slot] = use.fences
 
     def _control(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A change of control; True if the group is to be chosen anew."""

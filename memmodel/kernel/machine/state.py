@@ -35,7 +35,12 @@ from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.ptx import Scope, Sem, Space
+from memmodel.memory.bytes import BadAddress
+from memmodel.program.addresses import WINDOW_SPACES
+from memmodel.ptx import Scope, Sem, Space, Window
+
+WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}
+"""What is reached through an address that names its state space; shared memory is found by its own addresses."""
 
 WIDEST = 16
 """Bytes of the largest strong access."""
@@ -67,18 +72,29 @@ class Machine:
     # ---- addresses -------------------------------------------------------------------------------------------
 
     def place(
-        self, warp: Warp, space: str, address: Value, size: int, instruction: PtxInstruction
-    ) -> tuple[Block, int]:
-        """The bytes that an access of `size` bytes touches. Raises Faulty, or Refused for an unknown address."""
+        self, warp: Warp, space: str, address: Value, size: int, instruction: PtxInstruction,
+        window: Window = Window.GENERIC,
+    ) -> tuple[Block, int]:  # fmt: skip
+        """The bytes that an access of `size` bytes touches. `window`: what of generic addresses the instruction takes.
+
+        Raises Faulty, or Refused for an unknown address.
+        """
         if address is None:
             self.unknown("the address", instruction)
         found = self._find(warp, space, address)
         if found is None:
             raise Faulty("undefined-address", f"address {address:#x} is outside every object")
         block, at = found
+        if not self.takes(warp, WINDOWS.get(space, window), block):
+            raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
         if at + size > block.size or (block.instance.space is Space.SHARED and at < SHARED_START):
             raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
         return block, at
+
+    def takes(self, warp: Warp, window: Window, block: Block) -> bool:
+        """Does an address in a window reach this memory?"""
+        own = window is not Window.OWN_DATA or block.instance.owner is None or block is warp.cta.shared
+        return own and block.instance.space in WINDOW_SPACES[window]
 
     def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
         if space.startswith("shared"):
@@ -101,7 +117,7 @@ class Machine:
         raise Refused(f"{what} depends on a value that this run does not know", instruction.span)
 
     def places(
-        self, warp: Warp, space: str, addresses: Row, lanes: Lanes, size: int, instruction: PtxInstruction
+        self, warp: Warp, space: str, addresses: Row, lanes: Lanes, size: int, window: Window
     ) -> tuple[Block, list[int]] | None:
         """The block and the offsets of what lanes access, if it all lies in one block; otherwise None."""
         given = [addresses[lane] for lane in lanes]
@@ -112,6 +128,8 @@ class Machine:
         if found is None or found[0] is self.memory.params:
             return None
         block, at = found
+        if not self.takes(warp, WINDOWS.get(space, window), block):
+            return None
         shift = at - first
         offsets = [one + shift for one in given if one is not None]
         least = SHARED_START if block.instance.space is Space.SHARED else 0
@@ -210,7 +228,12 @@ class Machine:
             one.pending += count if action is Action.PENDING else -count
             if drop:
                 one.expected = max(0, one.expected - count)
-            bad = one.pending < 0 or one.pending > MAX_ARRIVALS or abs(one.tx) > MAX_ARRIVALS
+            bad = (
+                (drop and not one.expected)
+                or one.pending < 0
+                or one.pending > MAX_ARRIVALS
+                or abs(one.tx) > MAX_ARRIVALS
+            )
             one.pending = max(0, one.pending)
             if one.pending == 0 and one.tx == 0 and action in (Action.ARRIVE, Action.COMPLETE_TX, Action.EXPECT_TX):
                 one.over, one.pending = one.over + 1, one.expected

@@ -16,7 +16,7 @@ from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope, Sem, Window
 
 NOTHING = (
     "nanosleep",
@@ -94,7 +94,7 @@ def _acquire_map(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         places = list(where(warp))
         for lane in lanes:
-            block, at = machine.place(warp, "generic", places[lane], TENSORMAP_BYTES, instruction)
+            block, at = machine.place(warp, "generic", places[lane], TENSORMAP_BYTES, instruction, Window.GLOBAL)
             made = machine.event(warp.threads[lane], instruction.number, label, machine.alias(warp.cta, block, at))
             made.range = (block, at, at + TENSORMAP_BYTES)
         return True

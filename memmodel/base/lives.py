@@ -1,0 +1,26 @@
+"""How a state of an mbarrier object counts: by the life of the object, and by the phases that are over in it.
+
+In: how many lives were before, and phases over. Out: one number, which grows with both. Settled here: a state of an
+earlier life is older than the phase before the current one, so that it is undefined in a test ("mbarrier.inval", "Phase
+of the mbarrier object").
+"""
+
+from __future__ import annotations
+
+LIFE_BITS = 9
+"""An object has fewer lives, and each of them fewer phases, than this many bits can count."""
+
+
+def in_life(number: int, over: int) -> int:
+    """So many phases over in a life that so many were before; nothing is before the first init."""
+    return max(0, number) << LIFE_BITS | over
+
+
+def of_life(state: int) -> tuple[int, int]:
+    """The same taken apart."""
+    return state >> LIFE_BITS, state & (1 << LIFE_BITS) - 1
+
+
+def in_lives(lives: int, phases: int) -> tuple[int, ...]:
+    """All of them, for so many lives of so many phases; every object has a first life."""
+    return tuple(in_life(number, over) for number in range(max(1, lives)) for over in range(phases))
