@@ -112,16 +112,6 @@ class ObjectWalk:
         """Did update `number` of the order change anything?"""
         return self.order[number].record.action is Action.INIT or self.counts[number].live
 
-    def leaves_nobody(self) -> Iterator[int]:
-        """The drops of a phase with which the next one expects no arrival."""
-        expected: dict[View, int] = {}
-        drops: list[tuple[View, int]] = []
-        for use, before, after in zip(self.order, self.counts, self.counts[1:], strict=False):
-            if before.live and use.record.action is not Action.INIT:
-                expected[before.life, before.over] = after.expected
-                drops += [((before.life, before.over), use.event)] if use.record.drop else []
-        return (event for phase, event in drops if not expected[phase])
-
     def numbered(self, view: View) -> int:
         """What a test sees, as states count it."""
         life, over = view
@@ -276,7 +266,6 @@ class MbarrierUses:
     def bad(self, walk: ObjectWalk, seen: Views) -> Iterator[int]:
         """Events that break the object's rules, or use it before it is initialised or when it is no more."""
         yield from walk.bad
-        yield from walk.leaves_nobody()
         for test in self.tests:
             life, _ = seen[test.event]
             ended = [

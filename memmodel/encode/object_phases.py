@@ -54,9 +54,6 @@ class ObjectPhases:
             self.bad[i] = order.valid[i]
         for i in order.invals:
             self.bad[i] = logic.both(self.updates[i].runs, -order.valid[i])
-        for i in self.counting:
-            if self.updates[i].drop:
-                self.bad[i] = logic.either(self.bad[i], self._leaves_nobody(i))
 
     def inside(self, i: int, phase: Phase) -> int:
         """The formula that says update i counts in a phase."""
@@ -313,14 +310,6 @@ class ObjectPhases:
             bad.append(self.ends[i])
         self.bad[i] = logic.disj(bad)
         self._answers(i, pending)
-
-    def _leaves_nobody(self, i: int) -> int:
-        """With the drops in the phase of update i the next one expects no arrival."""
-        return self.logic.disj(
-            self.logic.both(self.inside(i, (life, k)), size.get(0, FALSE))
-            for life, sizes in self.sizes.items()
-            for k, size in enumerate(sizes[1:])
-        )
 
     def _nothing_follows_an_end(self) -> None:
         """No update of a phase follows the one that completes it."""

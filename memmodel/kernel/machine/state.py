@@ -228,12 +228,7 @@ class Machine:
             one.pending += count if action is Action.PENDING else -count
             if drop:
                 one.expected = max(0, one.expected - count)
-            bad = (
-                (drop and not one.expected)
-                or one.pending < 0
-                or one.pending > MAX_ARRIVALS
-                or abs(one.tx) > MAX_ARRIVALS
-            )
+            bad = one.pending < 0 or one.pending > MAX_ARRIVALS or abs(one.tx) > MAX_ARRIVALS
             one.pending = max(0, one.pending)
             if one.pending == 0 and one.tx == 0 and action in (Action.ARRIVE, Action.COMPLETE_TX, Action.EXPECT_TX):
                 one.over, one.pending = one.over + 1, one.expected
