@@ -228,7 +228,7 @@ WORKED_OUT_IN_COLUMNS = {
     "ld r0, 7": ["Assign(r0 7)"],
     "ld r0, r1": ["Assign(r0 %r1)"],
     "ld r0, x": [f"Read([r0] {CELL} Access(read))"],
-    "ld.acquire.gpu r0, x": [f"Read([r0] {CELL} Access(read acquire gpu))"],
+    "ld.acquire.gpu r0, x": ["Read([r0] Elements(&x data) Access(read acquire gpu))"],
     "st x, r0": [f"Write([%r0] {CELL} Access(write))"],
     "atom.acq_rel.gpu.add r1, x, 1": [
         f"Read([$0] {CELL} Access(read acquire gpu atom rmw))",
