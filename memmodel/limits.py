@@ -71,16 +71,15 @@ class Limits:
     Whoever catches it inside the block has AGAIN seconds to finish.
     """
 
-    def __init__(self, budget: Budget, interrupt: Callable[[], None] | None = None) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.effort = budget.effort
         self._seconds = budget.seconds
         self._memory = budget.memory or default_memory()
-        self._interrupt = interrupt or _interrupt_z3
+        self._interrupt: Callable[[], None] | None = None
         self._most_work = 1 + budget.effort / STEPS_A_SECOND
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._over = False
-        self._outside = False
         self._spent: type[BudgetSpent] | None = None
 
     def __enter__(self) -> Limits:
@@ -127,7 +126,7 @@ class Limits:
             return True
         if now > self._deadline:
             return self._stop(f"the budget of {self._seconds:g} seconds ran out")
-        if not self._outside and self._cpu() - self._worked - self._solver > self._most_work:
+        if self._interrupt is None and self._cpu() - self._worked - self._solver > self._most_work:
             return self._stop(f"the budget of {self.effort:,} solver steps ran out")
         if memory_in_use() - self._before > self._memory:
             return self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
@@ -150,7 +149,7 @@ class Limits:
             if self._over:
                 return False
             self._again = monotonic() + AGAIN
-            if self._outside:
+            if self._interrupt is not None:
                 self._spent = spent
                 self._interrupt()
             else:
@@ -158,11 +157,14 @@ class Limits:
         return True
 
     @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Around a call into a library that Python's exceptions must not reach: it is interrupted instead."""
+    def outside(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Around calls into a library that Python's exceptions must not reach: they are interrupted instead.
+
+        `interrupt` may be called at any time in between, by another thread, also where there is nothing to interrupt.
+        """
         before = self._cpu()
         with self._lock:
-            self._outside = True
+            self._interrupt = interrupt
         try:
             yield
         finally:
@@ -172,7 +174,7 @@ class Limits:
                 together.solver += passed
             with self._lock:
                 self._solver += passed
-                self._outside = False
+                self._interrupt = None
                 spent, self._spent = self._spent, None
             if spent is not None:
                 raise spent
@@ -327,10 +329,10 @@ def _limits() -> Limits | None:
     return None if limits is None or limits.over else limits
 
 
-def outside() -> AbstractContextManager[None]:
+def outside(interrupt: Callable[[], None]) -> AbstractContextManager[None]:
     """`Limits.outside` of the limits that this thread works under, if any."""
     limits = _limits()
-    return nullcontext() if limits is None else limits.outside()
+    return nullcontext() if limits is None else limits.outside(interrupt)
 
 
 def effort(most: int) -> int:
@@ -344,9 +346,3 @@ def reserve(size: int) -> None:
     limits = _limits()
     if limits is not None:
         limits.reserve(size)
-
-
-def _interrupt_z3() -> None:
-    z3 = sys.modules.get("z3")
-    if z3 is not None:
-        z3.main_ctx().interrupt()

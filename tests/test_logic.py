@@ -12,6 +12,7 @@ from strategies_programs import quick
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
+from memmodel.limits import Limits
 from memmodel.solve.solver import Found, Solver
 
 NAMES = 4
@@ -137,3 +138,17 @@ def test_a_formula_shows_the_names_of_its_variables() -> None:
     nested = logic.disj((logic.conj((a, b)), c))
     assert logic.show(nested) == "~(~(a & b) & ~c)"
     assert logic.show(nested, depth=1) == "~(~… & ~c)"
+
+
+def test_an_interrupt_where_nothing_is_at_work_spoils_no_later_answer() -> None:
+    """The thread that watches the limits may interrupt while clauses are made, and not only while Z3 searches."""
+    for _ in range(2):
+        logic = Logic()
+        chain = [logic.var(f"v{i}") for i in range(600)]  # so many clauses go to Z3 as text
+        for first, second in pairwise(chain):
+            logic.require(-first, second)
+        solver = solver_of(logic)
+        with Limits(Budget()) as limits, limits.outside(solver._solver.interrupt):
+            assert limits._interrupt is not None
+            limits._interrupt()
+        assert solver.check([chain[0], -chain[-1]]) is Found.UNSAT

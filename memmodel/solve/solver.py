@@ -64,7 +64,7 @@ class Solver:
 
         No exception may come between the making of a term and the count of who holds it: Z3 would free it too early.
         """
-        with outside():
+        with outside(self._solver.interrupt):  # of a solver that is not at work nothing is interrupted
             return self._check(assumptions)
 
     def _check(self, assumptions: Sequence[int]) -> Found:
@@ -138,8 +138,7 @@ class Solver:
         else:
             body = "\n".join(" ".join(map(str, clause)) + " 0" for clause in clauses)
             text = f"p cnf {self.logic.size} {len(clauses)}\n{body}\n"
-            with outside():
-                self._solver.from_string(text)
+            self._solver.from_string(text)
 
     def _add(self, clause: Sequence[int]) -> None:
         """One clause, without the checks of sorts that z3.py makes of every operand: they took half of all time."""
