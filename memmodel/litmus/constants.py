@@ -56,27 +56,24 @@ def constants(test: LitmusTest, thread: Thread) -> dict[str, int]:
     return {name: value for name, value in found.items() if written[name] == 1}
 
 
-def _skipped(thread: Thread) -> set[int]:
-    """The places in a body that a branch forward can pass over."""
+def _branches(thread: Thread) -> Iterator[tuple[int, int]]:
+    """The branches of a body, and any instruction that ends with a label: its place, and the label's."""
     labels = {item.name: at for at, item in enumerate(thread.body) if isinstance(item, Label)}
-    found: set[int] = set()
     for at, item in enumerate(thread.body):
         if isinstance(item, Instruction) and item.operands:
             last = item.operands[-1]
-            goal = labels.get(last.name, at) if isinstance(last, Sym | Reg) else at
-            found.update(range(at + 1, goal))
-    return found
+            if isinstance(last, Sym | Reg) and last.name in labels:
+                yield at, labels[last.name]
+
+
+def _skipped(thread: Thread) -> set[int]:
+    """The places in a body that a branch forward can pass over."""
+    return {place for at, goal in _branches(thread) for place in range(at + 1, goal)}
 
 
 def repeated(thread: Thread) -> set[int]:
     """The places in a body that lie in a loop: between a label and a branch back to it."""
-    labels = {item.name: at for at, item in enumerate(thread.body) if isinstance(item, Label)}
-    found: set[int] = set()
-    for at, item in enumerate(thread.body):
-        if isinstance(item, Instruction) and item.operands:
-            last = item.operands[-1]
-            found.update(range(labels.get(last.name, at + 1) if isinstance(last, Sym | Reg) else at + 1, at + 1))
-    return found
+    return {place for at, goal in _branches(thread) for place in range(goal, at + 1)}
 
 
 def targets(item: Instruction) -> Iterator[str]:

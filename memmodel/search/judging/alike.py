@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memmodel.base.labels import Label
+from memmodel.base.rows import closure, compose, inverse, range_of
 from memmodel.base.sets import SET_ROWS
 from memmodel.cat.syntax import Model
 from memmodel.search.judging.frames import Readied, ways
@@ -135,16 +136,16 @@ class _Bounds:
 
     def _unary(self, op: str, most: Any) -> Any:
         if op == "^-1":
-            return _turned(most)
+            return tuple(inverse(most))
         if op == "[]":
             return tuple(one & most for one in self.same)
         if op == "domain":
             return sum(1 << at for at, row in enumerate(most) if row)
         if op == "range":
-            return sum(1 << at for at, row in enumerate(_turned(most)) if row)
+            return range_of(most)
         if op == "~":
             return (self.every,) * len(self.labels)
-        found = most if op == "?" else _closed(most)
+        found = most if op == "?" else tuple(closure(most))
         return found if op == "+" else _or(found, self.same)
 
     def _binary(self, op: str, one: Any, other: Any) -> Any:
@@ -155,7 +156,7 @@ class _Bounds:
             return _and(one, other)
         if op == "*":
             return tuple(other if one >> at & 1 else 0 for at in range(len(self.labels)))
-        return _composed(one, other)
+        return tuple(compose(one, other))
 
     # ---- where two definitions may disagree ------------------------------------------------------------------------
 
@@ -183,8 +184,8 @@ class _Bounds:
             if mine[0] in ("~", "~set", "?"):
                 return apart
             if mine[0] in ("+", "*"):
-                around = _or(_closed(_or(self.upper(mine[1]), self.upper(its[1]))), self.same)
-                return _composed(_composed(around, apart), around)
+                around = _or(tuple(closure(_or(self.upper(mine[1]), self.upper(its[1])))), self.same)
+                return tuple(compose(compose(around, apart), around))
             return self._unary(mine[0], apart)
         found = self._both(mine[0], mine[1:], its[1:])
         if mine[0][0] in "|&":
@@ -233,27 +234,3 @@ def _or(one: Any, other: Any) -> Any:
 
 def _and(one: Any, other: Any) -> Any:
     return one & other if isinstance(one, int) else tuple(a & b for a, b in zip(one, other, strict=True))
-
-
-def _turned(rows: Rows) -> Rows:
-    return tuple(sum(1 << a for a, row in enumerate(rows) if row >> b & 1) for b in range(len(rows)))
-
-
-def _composed(left: Rows, right: Rows) -> Rows:
-    found = []
-    for row in left:
-        mine = 0
-        for middle, onward in enumerate(right):
-            if row >> middle & 1:
-                mine |= onward
-        found.append(mine)
-    return tuple(found)
-
-
-def _closed(rows: Rows) -> Rows:
-    found = list(rows)
-    for middle in range(len(found)):
-        for at, row in enumerate(found):
-            if row >> middle & 1:
-                found[at] |= found[middle]
-    return tuple(found)
