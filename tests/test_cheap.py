@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from dataclasses import FrozenInstanceError
 
@@ -12,6 +13,7 @@ from memmodel.answer import Budget, Ground, Witness
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.concrete.meter import Meter
 from memmodel.errors import BudgetSpent
+from memmodel.limits import ALLOCATIONS, Limits
 
 SB = """PTX SB
 { x = 0; y = 0; }
@@ -91,3 +93,13 @@ def test_auto_gives_up_what_does_not_seem_to_end() -> None:
     stale = r" /\ ".join(f"P{i}:r0 == 0" for i in range(fences))
     answer = api.check("\n".join(["PTX ring", f"{{ {zero} }}", head, *rows, f"exists ({stale})", ""])).answer
     assert (answer.engine, answer.observation.value) == ("z3", "never")
+
+
+def test_cycles_are_looked_for_rarely_while_answers_are_made() -> None:
+    before = gc.get_threshold()
+    with Limits(Budget()):
+        assert gc.get_threshold()[0] >= ALLOCATIONS
+        with Limits(Budget()):
+            pass
+        assert gc.get_threshold()[0] >= ALLOCATIONS
+    assert gc.get_threshold() == before

@@ -18,6 +18,7 @@ from memmodel.base import rows
 from memmodel.base.resources import suite_dir
 from memmodel.cat import load_model, parse_model
 from memmodel.cat.syntax import Model
+from memmodel.engine import Options
 from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.refine.query import encode
@@ -108,3 +109,37 @@ def test_rows(count: int) -> None:
         assert rows.closure(some) == _naive_closure(some)
         parts = list(rows.components(some))
         assert sorted(one for part in parts for one in part) == list(range(count))
+
+
+WRITERS = """PTX four-writers
+{ x = 0; y = 0; }
+P0 | P1 | P2 | P3 ;
+st.relaxed.gpu x, 1 | st.relaxed.gpu x, 2 | st.weak x, 3 | ld.relaxed.gpu r0, x ;
+st.relaxed.gpu y, 1 | st.weak y, 2 | st.weak x, 4 | ld.relaxed.gpu r1, x ;
+exists (P3:r0 == 4 /\\ P3:r1 == 3)
+"""
+
+
+@pytest.mark.parametrize("edges", [-1, 10**9])
+def test_coherence_is_transitive_if_it_is_asked_for_at_once_or_on_sight(
+    edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memmodel.encode.communication.EDGES", edges)
+    model = parse_model(Source("co.cat", "empty co & (po^-1) as forth\nflag ~empty ((co;co) \\ co) as broken\n"))
+    query = encode(api.lowered(Source("writers.litmus", WRITERS)), model, 2, ())
+    asker = Asker(query, Solver(query.graph.logic, Budget(seconds=60), time.monotonic()))
+    assert asker.check([query.rests], raised=query.flags["broken"]) is Found.UNSAT
+    assert asker.check([query.rests]) is Found.SAT
+
+
+@quick(15)
+@given(program=strategies_programs.programs())
+def test_coherence_on_sight(program: Program) -> None:
+    steps, model = api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.3")
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        for edges in (-1, 10**9):
+            patch.setattr("memmodel.encode.communication.EDGES", edges)
+            answer = api.judge(steps, model, Options("z3", Budget(seconds=60)))
+            told.append((answer.observation, sorted({one.flag for one in answer.findings}), answer.axioms))
+    assert told[0] == told[1]

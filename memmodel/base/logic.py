@@ -60,14 +60,16 @@ class Logic:
         if self._group and self._exclusive(kept):
             return FALSE
         key = tuple(sorted(kept))
-        node = self._known.get(key)
-        if node is None:
-            self._children.append(key)
-            node = self._known[key] = len(self._children) - 1
-            if node > MAX_NODES:
-                from memmodel.errors import TooLarge
+        return self._known.get(key) or self._made(key)
 
-                raise TooLarge("the formula grows too large", hint="shorten the test, or lower the loop bound")
+    def _made(self, key: tuple[int, ...]) -> int:
+        """A new node. Raises TooLarge."""
+        self._children.append(key)
+        node = self._known[key] = len(self._children) - 1
+        if node > MAX_NODES:
+            from memmodel.errors import TooLarge
+
+            raise TooLarge("the formula grows too large", hint="shorten the test, or lower the loop bound")
         return node
 
     def both(self, left: int, right: int) -> int:
@@ -78,7 +80,11 @@ class Logic:
             return left
         if left == FALSE or right == FALSE or left == -right:
             return FALSE
-        return self.conj((left, right))
+        group = self._group.get(left)
+        if group is not None and group == self._group.get(right):
+            return FALSE
+        key = (left, right) if left < right else (right, left)
+        return self._known.get(key) or self._made(key)
 
     def disj(self, items: Iterable[int]) -> int:
         """Disjunction."""

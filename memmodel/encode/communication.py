@@ -7,7 +7,7 @@ definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import TypeVar
 
@@ -26,6 +26,12 @@ E = TypeVar("E", bound=Event)
 Operation = int
 """A number for a write operation: of its scalar, or of its own for an initial write and a piece of a copy."""
 
+Order = dict[Operation, dict[Operation, int]]
+"""The formula that says that the first comes before the second, where it may."""
+
+EDGES = 300
+"""Of coherence with more pairs than this, transitivity is asked for where a candidate lacks it."""
+
 
 class Communication:
     """rf, co and sync_fence of one event graph, and the final write of each cell."""
@@ -43,6 +49,7 @@ class Communication:
                 self.reads.append(event)
             else:
                 self.writes.setdefault(event.cell, []).append(event)
+        self._on_sight: Order = {}
         self._final: dict[Cell, dict[int, int]] = {}
         for read in self.reads:
             self._rf_has_one_source(read)
@@ -91,7 +98,7 @@ class Communication:
 
     def _co_orders_operations(self) -> None:
         """A strict partial order on write operations, in which the initial writes come first."""
-        before: dict[Operation, dict[Operation, int]] = {}
+        before: Order = {}
         pieces: dict[Operation, list[MemoryEvent]] = {}
         for cell, writes in self.writes.items():
             initial = [write for write in writes if isinstance(write.label, InitialWrite)]
@@ -106,9 +113,13 @@ class Communication:
                     self.co[a.uid][b.uid] = edge
             assert initial, f"{cell} has no initial write"
         self._complete_where_operations_overlap_partly(before, pieces)
-        self._is_strict_order(before)
+        self._is_asymmetric(before)
+        if sum(map(len, before.values())) > EDGES:
+            self._on_sight = before
+        else:
+            self._is_transitive(before)
 
-    def _edge(self, before: dict[Operation, dict[Operation, int]], a: MemoryEvent, b: MemoryEvent) -> int:
+    def _edge(self, before: Order, a: MemoryEvent, b: MemoryEvent) -> int:
         """The variable that says operation a comes before operation b; the same in every cell that they share."""
         logic = self.logic
         if logic.both(a.runs, b.runs) == FALSE:
@@ -121,7 +132,7 @@ class Communication:
         return row[_operation(b)]
 
     def _complete_where_operations_overlap_partly(
-        self, before: dict[Operation, dict[Operation, int]], pieces: dict[Operation, list[MemoryEvent]]
+        self, before: Order, pieces: dict[Operation, list[MemoryEvent]]
     ) -> None:
         """Where operations overlap partly, those that share no cell are related through others: relate them too."""
         for group in _overlapping(self.writes, pieces):
@@ -134,17 +145,40 @@ class Communication:
                             self.logic.require(-edge, first.runs)
                             self.logic.require(-edge, second.runs)
 
-    def _is_strict_order(self, before: dict[Operation, dict[Operation, int]]) -> None:
-        """Transitive and asymmetric."""
-        require = self.logic.require
+    def _is_asymmetric(self, before: Order) -> None:
         for a, row in before.items():
             for b, first in row.items():
                 back = before.get(b, {}).get(a)
                 if back is not None and a < b:
-                    require(-first, -back)
+                    self.logic.require(-first, -back)
+
+    def _is_transitive(self, before: Order) -> None:
+        for a, row in before.items():
+            for b, first in row.items():
                 for c, second in before.get(b, {}).items():
                     if c != a:
-                        require(-first, -second, row.get(c, FALSE))
+                        self.logic.require(-first, -second, row.get(c, FALSE))
+
+    def accepts(self, holds: Callable[[int], bool]) -> bool:
+        """Is co transitive in a candidate? If not, the solver has learnt where, and where it then would not be."""
+        edges = self._on_sight
+        after = {a: [b for b, edge in row.items() if holds(edge)] for a, row in edges.items()}
+        accepted = True
+        for a, row in edges.items():
+            reached = list(after[a])
+            seen = {a, *reached}
+            for b in reached:  # which grows
+                for c in after[b]:
+                    if c not in seen:
+                        seen.add(c)
+                        reached.append(c)
+            if len(reached) > len(after[a]):
+                accepted = False
+                for b in reached:
+                    for c in after[b]:
+                        if c != a and b in row:
+                            self.logic.require(-row[b], -edges[b][c], row.get(c, FALSE))
+        return accepted
 
     def final_writes(self, cell: Cell) -> dict[int, int]:
         """Uid of a write -> formula: it is the (chosen) co-maximal write that gives the cell its final value."""
@@ -189,7 +223,8 @@ class Communication:
         if total and all(fence.runs == TRUE for fence in fences):
             self._has_no_circle([fence.uid for fence in fences], before)
         else:
-            self._is_strict_order(before)
+            self._is_asymmetric(before)
+            self._is_transitive(before)
 
     def _one_comes_first(self, a: Event, b: Event) -> None:
         """One variable for two fences that are related one way or the other."""

@@ -247,8 +247,9 @@ class _Questions:
     def _take(name: str, again: Replay, left: dict[frozenset[Position], dict[Pair, int]], found: list[Finding]) -> bool:
         """Add the pairs that a flag relates in an execution and that are left to find; False if there are none."""
         known = len(found)
-        shown = {event.uid: event for event in again.witness.events}
-        for a, b in again.flags.get(name, ()):
+        pairs = again.flags.get(name, ())
+        shown = {event.uid: event for event in again.witness.events} if pairs else {}
+        for a, b in pairs:
             if left.pop(frozenset((again.positions[a], again.positions[b])), None) is not None:
                 first, second = shown[min(a, b)], shown[max(a, b)]
                 found.append(Finding(name, again.witness, first, second, again.rules.get(a, "")))

@@ -66,7 +66,11 @@ class Asker:
         judge = self.query.judge
         while True:
             found = self.solver.check(assumed)
-            if found is not Found.SAT or not self._is_open(judged, raised, quiet):
+            if found is not Found.SAT:
+                return found
+            if not self.query.base.communication.accepts(self.solver.holds):
+                continue
+            if not self._is_open(judged, raised, quiet):
                 return found
             self.rounds += 1
             view = judge.view(self.solver.holds)

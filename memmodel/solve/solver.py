@@ -27,6 +27,18 @@ FEW = 400
 Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
 
 
+class _Names(dict[int, str]):
+    """Numbers for literals as the DIMACS format has them, those of one Logic that the solver hears of in a row."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __missing__(self, literal: int) -> str:
+        self.count += 1
+        self[abs(literal)], self[-abs(literal)] = str(self.count), f"-{self.count}"
+        return self[literal]
+
+
 class Found(Enum):
     SAT = "sat"
     UNSAT = "unsat"
@@ -57,6 +69,7 @@ class Solver:
         self._declared: dict[int, z3.FuncDecl] = {}
         self._context = self._solver.ctx.ref()
         self._true = z3.BoolVal(True).as_ast().value  # equal terms are one object
+        self._names = _Names()
         self._known: dict[int, bool] = {}  # truth of formulas in the valuation of `_model`
 
     def check(self, assumptions: Sequence[int] = ()) -> Found:
@@ -136,8 +149,9 @@ class Solver:
             for clause in clauses:
                 self._add(clause)
         else:
-            body = "\n".join(" ".join(map(str, clause)) + " 0" for clause in clauses)
-            text = f"p cnf {self.logic.size} {len(clauses)}\n{body}\n"
+            name = self._names.__getitem__
+            body = "\n".join(" ".join(map(name, clause)) + " 0" for clause in clauses)
+            text = f"p cnf {self._names.count} {len(clauses)}\n{body}\n"
             self._solver.from_string(text)
 
     def _add(self, clause: Sequence[int]) -> None:
@@ -163,7 +177,7 @@ class Solver:
         if term is None:
             context = self._context
             if literal > 0:  # an integer symbol, as the DIMACS reader makes them
-                made = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, literal), self._bool)
+                made = z3.Z3_mk_const(context, z3.Z3_mk_int_symbol(context, int(self._names[literal])), self._bool)
             else:
                 made = z3.Z3_mk_not(context, self._term(-literal))
             kept = self._kept[literal] = z3.BoolRef(made)
