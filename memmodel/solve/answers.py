@@ -86,13 +86,12 @@ class _Questions:
             self.asker.check([query.ends])
         yes = self.asker.check([query.ends, query.condition])
         witness = self._witness(True) if yes is Found.SAT else None
-        blamed = self._blame() if yes is Found.UNSAT else ()
+        core = self.asker.blamed()
         no = self.asker.check([query.ends, -query.condition])
         counter = self._witness(False) if no is Found.SAT else None
         observation, reason = self._observation(yes, no)
-        if observation is not Observation.NEVER:
-            blamed = ()
-        elif not blamed:
+        blamed = self._blame(core) if observation is Observation.NEVER else ()
+        if observation is Observation.NEVER and not blamed:
             reason = "no execution shows it, even without the model"
         if not findings:
             return Answer(observation, "z3", witness, counter, blamed, reason=reason)
@@ -166,10 +165,9 @@ class _Questions:
                 return None
         return None
 
-    def _blame(self) -> tuple[str, ...]:
+    def _blame(self, blamed: list[str]) -> tuple[str, ...]:
         """The axioms without which the condition could happen: an unsatisfiable core, made minimal."""
         query = self.query
-        blamed = self.asker.blamed()
         for name in list(blamed):
             rest = [other for other in blamed if other != name]
             if self.asker.check([query.ends, query.condition], rest) is Found.UNSAT:
