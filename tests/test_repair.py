@@ -147,8 +147,8 @@ def changes_of(name: str, most: int = 3) -> list[list[str]]:
         ),
         (
             "async/tcgen05/alloc-handed-over-early-free",
-            "P1, line 22: bar.sync 1; after tcgen05.wait::ld.sync.aligned; "
-            "P0, line 12: bar.sync 1; before tcgen05.dealloc.cta_group::1.sync.aligned.b32",
+            "P0, line 12: bar.sync 1; before tcgen05.dealloc.cta_group::1.sync.aligned.b32; "
+            "P1, line 22: bar.sync 1; after tcgen05.wait::ld.sync.aligned",
         ),
     ],
 )
@@ -318,3 +318,22 @@ def test_weaken_keeps_what_global_memory_needs() -> None:
     text = WITH_FENCES.replace(".shared .u32 x", ".global .u32 x").replace("shared::cta.u32 [x]", "global.u32 [x]")
     text = text.replace("shared::cluster.u32 %r0, [x@cta0]", "global.u32 %r0, [x]")
     assert "sync_restrict" not in weaken("t", text, MODELS, Options()).new
+
+
+def test_no_repair_is_listed_twice() -> None:
+    text = """PTX race
+.global .u32 x = 0;
+.global .u32 flag = 0;
+thread P0 @ cta 0, gpu 0 {
+    st.weak.u32 [x], 1;
+    st.relaxed.gpu.u32 [flag], 1;
+}
+thread P1 @ cta 0, gpu 0 {
+    ld.relaxed.gpu.u32 %r0, [flag];
+    ld.weak.u32 %r1, [x];
+}
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+    repairs = fix("race.litmus", text, (api.load("ptx-9.3"),), Options(), most=9).repairs
+    assert len(repairs) > 1
+    assert len({repair.new for repair in repairs}) == len(repairs)

@@ -96,7 +96,8 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
         end = gap
     if begin is None or end is None:
         return
-    one, other = (_edit(lowered, gap, line, price) for gap in (begin, end))
+    inserted = [_edit(lowered, gap, line, price) for gap in (begin, end)]
+    one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
     group = (*one.group, *other.group)
     yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
 
