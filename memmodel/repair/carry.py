@@ -34,6 +34,7 @@ from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
 from memmodel.ptx import Sem
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
@@ -111,6 +112,10 @@ class Carry:
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
 
+    def passed_by(self, execution: Execution, edit: Edit) -> bool:
+        """Does an execution of the text not come to what an edit changes? Then it is one of the changed text."""
+        return all(_never_at(execution, one.group) for one in (edit, *edit.more))
+
     def alteration(self, execution: Execution, made: Sequence[Edit], edit: Edit) -> Alteration | None:
         """What one more edit does to an execution of the text with some edits made; None if that cannot be told."""
         delta = self.delta(edit)
@@ -167,7 +172,7 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         if any(pair is None for pair in pairs):
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
-    return Delta((0, 0))
+    return None  # what differs is declared
 
 
 def _anywhere(op: Emit) -> Label:
@@ -224,18 +229,32 @@ def _on(execution: Execution, delta: Delta) -> Alteration | None:
         )
     if not delta.inserted:
         return Alteration()
-    items = list(instructions(frame.lowered.test.threads[thread]))
-    end = len(items)
-    ending = frame.traces[thread].ending
+    end = len(list(instructions(frame.lowered.test.threads[thread])))
     if runs:
         firsts = [min(events) for events in runs.values() if events]
         return Alteration((), tuple(Inserted(one, label) for one in firsts for label in delta.inserted))
-    if at == end and ending.end is End.REACHED:
-        return Alteration((), tuple(Inserted(last[0], label, after=True) for label in delta.inserted)) if last else None
-    waits = ending.end is End.WAITS and program.steps[ending.step].index != at
-    if (waits or ending.end is End.REACHED) and (at == end or (at < end and items[at].guard is None)):
-        return Alteration()  # the thread does not come by
-    return None
+    if at == end and frame.traces[thread].ending.end is End.REACHED and last:
+        return Alteration((), tuple(Inserted(last[0], label, after=True) for label in delta.inserted))
+    return Alteration() if _never_at(execution, delta.at) else None
+
+
+def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
+    """Is it certain that a thread does not come to an instruction?"""
+    frame = execution.frame
+    thread, at = place[:2]
+    if not isinstance(thread, int) or not isinstance(at, int) or thread < 0:
+        return False
+    program, trace = frame.lowered.programs[thread], frame.traces[thread]
+    items = list(instructions(frame.lowered.test.threads[thread]))
+    waits = trace.ending.end is End.WAITS and program.steps[trace.ending.step].index != at
+    if at >= len(items):
+        return waits and at == len(items)
+    if items[at].guard is not None or not visible(frame.lowered, thread, at):
+        return False
+    steps = (record.name.step for record in trace.records)
+    return (waits or trace.ending.end is End.REACHED) and all(
+        step >= len(program.steps) or program.steps[step].index != at for step in steps
+    )
 
 
 def survives(against: Against, execution: Execution) -> bool:

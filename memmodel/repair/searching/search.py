@@ -61,13 +61,14 @@ class RepairSearch(Trials):
         numbers.sort(key=lambda one: one.group[3:] != ALIKE)
         asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
-        told = [edit for edit in stronger if not edit.more and edit.adds <= 1]
+        told = [edit for edit in stronger if not edit.more and edit.adds <= 1 and _serves(edit, why)]
+        first = set(told)
         legal = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
         if not any(self.survives(one, (), legal) for one in known):
             self._singles(told, set(stronger), why, most)
             if not self._single(asked):
                 self._sets(told, why, most, told=True)
-        self._singles(list({*stronger, *others} - set(told)), set(stronger), why, most)
+        self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
         if not self._single(asked):
             self._sets([edit for edit in (*stronger, *others) if not _moves_a_fence(edit)], why, most, told=False)
         self.best.sort(key=cost)
@@ -89,8 +90,9 @@ class RepairSearch(Trials):
             if self.best or more <= why:
                 break
             why |= more
-        if not self.best and not alone(known) and len(likely) < len(everything):
-            self._hitting(everything, most, frozenset(Reason), told=told)
+        serving = [edit for edit in everything if _serves(edit, why)]
+        if not self.best and not alone(known) and len(likely) < len(serving):
+            self._hitting(serving, most, frozenset(Reason), told=told)
 
     def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason], *, told: bool) -> frozenset[Reason]:
         """Sets of some changes; the reasons of an execution that is left, where these are others."""
@@ -113,11 +115,13 @@ class RepairSearch(Trials):
         last, since = self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
-            idle = self.best and (self.tried - last >= PATIENCE or since >= MUCH_PATIENCE)
-            tired = idle and (turns.turn(edit) > NEARBY or edit.cost >= min(map(cost, self.best)))
+            cheaper = edit.cost < min(map(cost, self.best), default=0)
+            patience = PATIENCE * (2 if cheaper else 1)
+            idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
+            tired = idle and (turns.turn(edit) > NEARBY or not cheaper)
             if tired or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
-            if edit in adding and ((always and "commit" not in edit.text) or self._in_vain(edit, pool)):
+            if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue
             if self.good((edit,)):
                 last, since = self.tried, 0
@@ -131,7 +135,7 @@ class RepairSearch(Trials):
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
-            return False
+            return any(self.passed_by(against, edit) for against, made in pool if not made)
         for number, (against, made) in enumerate(pool):
             if self.survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
@@ -221,6 +225,11 @@ class RepairSearch(Trials):
             if self.failed is not None and self.failed.hangs and progress(self.failed) > far:
                 far, best = progress(self.failed), (more, self.failed)
         return best
+
+
+def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
+    """Is it no fence.sc, or is one asked for? It does little more than cheaper fences where it is not."""
+    return "fence.sc" not in edit.text or Reason.NO_FENCE_SC in why
 
 
 def _left(now: Standing | None) -> tuple[int, int]:

@@ -116,6 +116,11 @@ class Trials:
         changed = self.carry.carried(execution, made, more)
         return changed is not None and survives(against, changed)
 
+    def passed_by(self, against: Against, edit: Edit) -> bool:
+        """Does an execution of the text not come to what a change is about?"""
+        execution = execution_of(against.witness)
+        return execution is not None and self.carry.passed_by(execution, edit)
+
     def risky(self, edit: Edit) -> bool:
         """Can the effect of a change not be told without judging the changed test?"""
         return self.carry.delta(edit) is None
