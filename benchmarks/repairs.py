@@ -28,13 +28,13 @@ from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.limits import Budget
 from memmodel.repair import fix as fix_module
-from memmodel.repair import search
 from memmodel.repair.fix import Repair, fix
 from memmodel.repair.judge import judging, parse
+from memmodel.repair.searching import trials
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
-search.monotonic = fix_module.monotonic = process_time
+trials.monotonic = fix_module.monotonic = process_time
 MODELS = (api.load(api.DEFAULT_MODEL),)
 LISTED = 6
 SEED = 1

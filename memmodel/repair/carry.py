@@ -24,21 +24,31 @@ from memmodel.base.labels import (
     ProxyFence,
     Signal,
 )
+from memmodel.base.rows import compose, inverse
 from memmodel.cat.flags import FindingKind, kind_of
-from memmodel.concrete.execution import Execution
+from memmodel.concrete.execution import Execution, bits
 from memmodel.concrete.records import End
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
+from memmodel.ptx import Sem
 from memmodel.repair.edits import Edit, apply
+from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
-from memmodel.why.alter import Alteration, Inserted, alter, combined
+from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
 
+FEW = 3
+"""Of more fences fence.sc than this, one order is tried."""
+
 ORDERS = 12
 """So many orders of fence.sc are tried before an execution counts as one that does not survive."""
+
+SC = Sem.SC
+OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar")
+"""Relations that lead from what happens first to what happens later."""
 
 LABELS = (Access, Barrier, Fence, Issue, Mark, Mbarrier, ProxyFence, Signal)
 
@@ -64,23 +74,25 @@ class Carry:
         self.text = text
         self.parse = parse
         self.base = parse(text)
-        self._deltas: dict[Edit, Delta | None] = {}
-        self._illegal: set[Edit] = set()
+        self._deltas: dict[object, Delta | None] = {}
+        self._illegal: set[object] = set()
 
     def delta(self, edit: Edit) -> Delta | None:
-        """What an edit of the text changes; None if that cannot be told."""
-        if edit not in self._deltas:
+        """What an edit of the text changes; None if that cannot be told. One line is the same in the whole thread."""
+        key = _key(edit)
+        if key not in self._deltas:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
-                self._illegal.add(edit)
+                self._illegal.add(key)
             told = not edit.more
-            self._deltas[edit] = _delta(self.base, changed) if told and self.base and changed else None
-        return self._deltas[edit]
+            self._deltas[key] = _delta(self.base, changed) if told and self.base and changed else None
+        found, place = self._deltas[key], edit.group[:2]
+        return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
 
     def legal(self, edit: Edit) -> bool:
         """Is the text a test with that edit made?"""
         self.delta(edit)
-        return edit not in self._illegal
+        return _key(edit) not in self._illegal
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
@@ -100,10 +112,20 @@ class Carry:
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
 
+    def passed_by(self, execution: Execution, edit: Edit) -> bool:
+        """Does an execution of the text not come to what an edit changes? Then it is one of the changed text."""
+        return all(_never_at(execution, one.group) for one in (edit, *edit.more))
+
     def alteration(self, execution: Execution, made: Sequence[Edit], edit: Edit) -> Alteration | None:
         """What one more edit does to an execution of the text with some edits made; None if that cannot be told."""
         delta = self.delta(edit)
         return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
+
+
+def _key(edit: Edit) -> object:
+    """What an edit has in common with others that put the same line into the same thread."""
+    thread, _, name = edit.group[:3]
+    return (thread, name) if edit.adds == 1 and not edit.more else edit
 
 
 def _turn(edit: Edit) -> int:
@@ -150,7 +172,7 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         if any(pair is None for pair in pairs):
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
-    return Delta((0, 0))
+    return None  # what differs is declared
 
 
 def _anywhere(op: Emit) -> Label:
@@ -213,7 +235,26 @@ def _on(execution: Execution, delta: Delta) -> Alteration | None:
         return Alteration((), tuple(Inserted(one, label) for one in firsts for label in delta.inserted))
     if at == end and frame.traces[thread].ending.end is End.REACHED and last:
         return Alteration((), tuple(Inserted(last[0], label, after=True) for label in delta.inserted))
-    return None
+    return Alteration() if _never_at(execution, delta.at) else None
+
+
+def _never_at(execution: Execution, place: tuple[object, ...]) -> bool:
+    """Is it certain that a thread does not come to an instruction?"""
+    frame = execution.frame
+    thread, at = place[:2]
+    if not isinstance(thread, int) or not isinstance(at, int) or thread < 0:
+        return False
+    program, trace = frame.lowered.programs[thread], frame.traces[thread]
+    items = list(instructions(frame.lowered.test.threads[thread]))
+    waits = trace.ending.end is End.WAITS and program.steps[trace.ending.step].index != at
+    if at >= len(items):
+        return waits and at == len(items)
+    if items[at].guard is not None or not visible(frame.lowered, thread, at):
+        return False
+    steps = (record.name.step for record in trace.records)
+    return (waits or trace.ending.end is End.REACHED) and all(
+        step >= len(program.steps) or program.steps[step].index != at for step in steps
+    )
 
 
 def survives(against: Against, execution: Execution) -> bool:
@@ -221,11 +262,40 @@ def survives(against: Against, execution: Execution) -> bool:
     model, ground = against.model, against.witness.ground
     if ground is None:
         return False
-    for one in islice(fence_orders(execution), ORDERS):
+    for one in _ordered(execution):
         values = Values(model, one, ground.ranks)
         if values.violated() is None and _still_bad(against, values):
             return True
     return False
+
+
+def _ordered(execution: Execution) -> Iterator[Execution]:
+    """The execution with orders of its fence.sc: the one in which what happens may have happened, then some others."""
+    strong = [n for n, event in enumerate(execution.events) if isinstance(event.label, Fence) and event.label.sem is SC]
+    if len(strong) > FEW:
+        include = execution.relation("sr")
+        turns = sorted(strong, key=_times(execution).__getitem__)
+        pairs = [(a, b) for n, a in enumerate(turns) for b in turns[n + 1 :] if include[a] >> b & 1]
+        yield with_order(execution, pairs, "sync_fence")
+        return
+    yield from islice(fence_orders(execution), ORDERS)
+
+
+def _times(execution: Execution) -> list[int]:
+    """A turn for each event, after what it follows or observes as far as that is no circle."""
+    rows = [0] * len(execution.events)
+    for name in OBSERVED:
+        rows = [row | more for row, more in zip(rows, execution.relation(name), strict=True)]
+    reads = compose(inverse(execution.relation("rf")), execution.relation("co"))
+    before = inverse([row | more for row, more in zip(rows, reads, strict=True)])
+    left = (1 << len(rows)) - 1
+    times = [0] * len(rows)
+    for turn in range(len(rows)):
+        waiting = bits(left)
+        one = next((n for n in waiting if not before[n] & left & ~(1 << n)), waiting[0])
+        times[one] = turn
+        left &= ~(1 << one)
+    return times
 
 
 def _still_bad(against: Against, values: Values) -> bool:

@@ -21,6 +21,9 @@ from memmodel.repair.insertion.lines import commit
 ALIKE = ("alike",)
 """The end of the group of a change that is made to all like instructions."""
 
+THREADS = ("threads",)
+"""The same for a line that is put into all like threads."""
+
 
 def exchanges(lowered: LoweredTest) -> list[Edit]:
     """Instructions that may have to be others."""
@@ -55,6 +58,22 @@ def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
             cost = sum(one.cost for one in edits)
             found.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
     return found
+
+
+def alike_waits(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:
+    """The same wait put at the same place of all threads that have the same instructions."""
+    bodies = [tuple(item.mnemonic for item in instructions(thread)) for thread in lowered.test.threads]
+    groups: dict[tuple[object, ...], list[Edit]] = {}
+    for edit in lines:
+        thread, index, name = edit.group
+        if edit.rank == 0 and "wait" in edit.text and isinstance(thread, int):
+            groups.setdefault((bodies[thread], index, name), []).append(edit)
+    for first, *more in groups.values():
+        if more:
+            named = {one.what.partition(",")[0]: None for one in more}
+            what = f"{first.what}; and in {', '.join(named)}"
+            cost = sum((one.cost for one in more), first.cost)
+            yield replace(first, what=what, cost=cost, group=(*first.group, *THREADS), more=tuple(more))
 
 
 def _word(thread: Thread, item: Instruction, text: str, price: float, group: tuple[object, ...]) -> Edit:

@@ -27,8 +27,9 @@ from memmodel.repair.hints import alone, reasons, would_do
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
-from memmodel.repair.search import Aim, RepairSearch
-from memmodel.repair.turns import Changes
+from memmodel.repair.searching.search import RepairSearch
+from memmodel.repair.searching.trials import Aim
+from memmodel.repair.searching.turns import Changes
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.why.records import Reason
 
@@ -125,10 +126,12 @@ def _fixed(
     found: list[Changes] = []
     reason, stopped = "", False
     aims = list(_aims(before))
+    search.judge, search.glance = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
-        lost = search.aim.lost if len(models) > 1 else None
-        search.judge = judge if lost is None else judging(name, models, options, lost=lost)
-        search.glance = looking_for(before.findings, name, models, options, lost)
+        if len(models) > 1:
+            lost = search.aim.lost
+            search.judge = judging(name, models, options, lost=lost)
+            search.glance = looking_for(before.findings, name, models, options, lost)
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:

@@ -12,10 +12,11 @@ from itertools import product
 
 from memmodel.base.labels import Access, Fence, Label, Mark, ProxyFence
 from memmodel.concrete.execution import Execution
+from memmodel.litmus.constants import instructions
 from memmodel.ptx import Scope, Sem
 from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit
-from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.exchanges import ALIKE, THREADS
 from memmodel.repair.hints import about_numbers, answers, kind
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
@@ -161,11 +162,25 @@ class Nearby:
             return []
         start = first[1] if first is not None and first[0] == second[0] else -1
         found = [
-            edit
-            for edit, at in self.at.items()
-            if edit.adds > 0 and edit.rank == 0 and at[0] == second[0] and start < at[1] <= second[1]
+            (not self._unheard(edit), second[1] - at[1], edit.cost, edit)
+            for edit in self.at
+            if edit.adds > 0 and edit.rank == 0
+            for at in self._places(edit)
+            if at[0] == second[0] and start < at[1] <= second[1]
         ]
-        return sorted(found, key=lambda edit: (second[1] - self.at[edit][1], edit.cost))
+        return [edit for *_, edit in sorted(found, key=lambda one: one[:3])]
+
+    def _places(self, edit: Edit) -> list[tuple[int, int]]:
+        """Where a line is put, for all like threads if it is."""
+        alike = edit.more if edit.group[3:] == THREADS else ()
+        return [self.at[edit], *(self.at[one] for one in alike if one in self.at)]
+
+    def _unheard(self, edit: Edit) -> bool:
+        """Does a wait hear of something that no thread waits for?"""
+        name = _object(edit)
+        threads = self.execution.frame.lowered.test.threads
+        waits = (item.span.text for thread in threads for item in instructions(thread) if "wait" in item.mnemonic)
+        return name is not None and not any(f"[{name}]" in text for text in waits)
 
     def _commits(self, first: tuple[int, int] | None, second: tuple[int, int] | None) -> list[frozenset[Edit]]:
         """Commits after the first place, with waits for the same object in front of the second."""

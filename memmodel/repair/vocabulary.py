@@ -17,7 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
-from memmodel.repair.exchanges import alike, exchanges
+from memmodel.repair.exchanges import alike, alike_waits, exchanges
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import Lines, widths
@@ -47,10 +47,10 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
                 group = (number, gap.index, line.name)
                 implied = frozenset((number, gap.index, other) for other in line.implied)
                 what = f"{_at(thread, gap.item)}: {line.name} {gap.where}"
-                text = gap.text(test.source, line.text)
+                start, text = gap.put(test.source, line.text)
                 price = line.price + LINE
-                found.append(Edit(gap.start, gap.start, text, what, price, group, 0, implied, line.length, line.rank))
-    return found
+                found.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
+    return [*found, *alike_waits(lowered, found)]
 
 
 def _spellings(
@@ -228,5 +228,6 @@ def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: in
         if gap.last and is_fence(lowered, number, index):
             continue
         what = f"{_at(thread, moved)}: move {moved.mnemonic} {gap.where} (line {gap.item.span.line})"
-        put = Edit(gap.start, gap.start, gap.text(source, line), what, 0.0, (number, gap.index, "moved"), adds=1)
+        at, text = gap.put(source, line)
+        put = Edit(at, at, text, what, 0.0, (number, gap.index, "moved"), adds=1)
         yield Edit(start, end, "", what, MOVE, (number, index, "move"), adds=-1, more=(put,))

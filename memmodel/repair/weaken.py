@@ -206,7 +206,8 @@ def _apart(lowered: LoweredTest, number: int, index: int, item: Instruction, now
     span = item.mnemonic_span
     where = f"{thread.name}, line {item.span.line}"
     what = f"{where}: {item.mnemonic} -> {mnemonic}, with {fence} {gap.where}: {ONLY_SHARED}"
-    line = Edit(gap.start, gap.start, gap.text(test.source, f"{fence};"), what, 0.0, (number, gap.index, fence))
+    start, text = gap.put(test.source, f"{fence};")
+    line = Edit(start, start, text, what, 0.0, (number, gap.index, fence))
     yield Edit(span.start, span.end, mnemonic, what, -saved, (number, index), more=(line,))
 
 

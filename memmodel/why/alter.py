@@ -106,15 +106,25 @@ class AlteredPart(FixedPart):
 
     def _settle(self, rows: Rows, row: BaseRelation) -> None:
         """Work out the rows and columns of the events that are not what they were."""
+        points = [event.point for event in self.events]
+        firsts, seconds = _sides(points, row)
+        changed = 0
         for one in self.changed:
-            here = self.events[one].point
-            if row.key is not None and row.key(here) is None:
+            if row.key is not None and one not in firsts:
                 continue  # nor was it related before: a label and a thread may change in fields, not in kind
+            changed |= 1 << one
             rows[one] = 0
-            for other in range(self.count):
-                there = self.events[other].point
-                rows[other] = rows[other] & ~(1 << one) | _related(row, there, here) << one
-                rows[one] |= _related(row, here, there) << other
+        others = ~changed
+        for other, found in enumerate(rows):
+            rows[other] = found & others
+        for one in bits(changed):
+            here = points[one]
+            for other in seconds.get(one, ()):
+                if row.holds is None or row.holds(here, points[other]):
+                    rows[one] |= 1 << other
+            for other in firsts.get(one, ()):
+                if row.holds is None or row.holds(points[other], here):
+                    rows[other] |= 1 << one
 
     def _in_order(self, rows: Rows) -> None:
         """Program order of new events: after what is before the one that they stand beside, and so on."""
@@ -153,14 +163,19 @@ class AlteredPart(FixedPart):
         return key < (there.order, self.places[other][1], other)
 
 
-def _related(row: BaseRelation, here: Point, there: Point) -> bool:
+def _sides(points: list[Point], row: BaseRelation) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """For each event that a relation may have: which others it may relate to it, and to which it may relate it."""
     if row.key is not None:
-        key = row.key(here)
-        if key is None or key != row.key(there):
-            return False
-    elif (row.domain is not None and not row.domain(here)) or (row.range is not None and not row.range(there)):
-        return False
-    return row.holds is None or row.holds(here, there)
+        groups: dict[object, list[int]] = {}
+        for number, point in enumerate(points):
+            key = row.key(point)
+            if key is not None:
+                groups.setdefault(key, []).append(number)
+        alike = {number: group for group in groups.values() for number in group}
+        return alike, alike
+    left = [number for number, point in enumerate(points) if row.domain is None or row.domain(point)]
+    right = [number for number, point in enumerate(points) if row.range is None or row.range(point)]
+    return dict.fromkeys(right, left), dict.fromkeys(left, right)
 
 
 def combined(changes: Iterable[Alteration], count: int) -> Alteration:

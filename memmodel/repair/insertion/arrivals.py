@@ -152,6 +152,6 @@ def _barriers(lowered: LoweredTest, number: int) -> Iterator[tuple[str, bool]]:
 
 def _edit(lowered: LoweredTest, thread: Thread, gap: Opening, line: str, price: float, what: str, *more: Edit) -> Edit:
     said = f"{thread.name}, line {gap.item.span.line}: {what} {gap.where}"
-    text = gap.text(lowered.test.source, line)
+    start, text = gap.put(lowered.test.source, line)
     group = (gap.thread, gap.index, what)
-    return Edit(gap.start, gap.start, text, said, price, group, adds=line.count(";"), rank=ARRIVALS, more=more)
+    return Edit(start, start, text, said, price, group, adds=line.count(";"), rank=ARRIVALS, more=more)

@@ -41,16 +41,19 @@ class Opening:
             return f"after {self.item.mnemonic}"
         return f"before {self.item.mnemonic}" if not self.label else f"before the loop of {self.item.mnemonic}"
 
-    def text(self, source: Source, line: str) -> str:
-        """What to put there so that the line stands there."""
+    def put(self, source: Source, line: str) -> tuple[int, str]:
+        """Where in the text to put what, so that the lines stand there; labels are not indented."""
         begin = source.text.rfind("\n", 0, self.item.span.start) + 1
         indent = source.text[begin : self.item.span.start]
         if indent.strip():
-            return f" {line}" if self.last else f"{line} "
-        line = line.replace("\n", f"\n{indent}")
+            return self.start, f" {line}" if self.last else f"{line} "
+        lines = [one if one.endswith(":") else indent + one for one in line.split("\n")]
+        text = "\n".join(lines)
         if self.last:
-            return f"\n{indent}{line}"
-        return f"{indent}{line}\n" if self.label else f"{line}\n{indent}"
+            return self.start, f"\n{text}"
+        if self.label or text.startswith(line[:1]):
+            return (self.start if self.label else begin), f"{text}\n"
+        return self.start, f"{text.removeprefix(indent)}\n{indent}"
 
 
 def gaps(lowered: LoweredTest, number: int) -> list[Opening]:

@@ -27,6 +27,7 @@ from memmodel.repair.costs import (
     WAIT,
 )
 from memmodel.repair.insertion.gaps import Opening
+from memmodel.repair.insertion.phases import Phases
 from memmodel.repair.spellings import RESTRICTED
 
 AFTER = "tcgen05.fence::after_thread_sync"
@@ -71,6 +72,7 @@ class Lines:
         self.maps = [one for one in test.variables if one.maps and one.space is Space.GLOBAL]
         self.objects = [name for variable in test.variables for name in _objects(lowered, variable)]
         self.text = test.source.text
+        self.phases = Phases(lowered, self.objects)
 
     def at(self, gap: Opening) -> Iterator[Addition]:
         """What may stand in a gap."""
@@ -170,7 +172,7 @@ class Lines:
         follows = [("", "", 0.0)]
         if _families(visible_ops(gap.ahead)[:1]) & TCGEN:
             follows.append((f"\n{AFTER};", f" with {AFTER}", TCGEN05_FENCE))
-        for name, (form, wider), parity, (then, also, dearer) in product(self.objects, forms, (0, 1), follows):
+        for (name, parity), (form, wider), (then, also, dearer) in product(self.phases.at(gap), forms, follows):
             what = f"a wait{form} for parity {parity} of {name}{also}"
             text = wait_for(self.text, name, form, parity, gap.index) + then
             yield Addition(text, what, WAIT + wider + dearer, 0)
@@ -181,7 +183,7 @@ def is_after(op: Op) -> bool:
     return isinstance(op, Emit) and isinstance(op.label, Mark) and op.label.what is Marker.AFTER
 
 
-def wait_for(text: str, name: str, form: str, parity: int, number: int) -> str:
+def wait_for(text: str, name: str, form: str, parity: int | str, number: int) -> str:
     """A wait for a phase of an object, in a loop; `number` tells one label from others."""
     predicate, label = fresh(text, "%ready"), fresh(text, f"READY{number}")
     wait = f"mbarrier.try_wait.parity{form}.shared::cta.b64 {predicate}, [{name}], {parity};"

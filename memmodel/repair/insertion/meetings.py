@@ -32,12 +32,12 @@ LAST = 7
 
 def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
     """For each pair of accesses that a finding names: a barrier after the one and before the other."""
-    found: dict[tuple[object, ...], Edit] = {}
+    found: dict[frozenset[tuple[int, str]], Edit] = {}
     for against in known:
         for one, other in _pairs(against):
             for first, second in _around(against.witness, one, other):
                 for edit in _between(lowered, first, second):
-                    found.setdefault(edit.group, edit)
+                    found.setdefault(frozenset((one.start, one.text) for one in (edit, *edit.more)), edit)
     return list(found.values())[:MOST_PAIRS]
 
 
@@ -110,9 +110,9 @@ def _in_between(op: Op) -> bool:
 def _edit(lowered: LoweredTest, gap: Opening, line: str, price: float) -> Edit:
     thread = lowered.test.threads[gap.thread]
     what = f"{thread.name}, line {gap.item.span.line}: {' '.join(line.split())} {gap.where}"
-    text = gap.text(lowered.test.source, line)
+    start, text = gap.put(lowered.test.source, line)
     group = (gap.thread, gap.index, line)
-    return Edit(gap.start, gap.start, text, what, price, group, adds=line.count(";"), rank=LAST)
+    return Edit(start, start, text, what, price, group, adds=line.count(";"), rank=LAST)
 
 
 def _place(lowered: LoweredTest, event: ShownEvent) -> tuple[int, int] | None:

@@ -35,7 +35,8 @@ class Turns:
         if not relevant(edit, self.why):
             return RELEVANT + 1
         line = bisect_right(self.starts, edit.start)
-        near = any(abs(line - other) <= NEAR for other in self.named)
+        declares = edit.group[0] == -1  # what all lines that name it are about
+        near = declares or any(abs(line - other) <= NEAR for other in self.named)
         if answers(edit, self.why):
             return 0 if near else NEARBY
         return NEARBY if near else RELEVANT

@@ -1,0 +1,132 @@
+"""The mbarrier objects that a thread may wait for at a gap, with the parities that it may wait for.
+
+In: a lowered test, a gap. Out: operands. Settled here: which waits are worth trying. A thread does not wait for its own
+arrivals alone, nor twice in a row for one parity; in a loop over stages it waits with the registers that say the stage
+and the phase, if it keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.concrete.loops import find_loops
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Group, Imm, Instruction, Mem, Operand, Reg, Sym
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.insertion.gaps import Opening
+
+ARRIVES = ("mbarrier.arrive", "cp.async.mbarrier.arrive", "mbarrier.complete_tx")
+
+
+class Phases:
+    """What the threads of a test know of its objects. `objects`: the addresses of single objects."""
+
+    def __init__(self, lowered: LoweredTest, objects: list[str]) -> None:
+        self.threads = [list(instructions(thread)) for thread in lowered.test.threads]
+        self.objects = objects
+        self.addresses = [_addresses(thread, {one.partition("+")[0] for one in objects}) for thread in self.threads]
+        self.parities = [_parities(thread) for thread in self.threads]
+        self.waits = [_waits(thread) for thread in self.threads]
+        self.straight = [all(loop.spins for loop in find_loops(program).values()) for program in lowered.programs]
+        self._alone: dict[tuple[int, str], bool] = {}
+
+    def at(self, gap: Opening) -> Iterator[tuple[str, str]]:
+        """Objects with parities to wait for."""
+        addresses, parities = self.addresses[gap.thread], self.parities[gap.thread]
+        for register, (name, index) in addresses.items():
+            if index < gap.index and not self._only(gap.thread, name):
+                yield from ((f"%{register}", f"%{parity}") for parity, first in parities.items() if first < gap.index)
+        for name in sorted(self.objects, key=self._waited):
+            if not self._only(gap.thread, name.partition("+")[0]):
+                yield from ((name, parity) for parity in self._next(gap, name))
+
+    def _waited(self, name: str) -> bool:
+        """Does a thread wait for an object?"""
+        return any(name == place for waits in self.waits for _, place, _ in waits)
+
+    def _next(self, gap: Opening, name: str) -> tuple[str, ...]:
+        """The parities that a thread without rounds may wait for: not the one that it has waited for last."""
+        mine = [(index, parity) for index, place, parity in self.waits[gap.thread] if place == name]
+        if not mine or not self.straight[gap.thread]:
+            return ("0", "1")
+        last = max(((index, parity) for index, parity in mine if index < gap.index), default=(0, 1))
+        return (str(1 - last[1]),)
+
+    def _only(self, thread: int, name: str) -> bool:
+        """Does nothing but instructions of this thread, done when it goes on, arrive on an object?"""
+        key = thread, name
+        if key not in self._alone:
+            self._alone[key] = all(
+                number == thread and item.mnemonic.startswith("mbarrier.arrive") and "expect_tx" not in item.mnemonic
+                for number, items in enumerate(self.threads)
+                for item in items
+                if _signals(item) and self._may_be(number, item, name)
+            ) and any(_signals(item) and self._may_be(thread, item, name) for item in self.threads[thread])
+        return self._alone[key]
+
+    def _may_be(self, thread: int, item: Instruction, name: str) -> bool:
+        """May an instruction arrive on an object? A register that is not followed may hold any address."""
+        known = self.addresses[thread]
+        bases = [place.base for place in _places(item.operands)]
+        names = {known.get(base.name, (name, 0))[0] if isinstance(base, Reg) else base.name for base in bases}
+        return name in names
+
+
+def _waits(items: list[Instruction]) -> list[tuple[int, str, int]]:
+    """The waits for a parity that is a number: where, for what, which."""
+    found: list[tuple[int, str, int]] = []
+    for index, item in enumerate(items):
+        parities = [one.value for one in item.operands if isinstance(one, Imm)]
+        if "wait.parity" in item.mnemonic and parities:
+            for place in _places(item.operands):
+                if isinstance(place.base, Sym):
+                    found.append((index, place.base.name + (f"+{place.offset}" if place.offset else ""), parities[0]))
+    return found
+
+
+def _signals(item: Instruction) -> bool:
+    """May an instruction arrive on an object, or complete bytes there?"""
+    return item.mnemonic.startswith(ARRIVES) or "mbarrier::" in item.mnemonic
+
+
+def _places(operands: tuple[Operand, ...]) -> Iterator[Mem]:
+    for operand in operands:
+        if isinstance(operand, Mem):
+            yield operand
+        elif isinstance(operand, Group):
+            yield from _places(operand.items)
+
+
+def _addresses(items: list[Instruction], objects: set[str]) -> dict[str, tuple[str, int]]:
+    """Registers that hold the address of an object, or of one in its array: the object, and where it is worked out."""
+    found: dict[str, tuple[str, int]] = {}
+    for index, item in enumerate(items):
+        if not item.operands or "[" in item.span.text:
+            continue
+        register, *rest = item.operands
+        if not isinstance(register, Reg):
+            continue
+        if item.parts[0] == "mov" and len(rest) == 1 and isinstance(rest[0], Sym) and rest[0].name in objects:
+            found[register.name] = rest[0].name, index
+        elif item.parts[0] in ("add", "mad") and register in rest and register.name in found:
+            found[register.name] = found[register.name][0], index
+        else:
+            found.pop(register.name, None)
+    return found
+
+
+def _parities(items: list[Instruction]) -> dict[str, int]:
+    """Registers that begin with a parity and are turned over: where they are set first."""
+    first: dict[str, int] = {}
+    turned: set[str] = set()
+    for index, item in enumerate(items):
+        if not item.operands:
+            continue
+        register, *rest = item.operands
+        if not isinstance(register, Reg):
+            continue
+        if item.parts[0] == "mov" and any(isinstance(one, Imm) and one.value in (0, 1) for one in rest):
+            first.setdefault(register.name, index)
+        elif item.parts[0] == "xor" and register in rest:
+            turned.add(register.name)
+    return {name: index for name, index in first.items() if name in turned}

@@ -1,0 +1,242 @@
+"""The search for changes after which a test is right.
+
+In: a text, what judges a changed one, the changes that may be made. Out: sets of changes, the cheapest first. Settled
+here: what is tried when. What the explanations ask for comes first, then single changes, then sets of them. Changes
+whose effect on an execution is known come before those that have to be judged to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memmodel.answer import HANG
+from memmodel.repair.edits import Edit
+from memmodel.repair.exchanges import ALIKE
+from memmodel.repair.guided import asked_for
+from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons
+from memmodel.repair.judge import Against, Standing
+from memmodel.repair.purpose import progress
+from memmodel.repair.searching.sets import MOST_CHANGES, Sets
+from memmodel.repair.searching.trials import Trials
+from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
+from memmodel.why.records import Reason
+
+PATIENCE = 12
+"""So many changes that cost no less are judged after a repair was found before no other one is looked for."""
+
+MUCH_PATIENCE = 60
+"""So many are looked at, with those that an execution speaks against without being judged."""
+
+MORE_SETS, FEW_SETS = 20, 6
+"""So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
+
+MANY = 80
+"""More changes than this are many; then sets are made of those at the lines that an explanation names."""
+
+MOST_SETS = 60
+"""So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
+
+GUIDED = 40
+"""So many programs are judged that explanations lead to."""
+
+UP = 4
+"""A wait that helps is tried so many places further up."""
+
+MOST_NUMBERS = 4
+"""So many numbers are changed to end a hang."""
+
+POOL = 16
+"""So many executions that speak against a single change are kept, to try other changes on."""
+
+
+class RepairSearch(Trials):
+    """Tries changes of one text."""
+
+    def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
+        """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
+        self.best.clear()
+        known = self.speaking(self.before)
+        why = reasons(known)
+        numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
+        numbers.sort(key=lambda one: one.group[3:] != ALIKE)
+        asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
+        self.best += [asked] if asked else []
+        told = [edit for edit in stronger if not edit.more and edit.adds <= 1 and _serves(edit, why)]
+        first = set(told)
+        legal = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
+        if not any(self.survives(one, (), legal) for one in known):
+            self._singles(told, set(stronger), why, most)
+            if not self._single(asked):
+                self._sets(told, why, most, told=True)
+        self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
+        if not self._single(asked):
+            self._sets([edit for edit in (*stronger, *others) if not _moves_a_fence(edit)], why, most, told=False)
+        self.best.sort(key=cost)
+        return self.best
+
+    def _single(self, asked: Changes) -> bool:
+        """Is a single change known that is a repair, beside what the explanations asked for?"""
+        return any(len(one) == 1 and one != asked for one in self.best)
+
+    def _sets(self, everything: list[Edit], why: frozenset[Reason], most: int, *, told: bool) -> None:
+        """Sets of changes that suffice: first of those that answer the reasons, then of all."""
+        known = self.speaking(self.before)
+        while True:
+            turns = Turns(self.text, why, lines(known))
+            likely = [edit for edit in everything if turns.turn(edit) <= RELEVANT]
+            if self.best and len(likely) > MANY:
+                likely = [edit for edit in likely if turns.turn(edit) <= NEARBY]
+            more = self._hitting(likely, most, why, told=told)
+            if self.best or more <= why:
+                break
+            why |= more
+        serving = [edit for edit in everything if _serves(edit, why)]
+        if not self.best and not alone(known) and len(likely) < len(serving):
+            self._hitting(serving, most, frozenset(Reason), told=told)
+
+    def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason], *, told: bool) -> frozenset[Reason]:
+        """Sets of some changes; the reasons of an execution that is left, where these are others."""
+        sets = Sets(self, [edit for edit in offered if self.carry.legal(edit)], why)
+        if not self.best and not sets.beyond <= why:
+            return sets.beyond
+        found = MORE_SETS if len(offered) <= MANY else FEW_SETS
+        gave_up = sets.search(most, lambda: found if self.best else MOST_SETS, told=told)
+        self.left_out = self.left_out or (gave_up and not self.best)
+        return sets.beyond
+
+    # ---- one change ----------------------------------------------------------------------------------------------
+
+    def _singles(self, offered: Iterable[Edit], adding: set[Edit], why: frozenset[Reason], most: int) -> None:
+        """All single changes that suffice and are cheap enough to be listed. `adding`: those that only add order."""
+        known = self.speaking(self.before)
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in known]
+        turns = Turns(self.text, why, lines(known))
+        always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
+        last, since = self.tried, 0
+        for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
+            since += 1
+            cheaper = edit.cost < min(map(cost, self.best), default=0)
+            patience = PATIENCE * (2 if cheaper else 1)
+            idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
+            tired = idle and (turns.turn(edit) > NEARBY or not cheaper)
+            if tired or self.enough(edit.cost, most) or self.covered((edit,)):
+                continue
+            if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
+                continue
+            if self.good((edit,)):
+                last, since = self.tried, 0
+                self.best = [one for one in self.best if not covers(one, (edit,))]
+                self.best.append((edit,))
+            elif edit in adding and not self.risky(edit) and len(pool) < POOL:
+                pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+
+    def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
+        """Does an execution that speaks against the test survive the change?"""
+        if not self.carry.legal(edit):
+            return True
+        if self.risky(edit):
+            return any(self.passed_by(against, edit) for against, made in pool if not made)
+        for number, (against, made) in enumerate(pool):
+            if self.survives(against, made, (edit,)):
+                pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
+                return True
+        return False
+
+    def _guided(self, stronger: list[Edit], others: list[Edit]) -> Changes:
+        """The changes that the explanations ask for, one execution after the other, as far as they are needed."""
+        todo: list[tuple[Changes, Standing | None]] = [((), self.before)]
+        seen: set[Changes] = set()
+        while todo and len(seen) < GUIDED:
+            made, now = todo.pop()
+            further: list[tuple[Changes, Standing | None]] = []
+            for more in self._asked(now, made, stronger, others):
+                edits = in_order({*made, *more})
+                if edits in seen or len(edits) > MOST_CHANGES:
+                    continue
+                seen.add(edits)
+                if self.good(edits):
+                    return self._cheaper(self.needed(edits), stronger)
+                further.append((edits, self.failed))
+                for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
+                    edits = in_order({*made, *other})
+                    if edits not in seen:
+                        seen.add(edits)
+                        if self.good(edits):
+                            return self._cheaper(self.needed(edits), stronger)
+                        further.append((edits, self.failed))
+            todo += reversed(sorted(further, key=lambda one: _left(one[1])))
+        return ()
+
+    def _asked(
+        self, now: Standing | None, made: Changes, stronger: list[Edit], others: list[Edit]
+    ) -> list[frozenset[Edit]]:
+        """Sets of changes that answer an explanation each; first those whose effect is known."""
+        speaking = {one.flag: one for one in reversed(self.speaking(now))}
+        asked = [
+            more for one in reversed(speaking.values()) for more in asked_for(one, self.carry, made, stronger, others)
+        ]
+        return sorted(dict.fromkeys(asked), key=lambda one: any(map(self.risky, one)))
+
+    def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
+        """The same with a wait further up in its thread."""
+        found: list[frozenset[Edit]] = []
+        for edit in edits:
+            thread, index, name = edit.group[:3]
+            if edit.rank == 0 and edit.adds > 0 and isinstance(index, int):
+                same = [one for one in offered if one.group[0] == thread and one.group[2] == name]
+                above = [one for one in same if isinstance(at := one.group[1], int) and at < index]
+                found += (edits - {edit} | {one} for one in sorted(above, key=lambda one: -one.start)[:UP])
+        return found
+
+    def _cheaper(self, edits: Changes, offered: list[Edit]) -> Changes:
+        """A repair with cheaper fences and spellings where those are enough."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            for other in sorted(offered, key=lambda one: one.cost):
+                less = other.group in edit.implies or (other.group == edit.group and other.level < edit.level)
+                if less and other.cost < edit.cost and self.good((*rest, other)):
+                    return self._cheaper(in_order((*rest, other)), offered)
+        return edits
+
+    def _onward(self, numbers: list[Edit]) -> Changes:
+        """Other numbers with which a test that hangs gets further, one after the other, until it gets to its end."""
+        made: Changes = ()
+        now = self.before
+        for _ in range(MOST_NUMBERS):
+            why = reasons(self.speaking(now))
+            alike = [edit for edit in numbers if made and kind(edit) == kind(made[0])]
+            others = [edit for edit in numbers if edit not in alike and answers(edit, why)]
+            step = self._step(made, alike, now) or self._step(made, others, now)
+            if step is None or not step[1]:
+                return () if step is None else self.needed(step[0])
+            made, now = step[0], step[1]
+        return ()
+
+    def _step(self, made: Changes, numbers: list[Edit], now: Standing) -> tuple[Changes, Standing | None] | None:
+        """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
+        best: tuple[Changes, Standing] | None = None
+        far = progress(now)
+        for edit in numbers:
+            if edit.group in {one.group for one in made}:
+                continue
+            more = in_order((*made, edit))
+            if self.good(more):
+                return more, None
+            if self.failed is not None and self.failed.hangs and progress(self.failed) > far:
+                far, best = progress(self.failed), (more, self.failed)
+        return best
+
+
+def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
+    """Is it no fence.sc, or is one asked for? It does little more than cheaper fences where it is not."""
+    return "fence.sc" not in edit.text or Reason.NO_FENCE_SC in why
+
+
+def _left(now: Standing | None) -> tuple[int, int]:
+    """How much is wrong with a test that is not right yet."""
+    return (99, 0) if now is None else (len(now.findings), len(now.against))
+
+
+def _moves_a_fence(edit: Edit) -> bool:
+    """A fence is moved; in a set, a new one does as much."""
+    return kind(edit) == "move" and "fence" in edit.what

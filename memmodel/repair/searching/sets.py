@@ -1,0 +1,160 @@
+"""Sets of changes, by implicit hitting sets.
+
+In: the changes that may be made, what tries them. Out: minimal sets that suffice, the cheapest first. Changes that do
+not suffice, as many as possible, say that a repair has one of the others. That is learnt from single executions that
+are bad and stay consistent with the changes made. The cheapest set that answers all of this is judged in full; if it
+does not suffice, there is more to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from memmodel.answer import HANG
+from memmodel.base.classes import dataclass
+from memmodel.repair.edits import Edit
+from memmodel.repair.hints import about_numbers, kind, reasons
+from memmodel.repair.judge import Against
+from memmodel.repair.searching.trials import Trials
+from memmodel.repair.searching.turns import Changes, cost, covers, in_order
+from memmodel.why.records import Reason
+
+MOST_CHANGES = 8
+"""Repairs of more changes than this are not looked for."""
+
+EACH = 2
+"""So many executions of a set of changes that does not suffice are learnt from."""
+
+KNOWN = 6
+"""So many answers to one execution are tried on another before its own are worked out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A repair that makes all the changes `given` makes one of `among` as well."""
+
+    given: frozenset[Edit]
+    among: frozenset[Edit]
+
+
+class Sets:
+    """Sets of the changes `offered`; of other numbers and moves at most one in a set.
+
+    `why`: the reasons that the changes offered may answer. `beyond`: reasons of an execution that they cannot end.
+    """
+
+    def __init__(self, trials: Trials, offered: Iterable[Edit], why: frozenset[Reason]) -> None:
+        self.trials = trials
+        self.ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
+        self.risky = frozenset(edit for edit in self.ordered if trials.risky(edit))
+        self.told = [edit for edit in self.ordered if edit not in self.risky]
+        self.why = why
+        self.beyond: frozenset[Reason] = frozenset()
+        self._answers: list[frozenset[Edit]] = []
+        first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
+        self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
+        self._done = [frozenset(one) for one in trials.best]
+
+    def search(self, most: int, patience: Callable[[], int], *, told: bool) -> bool:
+        """Add minimal repairs to those known until nothing new comes up in `patience` programs; whether it was that.
+
+        `told`: only of changes whose effect on an execution is known. Stops where `beyond` goes beyond `why`.
+        """
+        trials = self.trials
+        last = trials.tried
+        while trials.tried - last < patience():
+            hit = self._cheapest(frozenset(self.told) if told else None)
+            if hit is None or trials.enough(cost(tuple(hit)), most):
+                return False
+            if trials.good(hit):
+                found = trials.needed(in_order(hit))
+                self._done.append(frozenset(found))
+                trials.best.append(found)
+                last = trials.tried
+                continue
+            self._needs += self._learnt(hit)
+            if not trials.best and not self.beyond <= self.why:
+                return False
+        return True
+
+    def _learnt(self, hit: frozenset[Edit]) -> list[Demand]:
+        """What a set that does not suffice says of those that do."""
+        trials = self.trials
+        edits, given = in_order(hit), hit & self.risky
+        found = [Demand(given, self._among(one, edits) - hit) for one in islice(trials.speaking(trials.failed), EACH)]
+        return found or [Demand(hit, frozenset(self.ordered) - hit)]
+
+    def _among(self, against: Against, made: Changes) -> frozenset[Edit]:
+        """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
+        told = [one for one in self.told if one not in made]
+        kept = self._as_before(against, made, told)
+        if kept is None:
+            kept = self._survived(against, made, told)
+            answers = frozenset(told) - frozenset(kept)
+            self._answers.insert(0, answers)
+            if not answers and self.why < frozenset(Reason) and not self.trials.best and self.beyond <= self.why:
+                self.beyond |= reasons([against])
+        return frozenset(self.ordered) - frozenset(kept) - frozenset(made)
+
+    def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:
+        """All changes but those that end another execution, if this one survives them."""
+        for number, answers in enumerate(self._answers[:KNOWN]):
+            rest = [one for one in told if one not in answers]
+            if len(rest) < len(told) and self.trials.survives(against, made, rest):
+                self._answers.insert(0, self._answers.pop(number))
+                return rest
+        return None
+
+    def _survived(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit]:
+        """As many changes as the execution survives, the dearest first."""
+        kept: list[Edit] = []
+        todo = [told]
+        while todo:
+            chunk = todo.pop()
+            if not chunk:
+                continue
+            if self.trials.survives(against, made, (*kept, *chunk)):
+                kept += chunk
+            elif len(chunk) > 1:
+                middle = len(chunk) // 2
+                todo += [chunk[middle:], chunk[:middle]]
+        return kept
+
+    def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
+        """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
+        best: tuple[float, frozenset[Edit]] | None = None
+        pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
+        seen: set[frozenset[Edit]] = set()
+        while pending:
+            price, chosen = pending.pop()
+            if chosen in seen or (best is not None and price >= best[0]):
+                continue
+            seen.add(chosen)
+            if any(covers(chosen, one) for one in self._done):
+                continue
+            open_ = [one for one in self._needs if one.given <= chosen and not one.among & chosen]
+            if not open_:
+                best = (price, chosen)
+                continue
+            if len(chosen) == MOST_CHANGES:
+                continue
+            self.trials.in_time()
+            numbers = frozenset(edit for edit in chosen if about_numbers(edit))
+            groups = {edit.group for edit in chosen}
+            for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
+                if (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers):
+                    pending.append((price + edit.cost, chosen | {edit}))
+        return None if best is None else best[1]
+
+    def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:
+        """Other numbers and moves come alone; of a test that hangs, two numbers of one kind."""
+        if not numbers or not about_numbers(edit):
+            return True
+        kinds = {kind(one) for one in numbers}
+        hangs = HANG in self.trials.before.findings
+        return hangs and len(numbers) == 1 and kinds == {kind(edit)} and kind(edit) != "move"
+
+
+def _choices(need: Demand) -> int:
+    return len(need.among)

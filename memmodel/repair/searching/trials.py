@@ -1,0 +1,147 @@
+"""Changes of a text, tried: is the test right with them, and which executions say that it is not?
+
+In: a text, what judges a changed one, an aim. Out: yes or no, executions. Settled here: when an execution of one
+changed text also speaks against another one. That is told from the execution alone (`carry`), without an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import monotonic
+
+from memmodel.answer import HANG, Witness
+from memmodel.base.classes import dataclass
+from memmodel.errors import BudgetSpent
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.carry import Carry, survives
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.hints import about_numbers, alone
+from memmodel.repair.judge import Against, Judge, Lost, Standing
+from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.searching.turns import Changes, cost, covers, in_order
+from memmodel.why.story import execution_of
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a repair has to reach. `lost`: whether what some models say shows that it does not.
+
+    `outcomes`, `findings`: whether an execution that shows one speaks against it. `note`: what a repair that reaches it
+    leaves as it is.
+    """
+
+    reached: Callable[[Standing], bool]
+    lost: Lost
+    outcomes: bool = True
+    findings: bool = True
+    note: str = ""
+
+
+class Trials:
+    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known."""
+
+    def __init__(
+        self,
+        text: str,
+        before: Standing,
+        progress: Callable[[int], None] | None,
+        parse_first: Callable[[str], LoweredTest | None],
+        ended: Callable[[str], tuple[Witness, ...]],
+    ) -> None:
+        self.text = text
+        self.judge: Judge = _unjudged
+        self.glance: Judge = _unjudged
+        self.before = before
+        self.progress = progress
+        self.ended = ended
+        self.until = monotonic()
+        self.tried = 0
+        self.best: list[Changes] = []
+        self.aim = Aim(lambda _: False, lambda *_: True)
+        self.failed: Standing | None = None
+        self.left_out = False
+        self.beyond: tuple[Changes, tuple[str, ...]] | None = None
+        self.carry = Carry(text, parse_first)
+
+    def good(self, edits: Iterable[Edit]) -> bool:
+        """Is the test right with these changes? Raises BudgetSpent when time is up."""
+        self.in_time()
+        self.tried += 1
+        if self.progress is not None:
+            self.progress(self.tried)
+        made = in_order(edits)
+        text = apply(self.text, made)
+        for judge in (self.glance, self.judge):
+            self.failed = judge(text)
+            if not self._passes(self.failed):
+                self._ends_a_hang(made)
+                return False
+        assert self.failed is not None
+        if HANG not in self.before.findings and not any(map(about_numbers, made)):
+            return True
+        return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+
+    def in_time(self) -> None:
+        """Raise BudgetSpent when time is up."""
+        if monotonic() > self.until:
+            raise BudgetSpent
+
+    def _ends_a_hang(self, made: Changes) -> None:
+        """Keep the first changes with which a hang ends, and then one thread breaks a rule by itself."""
+        if self.beyond is None and HANG in self.before.findings and self.failed and HANG not in self.failed.findings:
+            rules = alone(self.failed.against)
+            self.beyond = (made, rules) if rules else None
+
+    def _passes(self, now: Standing | None) -> bool:
+        return now is not None and now.complete and self.aim.reached(now)
+
+    def speaking(self, now: Standing | None) -> list[Against]:
+        """The executions of a standing that no repair may have."""
+        if now is None:
+            return []
+        wanted = [
+            one
+            for one in now.against
+            if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
+        ]
+        return [one for one in wanted if execution_of(one.witness) is not None]
+
+    def survives(self, against: Against, made: Changes, edits: Iterable[Edit]) -> bool:
+        """Is an execution of the text with some changes made still there, and still bad, with more of them made?"""
+        self.in_time()
+        execution, more = execution_of(against.witness), tuple(edits)
+        counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, more))
+        if execution is None or (counted and against.flag == "undefined-instruction"):
+            return False
+        changed = self.carry.carried(execution, made, more)
+        return changed is not None and survives(against, changed)
+
+    def passed_by(self, against: Against, edit: Edit) -> bool:
+        """Does an execution of the text not come to what a change is about?"""
+        execution = execution_of(against.witness)
+        return execution is not None and self.carry.passed_by(execution, edit)
+
+    def risky(self, edit: Edit) -> bool:
+        """Can the effect of a change not be told without judging the changed test?"""
+        return self.carry.delta(edit) is None
+
+    def covered(self, edits: Iterable[Edit]) -> bool:
+        """Do these changes do all that a repair does which is known already?"""
+        return any(covers(edits, known) for known in self.best)
+
+    def enough(self, price: float, most: int) -> bool:
+        """Are there repairs enough that cost no more?"""
+        return sum(cost(one) <= price for one in self.best) >= most
+
+    def needed(self, edits: Changes) -> Changes:
+        """A repair less what it does not need."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            if rest and self.good(rest):
+                return self.needed(rest)
+        return edits
+
+
+def _unjudged(text: str) -> Standing | None:
+    """What stands for a judge before there is an aim."""
+    return None
