@@ -23,13 +23,13 @@ from time import process_time
 
 from memmodel import api
 from memmodel.answer import Observation
-from memmodel.cli.commands.repair import _text as blocks
 from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.limits import Budget
 from memmodel.repair import fix as fix_module
 from memmodel.repair.fix import Repair, fix
 from memmodel.repair.judge import judging, parse
+from memmodel.repair.layout import laid
 from memmodel.repair.searching import trials
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
@@ -71,6 +71,12 @@ def _files(paths: list[Path], sample: int | None) -> list[Path]:
     files = sorted(file for path in paths for file in (path.rglob("*.litmus") if path.is_dir() else [path]))
     random.Random(SEED).shuffle(files)
     return files[:sample]
+
+
+def blocks(file: str) -> tuple[str, str]:
+    """The name of a test, and its text as blocks."""
+    source = Source.read(file)
+    return source.name, laid(source).blocks
 
 
 # ---- fix -------------------------------------------------------------------------------------------------------------

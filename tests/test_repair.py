@@ -9,6 +9,7 @@ import pytest
 from memmodel import api
 from memmodel.answer import Observation
 from memmodel.engine import Options
+from memmodel.errors import InputError
 from memmodel.isa.convert import convert
 from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout
@@ -17,6 +18,7 @@ from memmodel.repair.edits import apply
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.fix import fix
 from memmodel.repair.judge import ended, judging, parse
+from memmodel.repair.layout import laid
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.repair.weaken import weaken
@@ -337,3 +339,45 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)
     repairs = fix("race.litmus", text, (api.load("ptx-9.3"),), Options(), most=9).repairs
     assert len(repairs) > 1
     assert len({repair.new for repair in repairs}) == len(repairs)
+
+
+TABLE = """PTX race
+// kept
+{ x = 0; flag = 0; }
+P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+st.weak x, 1 | ld.relaxed.gpu r0, flag ;
+st.relaxed.gpu flag, 1 | ld.weak r1, x ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+
+
+def test_a_table_is_changed_as_a_table() -> None:
+    source = Source("t.litmus", TABLE.replace("ld.weak r1, x ;", "ld.relaxed.gpu r1, x ;"))
+    text = source.text.replace("st.weak x", "st.relaxed.gpu x")
+    (repair,) = fix(source.name, text, (api.load("ptx-9.3"),), Options(), most=1).repairs
+    assert repair.old == text
+    assert "// kept\n{ x = 0; flag = 0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n" in repair.new
+    assert parse_litmus(Source("t.litmus", repair.new)).layout is Layout.COLUMNS
+    assert api.check(Source("t.litmus", repair.new), "ptx-9.3").answer.observation is Observation.NEVER
+    assert all("P0, line 6" in edit.what or "P1, line 5" in edit.what for edit in repair.changes)
+    assert " st.relaxed.gpu x, 1 " in repair.new
+
+
+def test_a_cheaper_table_is_a_table() -> None:
+    text = TABLE.replace("relaxed.gpu flag, 1", "release.sys flag, 1").replace("relaxed.gpu r0", "acquire.sys r0")
+    weaker = weaken("t.litmus", text, (api.load("ptx-9.3"),), Options())
+    assert weaker.old == text
+    assert weaker.changes
+    assert parse_litmus(Source("t.litmus", weaker.new)).layout is Layout.COLUMNS
+    assert ".sys" not in weaker.new
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("isa/*.litmus"))[::3], ids=lambda path: path.stem)
+def test_blocks_that_did_not_change_are_the_table_as_it_was(path: Path) -> None:
+    test = parse_litmus(Source.read(str(path)))
+    try:
+        table = print_litmus(convert(test, Layout.COLUMNS))
+    except InputError:
+        return
+    given = laid(Source("t.litmus", table))
+    assert given.back(given.blocks) == table

@@ -11,12 +11,8 @@ from memmodel import api
 from memmodel.answer import Budget
 from memmodel.engine import Options
 from memmodel.errors import InputError
-from memmodel.isa.convert import convert
 from memmodel.library import format as canonical
-from memmodel.litmus import parse_litmus, print_litmus
-from memmodel.litmus.syntax import Layout
 from memmodel.lsp.document import Document, Json
-from memmodel.source import Source
 
 
 def formatted(document: Document) -> Json:
@@ -55,42 +51,23 @@ def edits(document: Document, new: str) -> list[Json]:
 def repaired(document: Document, what: str, model: str, effort: int, seconds: float, memory: int) -> Json:
     """`edits` of the best repair (`fix`) or of the cheapest program (`weaken`), its `title`, or `reason` for none."""
     try:
-        source, table = _blocks(document)
         options = Options(budget=Budget(effort, seconds, memory))
         models = (api.load(model),)
         if what == "fix":
             from memmodel.repair.fix import fix
 
-            fixed = fix(source.name, source.text, models, options, most=1, seconds=seconds)
+            fixed = fix(document.source.name, document.source.text, models, options, most=1, seconds=seconds)
             if not fixed.repairs:
                 return {"edits": [], "title": "", "reason": fixed.reason or "no repair within these bounds"}
             new, changes = fixed.repairs[0].new, fixed.repairs[0].changes
         else:
             from memmodel.repair.weaken import weaken
 
-            weaker = weaken(source.name, source.text, models, options)
+            weaker = weaken(document.source.name, document.source.text, models, options)
             if not weaker.changes:
                 return {"edits": [], "title": "", "reason": weaker.reason or "nothing can be dropped or narrowed"}
             new, changes = weaker.new, weaker.changes
     except InputError as error:
         return {"edits": [], "title": "", "reason": error.message}
     title = "; ".join(one.what for one in changes)
-    return {"edits": edits(document, _as_before(source, new, table=table)), "title": title, "reason": ""}
-
-
-def _blocks(document: Document) -> tuple[Source, bool]:
-    """The test as blocks, and whether it was a table."""
-    test = parse_litmus(document.source)
-    if test.layout is Layout.BLOCKS:
-        return document.source, False
-    return Source(document.source.name, print_litmus(convert(test, Layout.BLOCKS))), True
-
-
-def _as_before(source: Source, new: str, *, table: bool) -> str:
-    """A changed text in the layout that it had, if that can say it."""
-    if not table:
-        return new
-    try:
-        return print_litmus(convert(parse_litmus(Source(source.name, new)), Layout.COLUMNS))
-    except InputError:
-        return new
+    return {"edits": edits(document, new), "title": title, "reason": ""}

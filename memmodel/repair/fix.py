@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from memmodel.answer import HANG, Observation
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -27,6 +27,7 @@ from memmodel.repair.hints import alone, reasons, would_do
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
+from memmodel.repair.layout import Laid, laid
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes
@@ -94,13 +95,24 @@ def fix(
     seconds: float = 60.0,
     progress: Callable[[int], None] | None = None,
 ) -> Fixed:
-    """Repairs of a test in block layout, at most `most`. Raises InputError for a text that is no test."""
+    """Repairs of a test, at most `most`, in the layout that it has.
+
+    Raises InputError for a text that is no test, and for a table that blocks cannot say.
+    """
     from memmodel import api
     from memmodel.source import Source
 
-    asked = api.questions(api.lowered(Source(name, text)))
+    given = laid(Source(name, text))
+    asked = api.questions(api.lowered(Source(name, given.blocks)))
     with together(options.budget):
-        return _fixed(name, text, asked, models, options, most, seconds, progress)
+        found = _fixed(name, given.blocks, asked, models, options, most, seconds, progress)
+    repairs = tuple(_as_written(one, given) for one in found.repairs)
+    return replace(found, repairs=repairs, reason=given.said(found.reason))
+
+
+def _as_written(one: Repair, given: Laid) -> Repair:
+    changes = tuple(replace(edit, what=given.said(edit.what)) for edit in one.changes)
+    return Repair(changes, one.name, given.text, given.back(one.new))
 
 
 def _fixed(

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Iterator
 
 from memmodel import engine
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
@@ -26,6 +26,7 @@ from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, cost
 from memmodel.repair.edits import Edit, apply, diff, whole
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.judge import Judge, Standing, judging, parse
+from memmodel.repair.layout import laid
 from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrower
 
 NOT_NEEDED = "what is forbidden stays forbidden without it"
@@ -68,14 +69,20 @@ def weaken(
     options: Options,
     progress: Callable[[int], None] | None = None,
 ) -> Weaker:
-    """The cheapest equivalent of a test in block layout. Raises InputError for a text that is no test."""
+    """The cheapest equivalent of a test, in the layout that it has.
+
+    Raises InputError for a text that is no test, and for a table that blocks cannot say.
+    """
     from memmodel import api
     from memmodel.source import Source
 
-    asked = api.questions(api.lowered(Source(name, text)))
+    given = laid(Source(name, text))
+    asked = api.questions(api.lowered(Source(name, given.blocks)))
     try:
         with together(options.budget):
-            return _weaker(name, text, asked, models, options, progress)
+            found = _weaker(name, given.blocks, asked, models, options, progress)
+        changes = tuple(replace(edit, what=given.said(edit.what)) for edit in found.changes)
+        return replace(found, old=text, new=given.back(found.new) if changes else text, changes=changes)
     except BudgetSpent as spent:
         return Weaker(name, text, text, (), 1, f"not decided: {spent}")
 

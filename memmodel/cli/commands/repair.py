@@ -1,7 +1,6 @@
 """The commands that change tests: `fix` adds what is missing, `weaken` drops what is not needed.
 
-In: what was typed. Out: a diff, or the file changed in place, and an exit code. Settled here: a table is written as
-blocks first, since PTX's own spelling is what a kernel needs.
+In: what was typed. Out: a diff, or the file changed in place, and an exit code.
 """
 
 from __future__ import annotations
@@ -112,17 +111,11 @@ def weaken(
 
 
 def _text(file: str) -> tuple[str, str]:
-    """The name and the text of a test, as blocks."""
-    from memmodel.isa.convert import convert
-    from memmodel.litmus import parse_litmus, print_litmus
-    from memmodel.litmus.syntax import Layout
+    """The name and the text of a test."""
     from memmodel.source import Source
 
     source = Source.read(file)
-    test = parse_litmus(source)
-    if test.layout is Layout.BLOCKS:
-        return source.name, source.text
-    return source.name, print_litmus(convert(test, Layout.BLOCKS))
+    return source.name, source.text
 
 
 def _models(names: list[str] | None, readings: bool, include: list[str] | None) -> tuple[Model, ...]:

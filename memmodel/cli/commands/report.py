@@ -199,8 +199,6 @@ def _is_wrong(found: Report) -> bool:
 
 
 def _repairs(found: Report, settings: PageSettings) -> Repairs:
-    from memmodel import library
-    from memmodel.litmus.syntax import Layout
     from memmodel.repair.fix import fix
     from memmodel.report.page.sheet import Repairs, ShownRepair
 
@@ -208,11 +206,9 @@ def _repairs(found: Report, settings: PageSettings) -> Repairs:
     source = subject.lowered.test.source if subject is not None else None
     if subject is None or source is None:
         return Repairs()
-    text = source.text
+    model, options = (subject.model,), subject.options
     try:
-        if subject.lowered.test.layout is not Layout.BLOCKS:
-            text = library.format(source, Layout.BLOCKS)
-        done = fix(source.name, text, (subject.model,), subject.options, most=settings.most, seconds=settings.seconds)
+        done = fix(source.name, source.text, model, options, most=settings.most, seconds=settings.seconds)
     except (BudgetSpent, InputError) as error:
         return Repairs(note=f"No repairs: {error}.")
     shown = (ShownRepair(one.cost, tuple(edit.what for edit in one.changes), one.diff()) for one in done.repairs)
