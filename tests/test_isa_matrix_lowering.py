@@ -137,6 +137,8 @@ MMA_STEPS = {
         for ws, form in (("", F16), (".ws", F16_WS))
     },
     "tcgen05.mma.ws.cta_group::1.kind::f16 [acc], %rd0, %rd1, %r2, %unset, %rd7;": [
+        "Unmodelled(a zero-column mask hides columns of B, and a matrix is its sum in a litmus test "
+        "and.u64(%rd7, 4539628974145273856))",
         f"Issue(mma group=1 form={F16_WS})",
         matrix("%rd1", "$b0"),
         matrix("%rd0", "$a0"),

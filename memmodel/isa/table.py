@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     TABLE: tuple[Row, ...]
 
 _FILES: tuple[tuple[str, str, str], ...] = (
-    ("Loads and stores", "movement.access", "cold ld st suld sust tld"),
+    ("Loads and stores", "movement.access", "cold ld ldu st suld sust tld"),
     ("Loads and stores", "movement.fill", "st"),
     ("Atomics", "synchronization.atomic", "atom red"),
     ("Memory of several devices", "movement.multimem", "multimem"),
@@ -42,15 +42,21 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("tcgen05", "matrix.tcgen_sync", "tcgen05"),
     ("Cluster launch control", "synchronization.launch", "clusterlaunchcontrol"),
     ("Grids that depend on one another", "synchronization.grids", "griddepcontrol"),
-    ("Addresses in a cluster, and election", "movement.cluster", "elect getctarank mapa"),
-    ("Hints to the caches", "movement.hints", "applypriority createpolicy prefetch prefetchu"),
+    ("Addresses, and election", "movement.cluster", "elect getctarank mapa"),
+    ("Addresses, and election", "movement.spaces", "cvta isspacep"),
+    ("Lanes of a warp", "synchronization.votes", "activemask match redux shfl vote"),
+    ("Hints to the caches", "movement.hints", "applypriority createpolicy discard prefetch prefetchu"),
     (
         "Arithmetic and moves",
         "scalar.compute",
-        "abs add and bfe bfi bfind brev clz cnot cvt cvta div lop3 mad max min mov mul neg not or popc prmt rem sad "
+        "abs add and bfe bfi bfind brev clz cnot cvt div lop3 mad max min mov mul neg not or popc prmt rem sad "
         "selp setp shf shl shr sub xor",
     ),
-    ("Control flow", "scalar.control", "beq bge bgt ble blt bne bra exit goto nanosleep ret setmaxnreg"),
+    (
+        "Control flow",
+        "scalar.control",
+        "beq bge bgt ble blt bne bra brkpt exit goto nanosleep pmevent ret setmaxnreg trap",
+    ),
 )
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
@@ -59,7 +65,7 @@ SCALAR = frozenset(word for _, file, words in _FILES if file.startswith("scalar.
 """The first words of instructions that only compute or jump."""
 
 
-_OF_NUMBERS = ("noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
+_OF_NUMBERS = ("noftz", "ftz", "abs", "NaN", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
 
@@ -111,7 +117,7 @@ def stray(mnemonic: str) -> Refusal | None:
     test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
     """
     first, *qualifiers = mnemonic.split(".")
-    if (first in SCALAR and first != "cvta") or not _group(first):
+    if first in SCALAR or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
         if word not in _words() and word not in _OF_NUMBERS:
