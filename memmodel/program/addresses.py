@@ -99,6 +99,7 @@ class AddressSpace:
     def __init__(self, test: LitmusTest) -> None:
         self._variables: dict[str, Variable] = {v.name: v for v in test.variables}
         self._places = cta_places(test)
+        self._owners: dict[str, CtaId] = {thread.name: thread.place.cta_id for thread in test.threads}
         self._windows = _number_ctas(self._places)
         self._bases: dict[tuple[str, CtaId | None], int] = {}
         self._found: dict[tuple[object, ...], Extent | BadFootprint] = {}
@@ -293,12 +294,13 @@ class AddressSpace:
         Raises InputError if the condition does not name exactly one element.
         """
         root = self.root(term.name)
+        owner = term.owner if term.thread is None else self._owners[term.thread]
         found = [
             instance
             for instance in self.instances
             if instance.name == root.name
             and (term.cta is None or instance.owner is None or instance.owner[-1] == term.cta)
-            and term.owner in (None, instance.owner)
+            and owner in (None, instance.owner)
         ]
         if len(found) != 1 or not 0 <= term.index < root.length:
             hint = "an element beyond the array, or a shared variable with several instances: write x@cta0"
