@@ -180,3 +180,13 @@ def test_a_test_that_may_trap_is_undecided() -> None:
 def test_a_racy_read_of_what_is_read_only() -> None:
     writer = "thread P1 @ cta 1, cluster 0, gpu 0 { st.global.u32 [x], 1; }"
     assert answered("ldu.global.u32 %r0, [x];", "exists race", writer) is SOMETIMES
+
+
+# ---- where a matrix ends ("executions.md", Memory) -------------------------------------------------------------------
+
+
+def test_a_matrix_ends_where_the_next_one_of_its_thread_begins() -> None:
+    """The accumulator is acc[0] alone, although the copy that names acc[1] comes after the mma."""
+    body = mma() + "\n    tcgen05.cp.cta_group::1.128x128b [acc+1], %da;"
+    assert answered(body, "exists (acc[1] == 6)") is NEVER
+    assert answered(body, "exists hazard") is NEVER
