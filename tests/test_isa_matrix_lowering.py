@@ -162,8 +162,8 @@ def shifted(group: int, at: int = 0, cta: str = "") -> list[str]:
     """Parts of a tcgen05.shift."""
     words = f"asynchronous group={group}"
     return [
-        f"+ Gather(Access(read shift {words}) Columns(&acc+1 1{cta}) tracks={{group_{group}}})",
-        f"+ Scatter(Access(write shift {words}) Columns(&acc 1{cta}) {at} tracks={{group_{group}}})",
+        f"+ Gather(Access(read shift {words}) Columns(&acc+1 7{cta} spare=0) tracks={{group_{group}}})",
+        f"+ Scatter(Access(write shift {words}) Columns(&acc 7{cta} spare=1) {at} tracks={{group_{group}}})",
     ]
 
 

@@ -190,3 +190,25 @@ def test_a_matrix_ends_where_the_next_one_of_its_thread_begins() -> None:
     body = mma() + "\n    tcgen05.cp.cta_group::1.128x128b [acc+1], %da;"
     assert answered(body, "exists (acc[1] == 6)") is NEVER
     assert answered(body, "exists hazard") is NEVER
+
+
+def test_a_shift_moves_every_row_but_the_last() -> None:
+    body = "tcgen05.shift.cta_group::1.down [acc];" + WAIT + "\n    tcgen05.cp.cta_group::1.128x128b [acc+1], %da;"
+    assert answered(body, "exists (acc[0] == 7 /\\ acc[1] == 2)") is ALWAYS
+    rows = "PTX rows\n.tensor .b32 t[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};\n"
+    rows += "thread P0 @ cta 0 { tcgen05.shift.cta_group::1.down [t+1]; }\n"
+    moved = " /\\ ".join(f"t[{k}] == {k if k in (0, 8, 9) else k + 1}" for k in range(10))
+    assert agree(rows + f"exists ({moved})\n", load_model("ptx-9.3")).observation is ALWAYS
+    short = rows.replace("t+1]", "t+8]")
+    assert agree(short + "exists (t[8] == 9 /\\ t[9] == 9)\n", load_model("ptx-9.3")).observation is ALWAYS
+
+
+def test_a_row_that_is_shifted_is_touched() -> None:
+    body = "tcgen05.shift.cta_group::1.down [acc];\n    tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [acc];"
+    assert answered(body, "exists hazard") is SOMETIMES
+
+
+def test_the_sparse_form_of_wgmma_is_refused() -> None:
+    line = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 0, 1, 1, 1, 0, 0;"
+    with pytest.raises(InputError, match=r"the sparse wgmma.mma_async is not modelled"):
+        lower_test(read(f"PTX sample\nthread P0 {{ {line} }}\nexists (true)\n"))

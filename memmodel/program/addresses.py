@@ -264,6 +264,11 @@ class AddressSpace:
                 return Extent(named.instance, first, count * COLUMN_BYTES, named.name)
         return BadFootprint(BadAddress.OUTSIDE, address)
 
+    def columns_from(self, address: int, owner: CtaId) -> int:
+        """How many columns the variable at an address has from there on."""
+        ends = (named.end for named in self._columns.get(owner, ()) if named.base <= address < named.end)
+        return next(ends, address) - address
+
     def declared_type(self, extent: Extent) -> DataType:
         """The type that the variable of an extent is declared with."""
         return self.root(extent.instance.name).type or UNTYPED
