@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from agreement import agree
-from isa_samples import read
+from isa_samples import read, warnings
 
 from memmodel.answer import Observation
 from memmodel.cat import load_model
@@ -212,3 +212,43 @@ def test_the_sparse_form_of_wgmma_is_refused() -> None:
     line = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 0, 1, 1, 1, 0, 0;"
     with pytest.raises(InputError, match=r"the sparse wgmma.mma_async is not modelled"):
         lower_test(read(f"PTX sample\nthread P0 {{ {line} }}\nexists (true)\n"))
+
+
+# ---- numbers that a type does not have --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("x == -1", "`x` is never -1: it is a .u32"),
+        ("-1 != x", "`x` is never -1: it is a .u32"),
+        ("y == 0xffffffff", "`y` is never 4294967295: it is a .s32"),
+        ("x == 0x100000000", "`x` is never 4294967296: it is a .u32"),
+        ("P0:%a == -1", "`P0:%a` is never -1: it is a .u32"),
+        ("P0:%b == 255", "`P0:%b` is never 255: it is a .s8"),
+        ("x == 0xffffffff", ""),
+        ("y == -1", ""),
+        ("x < -1", ""),
+        ("P0:%a == 1", ""),
+        ("P0:%c == -1", ""),  # a number moved as it is, or one of another type
+        ("P0:%d == -1", ""),
+        ("P0:%e == -1", ""),
+    ],
+)
+def test_a_comparison_that_is_never_true_is_doubtful(question: str, what: str) -> None:
+    text = f"""PTX misfits
+.global .u32 x = 0;
+.global .s32 y = 0;
+P0:%e = -1;
+thread P0 {{
+    ld.global.u32 %a, [x];
+    ld.global.s8 %b, [x];
+    mov.s32 %c, -1;
+    @%p sub.u32 %c, %a, 1;
+    sub.s32 %d, 0, 1;
+    @%p add.u32 %e, %a, 1;
+}}
+exists ({question})
+"""
+    found = [one for one in warnings(read(text)) if "is never" in one]
+    assert len(found) == bool(what) and all(what in one for one in found)
