@@ -149,9 +149,9 @@ ROWS = (
             Slot("op", (*_NUMBERS, *_BITS), "operation", Need.ALWAYS),
             type_slot(("u32", "s32", "b32"), refused=dict.fromkeys(("f32", "abs", "NaN"), NO_FLOATS["f32"])),
         ),
-        ("dst", "src", "membermask"),
+        ("d", "a", "membermask"),
         reduce,
-        "dst is src, which all lanes of the mask have, combined as often",
+        "d is a, which all lanes of the mask have, combined as often",
         80,
         (
             Rule("{head}.{op} is for .b32", "write .b32", {"op": _BITS, "type": ("u32", "s32")}, at="type"),
