@@ -61,11 +61,12 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
 
-SCALAR = frozenset(word for _, file, words in _FILES if file.startswith("scalar.") for word in words.split())
+_COMPUTING = ("scalar.", "movement.spaces", "synchronization.votes")
+SCALAR = frozenset(word for _, file, words in _FILES if file.startswith(_COMPUTING) for word in words.split())
 """The first words of instructions that only compute or jump."""
 
 
-_OF_NUMBERS = ("noftz", "ftz", "abs", "NaN", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
+_OF_NUMBERS = ("noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
 
@@ -117,7 +118,7 @@ def stray(mnemonic: str) -> Refusal | None:
     test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
     """
     first, *qualifiers = mnemonic.split(".")
-    if first in SCALAR or not _group(first):
+    if (first in SCALAR and first != "cvta") or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
         if word not in _words() and word not in _OF_NUMBERS:
