@@ -134,7 +134,7 @@ MMA_STEPS = {
             in_tensor_memory("&sf", "$f0.0"),
             product(f"mul.s64(%$f0.0, {A_TIMES_B})", "&acc -", form),
         ]
-        for ws, form in (("", F16), (".ws", F16_WS))
+        for ws, form in (("", f"{F16} sp"), (".ws", f"{F16_WS} sp"))
     },
     "tcgen05.mma.ws.cta_group::1.kind::f16 [acc], %rd0, %rd1, %r2, %unset, %rd7;": [
         "Unmodelled(a zero-column mask hides columns of B, and a matrix is its sum in a litmus test "

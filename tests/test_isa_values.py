@@ -25,7 +25,7 @@ CHANGE = "\n    fence.proxy.async; st.shared.u32 [sa], 5; fence.proxy.async;"
 FILL, USE = "collector::a::fill", "collector::a::use"
 
 
-def answered(body: str, question: str, more: str = "") -> Observation:
+def answered(body: str, question: str, more: str = "", meta: str = "") -> Observation:
     text = f"""PTX sample
 .global .u32 x = 0;
 .const .u32 k = 3;
@@ -34,6 +34,7 @@ def answered(body: str, question: str, more: str = "") -> Observation:
 .shared .align 16 .u32 sa[4] = {{2}};
 .shared .align 16 .u32 sb[4] = {{3}};
 .shared .align 8 .b64 bar = mbarrier(1);
+{meta}
 thread P0 @ cta 0, cluster 0, gpu 0 {{
     mov.u64 %da, sa;
     mov.u64 %db, sb;
@@ -180,6 +181,17 @@ def test_a_test_that_may_trap_is_undecided() -> None:
 def test_a_racy_read_of_what_is_read_only() -> None:
     writer = "thread P1 @ cta 1, cluster 0, gpu 0 { st.global.u32 [x], 1; }"
     assert answered("ldu.global.u32 %r0, [x];", "exists race", writer) is SOMETIMES
+
+
+# ---- pipelines ("Pipelined tcgen05 Instructions", "Matrix Shape") -----------------------------------------------------
+
+
+def test_a_dense_and_a_sparse_mma_have_different_shapes() -> None:
+    """K of the sparse shape is twice that of the dense one: the pair is no pipeline, whatever the descriptor says."""
+    dense, sparse = mma(), mma(head="tcgen05.mma.sp").replace("%idesc", "[meta], %idesc")
+    meta = ".tensor .b32 meta[2] = {1, 1};"
+    for first, second, found in ((dense, sparse, SOMETIMES), (sparse, dense, SOMETIMES), (sparse, sparse, NEVER)):
+        assert answered(first + second, "exists hazard", meta=meta) is found
 
 
 # ---- where a matrix ends ("executions.md", Memory) -------------------------------------------------------------------

@@ -50,8 +50,8 @@ def mma(call: Call) -> tuple[Op, ...]:
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")
     shape = rest.pop(0)
-    stationary = " ws" if ".ws" in call.head else ""
-    form, size = f"{call.word('kind')}{stationary}", _shape(call, shape)
+    variant = " ws" * (".ws" in call.head) + " sp" * sparse  # K of a sparse shape is twice as large
+    form, size = f"{call.word('kind')}{variant}", _shape(call, shape)
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
     beyond: tuple[Op, ...] = ()
