@@ -183,7 +183,7 @@ def test_a_racy_read_of_what_is_read_only() -> None:
     assert answered("ldu.global.u32 %r0, [x];", "exists race", writer) is SOMETIMES
 
 
-# ---- pipelines ("Pipelined tcgen05 Instructions", "Matrix Shape") -----------------------------------------------------
+# ---- pipelines ("Pipelined tcgen05 Instructions", "Matrix Shape")
 
 
 def test_a_dense_and_a_sparse_mma_have_different_shapes() -> None:
