@@ -142,6 +142,9 @@ def test_the_window_of_an_address(space: str, name: str) -> None:
         ("cvta.shared::cta.u64 %b, sa@cta1;", SOMETIMES),
         ("cvta.shared::cluster.u64 %b, sa@cta1;", NEVER),
         ("cvta.param.u64 %b, n;", NEVER),
+        ("cvta.to.global.u64 %b, %null;", NEVER),
+        ("cvta.to.shared::cta.u64 %b, %null;", NEVER),  # where the window of CTA 0 begins
+        ("cvta.to.param.u64 %b, %null;", SOMETIMES),
     ],
 )
 def test_an_address_of_another_space_is_undefined(line: str, found: Observation) -> None:

@@ -60,7 +60,10 @@ def point(call: Call) -> tuple[Op, ...]:
             call.fail(f"'{name}' is a .{space.value} variable, not .{word}", source, f"write cvta.{space.value}")
         if not word.startswith("shared"):
             return (moved,)
-    outside = Apply("eq", (within(call, address, word), Const(0)), U64)
+    outside: Expr = Apply("eq", (within(call, address, word), Const(0)), U64)
+    if call.word("to") and not word.startswith(("shared", "param")):
+        # Compiled code converts null pointers before it looks at them; the page leaves their result open, and no more.
+        outside = Apply("and", (outside, Apply("ne", (address, Const(0)), U64)), U64)
     return (UndefinedIf(f"{call.head} takes an address in .{word} memory", outside), moved)
 
 
