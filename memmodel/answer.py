@@ -231,12 +231,16 @@ class FinalValues:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcomes:
-    """All final states of a test under a model; `complete` False, and `reason`, if there may be others."""
+    """All final states of a test under a model; `complete` False, and `reason`, if there may be others.
+
+    `left_out`: large arrays that the states do not show, because the question does not name their elements.
+    """
 
     states: tuple[FinalValues, ...]
     engine: str
     complete: bool = True
     reason: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         satisfying = sum(state.satisfies for state in self.states)

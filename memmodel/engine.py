@@ -99,6 +99,12 @@ def _is_plain(lowered: LoweredTest) -> bool:
 
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     """All final states of a test under a model."""
+    from memmodel.referee.finals import left_out
+
+    return replace(_outcomes(lowered, model, options), left_out=left_out(lowered))
+
+
+def _outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     chosen = choose(lowered, options, FEW)
     try:
         options = replace(options, budget=available(options.budget))

@@ -259,3 +259,21 @@ def test_blame_falls_on_the_axioms_that_refuse_pairs() -> None:
     answer = ask(test, PTX)
     assert answer.observation is Observation.NEVER
     assert "Causality" in answer.axioms or "SC-per-Location" in answer.axioms
+
+
+def test_axioms_are_blamed_for_what_an_execution_could_show() -> None:
+    """With 1 read, the compare-and-swap writes nothing: no execution ends with 2, and no axiom has a part in that."""
+    text = """PTX swap
+.global .u32 x;
+thread P0 @ cta 0 { atom.relaxed.gpu.global.exch.b32 %old, [x], 1; }
+thread P1 @ cta 1 { atom.relaxed.gpu.global.cas.b32 %old, [x], 0, 2; }
+exists (P1:%old == 1 /\\ x == 2)
+"""
+    answer = api.check(text, engine="enumerate").answer
+    assert answer.observation is Observation.NEVER and answer.axioms == ()
+    blamed = api.check(text.replace("/\\ x == 2", "/\\ P0:%old == 2"), engine="enumerate").answer
+    assert blamed.observation is Observation.NEVER and blamed.axioms == ()
+    torn = api.check(
+        text.replace("P1:%old == 1 /\\ x == 2", "P1:%old == 0 /\\ P0:%old == 0"), engine="enumerate"
+    ).answer
+    assert torn.observation is Observation.NEVER and torn.axioms == ("Atomicity-of-Any-Size",)

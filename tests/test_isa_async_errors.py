@@ -67,9 +67,9 @@ a copy to .shared::cta completes on an mbarrier
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 24, [bar];": """
 cp.async.bulk copies a positive multiple of 16 bytes, not 24
     |                                                                              ^^""",
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile@cta1], [src], 16, [bar];": """
+    "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile@cta1], [map, {0}], [bar];": """
 the mbarrier object is not in the CTA that the copy writes to
-    |                                                                                           ^^^^^
+    |                                                                                                           ^^^^^
   hint: write [bar@cta1]""",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [src], 16, [bar], 4;": """
 the mask names CTA 2, which has no thread in this cluster

@@ -187,8 +187,6 @@ COMPUTED = {
     "mov.u32 %r0, %cluster_ctarank;": "r0 0",
     "mov.u32 %r0, %cluster_nctarank;": "r0 2",
     "cvt.u64.s32 %rd0, %r1;": "rd0 cvt.u64(cvt.s32(%r1))",
-    "cvta.to.global.u64 %rd0, %rd1;": "rd0 %rd1",
-    "cvta.shared::cta.u64 %rd0, %rd1;": "rd0 %rd1",
 }
 
 FLOW = {

@@ -134,9 +134,11 @@ MMA_STEPS = {
             in_tensor_memory("&sf", "$f0.0"),
             product(f"mul.s64(%$f0.0, {A_TIMES_B})", "&acc -", form),
         ]
-        for ws, form in (("", F16), (".ws", F16_WS))
+        for ws, form in (("", f"{F16} sp"), (".ws", f"{F16_WS} sp"))
     },
     "tcgen05.mma.ws.cta_group::1.kind::f16 [acc], %rd0, %rd1, %r2, %unset, %rd7;": [
+        "Unmodelled(a zero-column mask hides columns of B, and a matrix is its sum in a litmus test "
+        "and.u64(%rd7, 4539628974145273856))",
         f"Issue(mma group=1 form={F16_WS})",
         matrix("%rd1", "$b0"),
         matrix("%rd0", "$a0"),
@@ -160,8 +162,8 @@ def shifted(group: int, at: int = 0, cta: str = "") -> list[str]:
     """Parts of a tcgen05.shift."""
     words = f"asynchronous group={group}"
     return [
-        f"+ Gather(Access(read shift {words}) Columns(&acc+1 1{cta}) tracks={{group_{group}}})",
-        f"+ Scatter(Access(write shift {words}) Columns(&acc 1{cta}) {at} tracks={{group_{group}}})",
+        f"+ Gather(Access(read shift {words}) Columns(&acc+1 7{cta} spare=0) tracks={{group_{group}}})",
+        f"+ Scatter(Access(write shift {words}) Columns(&acc 7{cta} spare=1) {at} tracks={{group_{group}}})",
     ]
 
 

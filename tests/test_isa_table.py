@@ -23,6 +23,7 @@ NO_STEPS = (
     "createpolicy",
     "griddepcontrol",  # the samples have one grid
     "nanosleep",
+    "pmevent",
     "prefetch",
     "setmaxnreg",
 )

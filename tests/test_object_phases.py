@@ -51,3 +51,13 @@ def test_sums_over_phases_change_nothing(name: str, monkeypatch: pytest.MonkeyPa
     assert found[0] == found[1]
     tried = api.outcomes(TESTS[name], engine="enumerate")
     assert tried.complete and tried.states == found[0][0]
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_an_object_is_used_in_a_life_that_no_init_has_begun(engine: str) -> None:
+    """The init comes after what its own thread did before: the wait there finds no object, and stays."""
+    wait = "W: mbarrier.try_wait.parity.relaxed.cta.b64 %p, [bar], 0; @!%p bra W;"
+    threads = [wait, "mbarrier.init.shared.b64 [bar], 1;"], [PLAIN]
+    test = text(1, *threads).replace(" = mbarrier(1)", "")
+    found = api.check(test.replace("exists (true)", "exists undefined"), engine=engine).answer
+    assert set(found.flags) == {"undefined-mbarrier"}

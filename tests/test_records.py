@@ -22,8 +22,10 @@ from memmodel.cat.syntax import Model
 from memmodel.cli.app import app
 from memmodel.cli.commands.schema import NAMES, json_schema
 from memmodel.engine import Options
+from memmodel.errors import InputError
 from memmodel.program.lowered import LoweredTest
 from memmodel.records.answers import OutcomesRecord
+from memmodel.report.text import outcomes_lines
 from memmodel.why.records import Reason
 
 ROOT = Path(__file__).parent.parent
@@ -311,6 +313,35 @@ def test_outcomes_name_every_instance(engine: str) -> None:
     text = TWO_CLUSTERS.replace("exists (P1:r0 == 2)", "forall (true)")
     (state,) = api.outcomes(text, engine=engine).states
     assert dict(state.values) == {"P1:r0": 2, "s@cta0,cluster0": 1, "s@cta0,cluster1": 2}
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_a_condition_names_the_instance_of_a_thread(engine: str) -> None:
+    for condition, holds in (("s@P0 == 1", True), ("s@P1[0] == 1", False), ("s@P1 == 2 /\\ P1:r0 == 2", True)):
+        found = api.check(TWO_CLUSTERS.replace("exists (P1:r0 == 2)", f"forall ({condition})"), engine=engine)
+        assert found.holds is holds
+    (state,) = api.outcomes(TWO_CLUSTERS.replace("P1:r0 == 2", "s@P0 == 1"), engine=engine).states
+    assert state.values == (("s@P0", 1),)
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [("s@P9", "thread `P9` is not declared"), ("s@cta0", "`s` has 2 instances"), ("x@P0", "`x` is not .shared")],
+)
+def test_a_condition_names_one_instance(term: str, message: str) -> None:
+    text = TWO_CLUSTERS.replace("P1:r0 == 2", f"{term} == 1").replace("\n.shared", "\n.global .u32 x;\n.shared", 1)
+    with pytest.raises(InputError, match=message):
+        api.check(text)
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_outcomes_say_which_arrays_they_leave_out(engine: str) -> None:
+    """Nine elements are too many to be shown unasked; eight are not."""
+    text = "PTX t\n.global .u32 a[9];\n.global .u32 b[8];\nthread P0 { st.u32 [a], 1; }\nexists ({})\n"
+    found = api.outcomes(text.replace("{}", "true"), engine=engine)
+    assert found.left_out == ("a[9]",) and dict(found.states[0].values)["b[7]"] == 0
+    assert "not shown: a[9]" in outcomes_lines(found)[-1]
+    assert api.outcomes(text.replace("{}", "a[0] == 1"), engine=engine).left_out == ()
 
 
 def test_readings_keep_their_warnings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ Line = tuple[str, Span | None]
 FULL = "0xffffffff"
 _LAST_BARRIER = 15
 _PURE = frozenset(head for row in (*compute.ROWS, *control.ROWS) for head in row.heads) | {
+    "cvta",
+    "isspacep",
     "mapa",
     "getctarank",
     "mbarrier.pending_count",

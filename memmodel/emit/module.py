@@ -20,7 +20,7 @@ from memmodel.emit.variables import constant_parameters, declare, declare_parame
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.printer import print_condition
+from memmodel.litmus.printer import print_condition, whose
 from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, Reg, RegValue, Term, root_of, terms_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
@@ -377,7 +377,7 @@ def _results(test: LitmusTest) -> Iterator[Term]:
         elif isinstance(term, LocValue):
             root = root_of(variables, term.name)
             if root.space is Space.SHARED and root.mbarrier is None:
-                key = (term.name, term.index, term.cta)
+                key = (term.name, term.index, term.cta, term.thread)
         if key and key not in seen:
             seen.add(key)
             yield term
@@ -387,8 +387,7 @@ def _term(term: Term) -> str:
     if isinstance(term, RegValue):
         return f"{term.thread}:%{term.register}"
     if isinstance(term, LocValue):
-        cta = "" if term.cta is None else f"@cta{term.cta}"
-        return f"{term.name}{cta}[{term.index}]" if term.index else term.name + cta
+        return term.name + whose(term) + (f"[{term.index}]" if term.index else "")
     return str(term.value)
 
 

@@ -133,6 +133,7 @@ def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, Reg
 _BY_NAME = {
     "cache_policy": B64,
     "membermask": B32,
+    "{!}a": PRED,
     "d|p": B32,
     "pred": PRED,
     "response": B128,
@@ -169,7 +170,7 @@ RESULTS = frozenset({"d", "n", "redval", "p", "d|p", "pred", "state", "waitCompl
 def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
     """What each operand is, if it is a register."""
     head = reading.head.partition(".")[0]
-    typed = _typed(reading, "type", loose=reading.head in ("ld", "st"))
+    typed = _typed(reading, "type", loose=reading.head in ("ld", "ldu", "st"))
     operands = instruction.operands
     if head == "mov":
         counts = [len(operand.items) if isinstance(operand, Group) else 1 for operand in operands]
@@ -187,6 +188,10 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         return [_typed(reading, "type", loose=True), _typed(reading, "source", loose=True)]
     if head == "getctarank":
         return [B32, typed]
+    if head == "isspacep":
+        return [PRED, B64]
+    if head == "match":
+        return [B32, typed, B32]
     if head in ("bar", "barrier"):
         return [typed, B32, B32, B32, PRED] if reading.words.get("op") else [B32] * len(operands)
     if reading.head in ("cp.async.bulk", "cp.async.bulk.tensor", "cp.async.bulk.prefetch.tensor"):

@@ -219,7 +219,7 @@ class ObjectPhases:
         logic = self.logic
         sure, may = self._arrived[i]
         if self._plain and sure == may:
-            return {(sure % size, 0): TRUE}
+            return {(sure % size if size else 0, 0): TRUE}  # no size: a life that no init begins
         states: dict[tuple[int, int], int] = {(0, 0): TRUE}
         for j in self.counting:
             if j == i:

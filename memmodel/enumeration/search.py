@@ -8,7 +8,7 @@ barriers and objects, rf, sync_fence, co. A family is skipped only if nothing in
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from math import prod
 
@@ -24,6 +24,9 @@ from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
 from memmodel.enumeration.sources import Sources
 from memmodel.memory.bytes import Cell
+
+_FEW_ENDINGS = 4096
+"""Up to so many final states of a combination are tried to see whether the condition could hold."""
 
 _FEW_SOURCES = 8
 """Up to so many rf, or combinations of values, pairs of rf are not judged one by one first."""
@@ -230,7 +233,19 @@ class _Combination:
         self.keys = keys
         self.ended = all(trace.ending.complete for trace in traces)
         self.stopped = stopped_key(traces)
-        self.blames = self.ended and (keys is None or True in keys)
+
+    @cached_property
+    def blames(self) -> bool:
+        """Could the condition hold at the end of this combination, whatever the axioms say?"""
+        if not self.ended or self.keys is not None:
+            return self.ended and self.keys is not None and True in self.keys
+        every = {  # the initial write is the first one
+            cell: sum(1 << write for write in others or [initial])
+            for cell, (initial, *others) in self.skeleton.writes.items()
+        }
+        asked = [cell for extent in self.question.extents for cell in self.skeleton.frame.cutting.cells(extent)]
+        many = prod(len(self.skeleton.writes[cell]) for cell in dict.fromkeys(asked) if cell in every)
+        return many > _FEW_ENDINGS or any(key is True for key, _ in self._endings(every))
 
     def run(self) -> None:
         choices = []

@@ -158,8 +158,8 @@ def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
     if call.word("space") is not None or not isinstance(operand, Mem) or not isinstance(operand.base, Reg):
         return ()
     steps = [
-        UndefinedIf(f"{variable.name} is in memory that is only read", inside)
-        for variable, inside in _in_read_only(call, call.location(operand))
+        UndefinedIf(f"{variable.name} is in memory that is only read", within)
+        for variable, within in inside(call, call.location(operand), READ_ONLY)
     ]
     return tuple(steps)
 
@@ -171,7 +171,7 @@ def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
         return ()
     rule = f"{what} is in .global memory"
     shared = Apply("lt", (address, Const(FIRST_GLOBAL)), U64)
-    return (UndefinedIf(rule, shared), *(UndefinedIf(rule, inside) for _, inside in _in_read_only(call, address)))
+    return (UndefinedIf(rule, shared), *(UndefinedIf(rule, within) for _, within in inside(call, address, READ_ONLY)))
 
 
 def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
@@ -182,12 +182,12 @@ def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
     return (UndefinedIf(f"{call.head} takes an address in shared memory", beyond),)
 
 
-def _in_read_only(call: Call, address: Expr) -> Iterator[tuple[Variable, Expr]]:
-    """For each variable in constant or parameter memory: is the address in it?"""
+def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tuple[Variable, Expr]]:
+    """For each variable in these state spaces: is the address in it?"""
     space = call.context.space
     for variable in call.context.test.variables:
         base = space.address(variable.name, 0, call.place)
-        if call.root(variable).space in READ_ONLY and base is not None:
+        if call.root(variable).space in spaces and base is not None:
             offset = Apply("sub", (address, Const(base)), U64)
             yield variable, Apply("lt", (offset, Const(space.size(variable.name))), U64)
 

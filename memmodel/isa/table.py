@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     TABLE: tuple[Row, ...]
 
 _FILES: tuple[tuple[str, str, str], ...] = (
-    ("Loads and stores", "movement.access", "cold ld st suld sust tld"),
+    ("Loads and stores", "movement.access", "cold ld ldu st suld sust tld"),
     ("Loads and stores", "movement.fill", "st"),
     ("Atomics", "synchronization.atomic", "atom red"),
     ("Memory of several devices", "movement.multimem", "multimem"),
@@ -42,20 +42,27 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("tcgen05", "matrix.tcgen_sync", "tcgen05"),
     ("Cluster launch control", "synchronization.launch", "clusterlaunchcontrol"),
     ("Grids that depend on one another", "synchronization.grids", "griddepcontrol"),
-    ("Addresses in a cluster, and election", "movement.cluster", "elect getctarank mapa"),
-    ("Hints to the caches", "movement.hints", "applypriority createpolicy prefetch prefetchu"),
+    ("Addresses, and election", "movement.cluster", "elect getctarank mapa"),
+    ("Addresses, and election", "movement.spaces", "cvta isspacep"),
+    ("Lanes of a warp", "synchronization.votes", "activemask match redux shfl vote"),
+    ("Hints to the caches", "movement.hints", "applypriority createpolicy discard prefetch prefetchu"),
     (
         "Arithmetic and moves",
         "scalar.compute",
-        "abs add and bfe bfi bfind brev clz cnot cvt cvta div lop3 mad max min mov mul neg not or popc prmt rem sad "
+        "abs add and bfe bfi bfind brev clz cnot cvt div lop3 mad max min mov mul neg not or popc prmt rem sad "
         "selp setp shf shl shr sub xor",
     ),
-    ("Control flow", "scalar.control", "beq bge bgt ble blt bne bra exit goto nanosleep ret setmaxnreg"),
+    (
+        "Control flow",
+        "scalar.control",
+        "beq bge bgt ble blt bne bra brkpt exit goto nanosleep pmevent ret setmaxnreg trap",
+    ),
 )
 """Heading in docs/instructions.md, file, and the words with which its mnemonics begin."""
 
 
-SCALAR = frozenset(word for _, file, words in _FILES if file.startswith("scalar.") for word in words.split())
+_COMPUTING = ("scalar.", "movement.spaces", "synchronization.votes")
+SCALAR = frozenset(word for _, file, words in _FILES if file.startswith(_COMPUTING) for word in words.split())
 """The first words of instructions that only compute or jump."""
 
 

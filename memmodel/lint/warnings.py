@@ -16,6 +16,7 @@ from memmodel.isa.lower import target
 from memmodel.lint.advice import Advice, named
 from memmodel.lint.certain import certainly_undefined
 from memmodel.lint.hazards import hazards
+from memmodel.lint.misfits import misfits
 from memmodel.lint.reach import pointless_scopes
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Read, Write
@@ -43,6 +44,9 @@ def doubts(lowered: LoweredTest) -> list[Warned]:
     found = [
         Warned(one.message, one.step.instruction.mnemonic_span or one.step.instruction.span, one.hint) for one in advice
     ]
+    for misfit in misfits(lowered):
+        message = f"`{misfit.what}` is never {misfit.number}: it is a .{misfit.type}"
+        found.append(Warned(message, misfit.span, f"in a .{misfit.type} these bits are {misfit.meant}"))
     if target(lowered.test) is None:
         where = lowered.test.threads[0].span
         found.append(Warned("no target architecture has every instruction of the test", where, None))

@@ -295,16 +295,28 @@ def _check_term(term: Term, checked: Checked, known: dict[str, set[str]]) -> Non
         what = f"the last is {term.name}[{root.length - 1}]" if root.array else f"`{term.name}` is not an array"
         raise InputError(f"`{term.name}` has no element {term.index}", term.span, what)
     if root.space not in PER_CTA:
-        if term.cta is not None:
+        if term.cta is not None or term.thread is not None:
             raise _one_instance(term)
+        return
+    if term.thread is not None:
+        _check_instance_of(term, root, checked, known)
         return
     count = _instances(term.name, term.cta, checked)
     if count == 0:
         raise InputError(f"`{term.name}` has no instance there", term.span, _places(checked))
     if count > 1:
         one = f"name one, as in {term.name}@cta0"
-        hint = one if term.cta is None else "give every CTA of the test a number of its own"
+        hint = one if term.cta is None else f"name a thread of the CTA, as in {term.name}@{next(iter(known))}"
         raise InputError(f"`{term.name}` has {count} instances", term.span, hint)
+
+
+def _check_instance_of(term: LocValue, root: Variable, checked: Checked, known: dict[str, set[str]]) -> None:
+    """`x@P1`: there is such a thread, and its CTA has the variable."""
+    place = next((thread.place for thread in checked.threads if thread.name == term.thread), None)
+    if place is None:
+        raise _unknown("thread", term.thread or "", known, term.span, f"the test has {shorten(', '.join(known))}")
+    if root.cta not in (None, place.cta):
+        raise InputError(f"`{term.name}` has no instance there", term.span, _places(checked))
 
 
 def _instances(name: str, cta: int | None, checked: Checked) -> int:

@@ -6,6 +6,8 @@ than `\\/`, and `not` tighter than both. Names are checked later, by `check`.
 
 from __future__ import annotations
 
+import re
+
 from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.declarations import thread_name
@@ -31,6 +33,7 @@ MAX_SHOWN_TERMS = 1_000
 MAX_QUESTIONS = 100
 
 _OPERATORS = {"=": "==", "==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_CTA = re.compile(r"cta[0-9]*")
 QUESTIONS = ("exists", "~exists", "forall")
 """The words that ask."""
 
@@ -246,12 +249,19 @@ def _value(reader: Reader) -> RegValue | LocValue:
         return RegValue(thread, register, reader.span(first, last))
     bracket = reader.accept("[")
     token = reader.expect("name", "a location")
-    cta, index = None, 0
+    cta: int | None = None
+    of: str | None = None
+    index = 0
     if reader.accept("@"):
-        cta = reader.cta_number()[0]
+        if _CTA.fullmatch(reader.token.text):
+            cta = reader.cta_number()[0]
+        else:
+            of = reader.expect(
+                "name", "`cta` and a number, or a thread", "one CTA's instance of x is written x@cta1"
+            ).text
     if reader.accept("["):
         index = reader.count("an index", 1 << 20)[0]
         reader.expect("]", "`]`")
     if bracket is not None:
         reader.expect("]", "`]`")
-    return LocValue(token.text, index, cta, reader.span(first, reader.tokens[reader.at - 1]))
+    return LocValue(token.text, index, cta, reader.span(first, reader.tokens[reader.at - 1]), thread=of)

@@ -275,9 +275,15 @@ def _term(term: Term, layout: Layout) -> str:
 
 
 def _location(term: LocValue) -> str:
-    cta = "" if term.cta is None else f"@cta{term.cta}"
     index = f"[{term.index}]" if term.index else ""
-    return f"{term.name}{cta}{index}"
+    return f"{term.name}{whose(term)}{index}"
+
+
+def whose(term: LocValue) -> str:
+    """Whose instance of a variable a condition names."""
+    if term.thread is not None:
+        return f"@{term.thread}"
+    return "" if term.cta is None else f"@cta{term.cta}"
 
 
 def print_question(test: LitmusTest) -> str:

@@ -255,6 +255,7 @@ class RegValue:
 class LocValue:
     """`x` or `x[2]` or `x@cta1`: a location at the end; the value of some co-maximal write. `index` in elements.
 
+    `thread`: `x@P1` is the instance of that thread's CTA, which the number of a CTA may not tell.
     `owner`: whose instance it is, where the number of the CTA does not tell; no test writes this.
     """
 
@@ -263,6 +264,7 @@ class LocValue:
     cta: int | None = None
     span: Span = _span()
     owner: tuple[object, ...] | None = None
+    thread: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ class AddressSpace:
     def __init__(self, test: LitmusTest) -> None:
         self._variables: dict[str, Variable] = {v.name: v for v in test.variables}
         self._places = cta_places(test)
+        self._owners: dict[str, CtaId] = {thread.name: thread.place.cta_id for thread in test.threads}
         self._windows = _number_ctas(self._places)
         self._bases: dict[tuple[str, CtaId | None], int] = {}
         self._found: dict[tuple[object, ...], Extent | BadFootprint] = {}
@@ -263,6 +264,11 @@ class AddressSpace:
                 return Extent(named.instance, first, count * COLUMN_BYTES, named.name)
         return BadFootprint(BadAddress.OUTSIDE, address)
 
+    def columns_from(self, address: int, owner: CtaId) -> int:
+        """How many columns the variable at an address has from there on."""
+        ends = (named.end for named in self._columns.get(owner, ()) if named.base <= address < named.end)
+        return next(ends, address) - address
+
     def declared_type(self, extent: Extent) -> DataType:
         """The type that the variable of an extent is declared with."""
         return self.root(extent.instance.name).type or UNTYPED
@@ -293,12 +299,13 @@ class AddressSpace:
         Raises InputError if the condition does not name exactly one element.
         """
         root = self.root(term.name)
+        owner = term.owner if term.thread is None else self._owners[term.thread]
         found = [
             instance
             for instance in self.instances
             if instance.name == root.name
             and (term.cta is None or instance.owner is None or instance.owner[-1] == term.cta)
-            and term.owner in (None, instance.owner)
+            and owner in (None, instance.owner)
         ]
         if len(found) != 1 or not 0 <= term.index < root.length:
             hint = "an element beyond the array, or a shared variable with several instances: write x@cta0"

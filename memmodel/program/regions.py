@@ -73,11 +73,15 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """`count` columns of tensor memory in the CTA of that rank (None: the executing one)."""
+    """`count` columns of tensor memory in the CTA of that rank (None: the executing one).
+
+    `spare`: there may be fewer, so that this many are left after them in the variable.
+    """
 
     address: Expr
     count: int
     cta: int | None = None
+    spare: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

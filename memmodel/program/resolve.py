@@ -62,8 +62,11 @@ def resolve(
             return _box_tile(numbers, window, space, place)
         case Matrix(_, most):
             return _matrix(numbers[0], most, space, place, starts)
-        case Columns(_, count, cta):
-            found = space.find_columns(numbers[0], count, _owner(cta, space, place))
+        case Columns(_, count, cta, spare):
+            owner = _owner(cta, space, place)
+            if spare is not None:
+                count = max(1, min(count, space.columns_from(numbers[0], owner) - spare))
+            found = space.find_columns(numbers[0], count, owner)
             return found if isinstance(found, BadFootprint) else Footprint((found,), COLUMN_BYTES)
         case Accumulator(_, most, cta):
             return _accumulator(numbers, most, _owner(cta, space, place), space, starts)

@@ -85,7 +85,7 @@ class StateRecord(JsonRecord):
 
 
 class OutcomesRecord(JsonRecord):
-    """All final states; `complete` false, and `reason`, if there may be others."""
+    """All final states; `complete` false, and `reason`, if there may be others. `left_out`: arrays not shown."""
 
     states: tuple[StateRecord, ...]
     complete: bool
@@ -93,6 +93,7 @@ class OutcomesRecord(JsonRecord):
     reason: str
     path: str = ""
     model: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class DefaultAnswer(JsonRecord):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
+from memmodel.litmus.printer import whose
 from memmodel.litmus.syntax import (
     Always,
     And,
@@ -88,6 +89,14 @@ def outcome_terms(lowered: LoweredTest) -> tuple[Term, ...]:
     return tuple(named) or _everything(lowered)
 
 
+def left_out(lowered: LoweredTest) -> tuple[str, ...]:
+    """The arrays that a final state does not show: large ones, where the question names nothing."""
+    if outcome_terms(lowered) != _everything(lowered):
+        return ()
+    many = (one for one in lowered.space.instances if one.size // one.unit > _FEW_ELEMENTS)
+    return tuple(dict.fromkeys(f"{one.name}[{one.size // one.unit}]" for one in many))
+
+
 _FEW_ELEMENTS = 8
 """Arrays with more elements are not shown by themselves."""
 
@@ -123,5 +132,5 @@ def spell(term: Term, lowered: LoweredTest) -> str:
             instances = lowered.space.instances
             (instance,) = (one for one in instances if one.name == term.name and one.owner == term.owner)
             return f"{term.name}{index}{spell_owner(instance, instances)}"
-        return f"{term.name}{index}" if term.cta is None else f"{term.name}{index}@cta{term.cta}"
+        return f"{term.name}{index}{whose(term)}"
     return str(term.value)

@@ -154,5 +154,11 @@ def states(found: Outcomes, path: str = "", model: str = "") -> Values:
     """All final states of a test."""
     shown = tuple(StateRecord(values=dict(state.values), satisfies=state.satisfies) for state in found.states)
     return OutcomesRecord(
-        states=shown, complete=found.complete, engine=found.engine, reason=found.reason, path=path, model=model
+        states=shown,
+        complete=found.complete,
+        engine=found.engine,
+        reason=found.reason,
+        path=path,
+        model=model,
+        left_out=found.left_out,
     ).json_values()

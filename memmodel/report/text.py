@@ -67,6 +67,9 @@ def outcomes_lines(found: Outcomes, style: Style = plain) -> list[str]:
     count = len(found.states)
     satisfying = sum(state.satisfies for state in found.states)
     lines.append(f"{count} final state{'' if count == 1 else 's'}, {satisfying} satisfying the condition (marked *)")
+    if found.left_out:
+        hint = "name the elements that count in the condition, or in `locations [...]`"
+        lines.append(f"not shown: {', '.join(found.left_out)}; {hint}")
     if not found.states and found.complete:
         lines.append("no execution reaches the end of every thread; check says what waits")
     if not found.complete:

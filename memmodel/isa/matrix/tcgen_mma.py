@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call, describe
+from memmodel.isa.matrix.tcgen_values import collected, hidden_lanes, zero_columns
 from memmodel.isa.place import U32
 from memmodel.isa.row import Need, Row, Rule, Slot, flag
 from memmodel.isa.tensor_memory import (
@@ -49,19 +50,20 @@ def mma(call: Call) -> tuple[Op, ...]:
     if not rest:
         call.fail(f"{call.head} needs an instruction descriptor")
     shape = rest.pop(0)
-    stationary = " ws" if ".ws" in call.head else ""
-    form, size = f"{call.word('kind')}{stationary}", _shape(call, shape)
+    variant = " ws" * (".ws" in call.head) + " sp" * sparse  # K of a sparse shape is twice as large
+    form, size = f"{call.word('kind')}{variant}", _shape(call, shape)
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
+    beyond: tuple[Op, ...] = ()
     if rest and isinstance(rest[0], Group):
-        _check_lanes(call, rest.pop(0))
+        beyond = _lanes(call, rest.pop(0))
     if not rest:
         call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
     add = _accumulates(call, rest.pop(0))
     if rest and not call.head.startswith("tcgen05.mma.ws"):
         _check_scale(call, rest.pop(0))
     elif rest:
-        descriptor(call, rest.pop(0))  # the zero-column mask of .ws hides columns and touches no memory
+        beyond = zero_columns(call, rest.pop(0))
     if rest:
         call.fail(f"{call.head} has no operand here", rest[0])
     parts: list[Part] = []
@@ -81,7 +83,8 @@ def mma(call: Call) -> tuple[Op, ...]:
         parts += [tensor_operand(call, Family.MMA, scale, cta, f"$f{k}.{i}") for i, scale in enumerate(tensors)]
         region = Accumulator(accumulator, None, peer(call, cta), size)
         parts += _accumulate(call, region, k, len(matrices), len(tensors), add, form, len(parts))
-    return (IssueAsync(issue(call, Family.MMA, form), tuple(parts)),)
+    reads = (tuple(f"${matrix}{k}" for k in range(len(matrices))) for matrix in "ab")
+    return (*beyond, IssueAsync(issue(call, Family.MMA, form), tuple(parts)), *collected(call, *reads))
 
 
 def _accumulate(
@@ -134,10 +137,11 @@ def _assigned(call: Call, name: str) -> bool:
     return initial or any(name in targets(item) for item in instructions(thread))
 
 
-def _check_lanes(call: Call, operand: Operand) -> None:
+def _lanes(call: Call, operand: Operand) -> tuple[Op, ...]:
     wanted = 4 if group(call) == 1 else 8
-    if isinstance(operand, Group) and len(operand.items) != wanted:
+    if not isinstance(operand, Group) or len(operand.items) != wanted:
         call.fail(f"disable-output-lane is a vector of {wanted} with .cta_group::{group(call)}", operand)
+    return hidden_lanes(call, operand)
 
 
 def _check_scale(call: Call, operand: Operand) -> None:

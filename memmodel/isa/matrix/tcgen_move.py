@@ -1,8 +1,8 @@
 """Rows of the table: tcgen05.cp, shift, ld and st, which move data in, within and out of tensor memory.
 
 In: a Call. Out: one instruction; for ld the registers receive what its parts read. Settled here: how many registers a
-shape has, and how many columns of tensor memory it touches for each ("Data Movement Shape"). shift moves the column
-after its address to its address: rows, like columns, are counted by the address here.
+shape has, and how many columns of tensor memory it touches for each ("Data Movement Shape"). shift moves the columns
+after its address down by one: rows, like columns, are counted by the address here, and the last one stays.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1
 """32-bit registers of one repetition of a shape."""
 
 MAX_REGISTERS = 128
+ROWS_SHIFTED = 7
+"""An element of 32 bytes has 8 columns: the instruction touches no more of them, and the last one stays."""
+
 _SPLIT = "16x32bx2"
 _SUFFIX = ("", ".high", ".2", ".3")
 """What the temporaries for the columns of one register are called."""
@@ -59,14 +62,14 @@ def copy(call: Call) -> tuple[Op, ...]:
 
 
 def shift(call: Call) -> tuple[Op, ...]:
-    """tcgen05.shift: every row receives the next one; the column after it stands for it."""
+    """tcgen05.shift: every row but the last receives the next one; the column after it stands for it."""
     address = tensor(call, call.operands[0])
     parts: list[Part] = []
     for cta in ctas(call):
         there = peer(call, cta)
         read, write = (label(call, side, Family.SHIFT) for side in (Side.READ, Side.WRITE))
-        parts.append(Gather(read, Columns(shifted(address, 1), 1, there), tracked(call)))
-        parts.append(Scatter(write, Columns(address, 1, there), len(parts) - 1, tracked(call)))
+        parts.append(Gather(read, Columns(shifted(address, 1), ROWS_SHIFTED, there, 0), tracked(call)))
+        parts.append(Scatter(write, Columns(address, ROWS_SHIFTED, there, 1), len(parts) - 1, tracked(call)))
     return (IssueAsync(issue(call, Family.SHIFT), tuple(parts)),)
 
 
@@ -259,7 +262,8 @@ ROWS = (
         (GROUP, Slot("down", ("down",), "direction", Need.ALWAYS)),
         ("[taddr]",),
         shift,
-        "an issue; outside of program order a read of tensor memory and a write of the element before",
+        "an issue; outside of program order a read of tensor memory and a write of the elements before: of the 8 "
+        "columns from its address on, as far as the variable has them, each but the last receives the next",
         PAGE + "tcgen05.shift",
         since=100,
         families=frozenset({100, 103, 110}),

@@ -131,6 +131,7 @@ _PAIRS = {
 }
 """Types of A: those of B and of D that go with them."""
 
+_DENSE = "write the dense form, without .sp, the metadata and the selector: it reads A twice as wide"
 _D = ("f16", "f32", "s32")
 _ODD = tuple(n for n in range(8, 257, 8) if n > 24 and n % 16)
 """Values of N that integers lack."""
@@ -171,7 +172,7 @@ ROWS = (
         (
             SYNC,
             flag("aligned"),
-            Slot("shape", _SHAPES, "shape", Need.ALWAYS),
+            Slot("shape", _SHAPES, "shape", Need.ALWAYS, {"sp": ("the sparse {head} is not modelled", _DENSE)}),
             Slot("dtype", _D, "type of D", Need.ALWAYS),
             Slot("atype", _ATYPE, "type of A", Need.ALWAYS),
             Slot("btype", _ATYPE, "type of B", Need.ALWAYS),

@@ -23,6 +23,7 @@ SHARED = ("shared", "shared::cta", "shared::cluster")
 WIDEST_SHARED = 16
 """Bytes of the widest access to shared memory."""
 
+_LONG = ("b64", "u64", "s64", "f64")
 CLUSTER_SINCE = {"cluster": 90, "shared::cluster": 90}
 
 NO_SC = ("PTX has no {head}.sc", "write .relaxed with a scope, and fence.sc with that scope in front of it")
@@ -63,6 +64,13 @@ def load(call: Call) -> tuple[Op, ...]:
     check_policy(call, 2)
     targets = tuple(call.destination(item, sink=True) for item in call.vector(target))
     return (Read(targets, _region(call, source, len(targets)), _label(call, Side.READ), call.given_type),)
+
+
+def load_uniform(call: Call) -> tuple[Op, ...]:
+    """ldu: one Read of data that nobody writes, through the read-only path."""
+    targets = tuple(call.destination(item, sink=True) for item in call.vector(call.operands[0]))
+    region = replace(call.elements(call.operands[1], len(targets)), window=Window.GLOBAL)
+    return (Read(targets, region, call.access(Side.READ, proxy=Proxy.READ_ONLY), call.given_type),)
 
 
 def store(call: Call) -> tuple[Op, ...]:
@@ -248,6 +256,20 @@ ROWS = (
         ),
         needs={**_NEEDS, "L2::64B": 75, "L2::128B": 75, "L2::256B": 80, "nc": 32},
         later=caching.WIDE,
+    ),
+    Row(
+        heads=("ldu",),
+        slots=(Slot("space", ("global",), "state space"), caching.VECTOR, caching.TYPE),
+        operands=("d", "[a]"),
+        lower=load_uniform,
+        events="a weak read of each element through the read-only path, as ld.global.nc",
+        source="Data Movement and Conversion Instructions: ldu",
+        rules=(
+            Rule("{head} has no .v8", "write .v4", {"vec": ("v8",)}, at="vec"),
+            Rule("{head} reads 128 bits at most", "drop .{vec}", {"vec": (), "type": ("b128",)}, at="vec"),
+            Rule("{head} reads 128 bits at most", "write .v2", {"vec": ("v4",), "type": _LONG}, at="vec"),
+        ),
+        needs={"b128": 70},
     ),
     Row(
         heads=("st",),

@@ -12,7 +12,6 @@ from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call
 from memmodel.isa.copying import (
     access,
-    check_barrier,
     chunk,
     delivered,
     end,
@@ -27,7 +26,7 @@ from memmodel.isa.copying import (
 from memmodel.isa.place import count_operand, in_range, mask, mbarrier
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
 from memmodel.isa.synchronization.atomic import NO_FLOATS
-from memmodel.litmus.syntax import Mem, Operand, Sym
+from memmodel.litmus.syntax import Operand, Sym
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
 from memmodel.program.regions import Chunk, Object, Region
@@ -47,7 +46,7 @@ def copy(call: Call) -> tuple[Op, ...]:
     names += ["cache_policy"] if call.word("hint") else []
     names += ["byteMask"] if call.word("cp_mask") else []
     given = take(call, names)
-    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    (target, window, _), (source, from_window, _) = both_ends(call, given)
     size = size_of(call, given["size"])
     skips = [name for name in ("ignoreBytesLeft", "ignoreBytesRight") if name in given]
     ignored = [count_operand(call, given[name], 0, 15, name) for name in skips]
@@ -62,7 +61,6 @@ def copy(call: Call) -> tuple[Op, ...]:
     barrier = mbarrier(
         call, given["[mbar]"], Window.SHARED_CTA if window is Window.SHARED_CTA else Window.SHARED_CLUSTER
     )
-    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
     steps, ctas = mask(call, given["ctaMask"]) if "ctaMask" in given else ((), ())
     made: list[tuple[Region, Object, Expr | None]] = []
     for there, bar, when in receivers(call, target, barrier, ctas, None):
@@ -70,17 +68,12 @@ def copy(call: Call) -> tuple[Op, ...]:
     return (*valid, *steps, *delivered(call, (gather(call, reads, in_group=False),), 0, made, size))
 
 
-def _name(operand: Operand) -> Sym | None:
-    base = operand.base if isinstance(operand, Mem) else None
-    return base if isinstance(base, Sym) else None
-
-
 def reduce(call: Call) -> tuple[Op, ...]:
     """cp.reduce.async.bulk: an atomic update of every element of the destination."""
     in_group = call.word("completion") == "bulk_group"
     names = ["[dstMem]", "[srcMem]", "size"] + ([] if in_group else ["[mbar]"])
     given = take(call, names + (["cache_policy"] if call.word("hint") else []))
-    (target, window, named), (source, from_window, _) = both_ends(call, given)
+    (target, window, _), (source, from_window, _) = both_ends(call, given)
     size = size_of(call, given["size"])
     type = data_type(call.word("type") or "") or call.type
     # The source is read weakly, whatever the semantics of the updates.
@@ -90,7 +83,6 @@ def reduce(call: Call) -> tuple[Op, ...]:
     made = update(call, where, 0, call.scope or Scope.SYS, type, in_group=in_group)
     if in_group:
         return (issue(Family.BULK_REDUCTION, read, made),)
-    check_barrier(call, named, _name(given["[mbar]"]), given["[mbar]"])
     barrier = mbarrier(call, given["[mbar]"], Window.SHARED_CLUSTER)
     signalled = SignalPart(signal(Family.BULK_REDUCTION), barrier, size, of=(0, 1))
     return (issue(Family.BULK_REDUCTION, read, made, signalled),)

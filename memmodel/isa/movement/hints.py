@@ -1,7 +1,8 @@
-"""Rows of the table: hints to the caches, prefetch, applypriority and createpolicy. None makes an event.
+"""Rows of the table: hints to the caches (prefetch, applypriority, createpolicy), discard. None makes an event.
 
-In: a Call. Out: nothing. Settled here: which spellings and operands are legal. No hint accesses the memory that its
-address names. The value of a cache policy is opaque: `Call` refuses to read it as a number.
+In: a Call. Out: nothing; of a discard, that what follows is not modelled. Settled here: which spellings and operands
+are legal. No hint accesses the memory that its address names. The value of a cache policy is opaque: `Call` refuses to
+read it as a number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot
 from memmodel.litmus.syntax import Imm, Operand, Real
-from memmodel.program.ops import Op
+from memmodel.program.expressions import Const
+from memmodel.program.ops import Op, Unmodelled
 from memmodel.ptx import DataType, Space
 
 _PAGE = "Data Movement and Conversion Instructions: "
@@ -36,6 +38,12 @@ def apply_priority(call: Call) -> tuple[Op, ...]:
     if not isinstance(size, Imm) or size.value != LINE:
         call.fail(f"{call.head} is for {LINE} bytes, and this is {describe(size)}", size, f"write {LINE}")
     return ()
+
+
+def discard(call: Call) -> tuple[Op, ...]:
+    """discard: 128 bytes of global memory are whatever they are, until somebody writes them."""
+    apply_priority(call)
+    return (Unmodelled("discard leaves values that may differ from read to read", Const(1)),)
 
 
 def range_policy(call: Call) -> tuple[Op, ...]:
@@ -155,6 +163,15 @@ ROWS = (
         apply_priority,
         "none; a hint, which accesses nothing",
         _PAGE + "applypriority",
+        since=80,
+    ),
+    Row(
+        ("discard",),
+        (_GLOBAL, Slot("level", ("L2",), "level", Need.ALWAYS)),
+        ("[a]", "size"),
+        discard,
+        "none; it stands for a weak write of values that are indeterminate, and a test that comes there is undecided",
+        _PAGE + "discard",
         since=80,
     ),
     _policy("range", (_GLOBAL, *_PRIORITIES), ("[a]", "primary-size", "total-size"), range_policy, "for a range"),

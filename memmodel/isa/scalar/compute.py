@@ -92,11 +92,6 @@ def select(call: Call) -> tuple[Op, ...]:
     return _assign(call, Apply("selp", (first, second, call.predicate(call.operands[3])), call.type))
 
 
-def point(call: Call) -> tuple[Op, ...]:
-    """cvta: an address as it is, in the one address space of a test."""
-    return _assign(call, call.value(call.operands[1]))
-
-
 def move(call: Call) -> tuple[Op, ...]:
     """mov: a register, a number, or the address of a variable; with a vector, packed or unpacked, lowest first."""
     target, source = call.operands
@@ -235,24 +230,5 @@ ROWS = (
         "none",
         _MOVE + "cvt",
         ordered=True,
-    ),
-    Row(
-        ("cvta",),
-        (
-            flag("to"),
-            Slot(
-                "space",
-                ("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"),
-                "state space",
-                Need.BLOCKS,
-            ),
-            type_slot(("u64",), refused={"u32": ("PTX has no 32-bit code any more", "write .u64")}),
-        ),
-        ("d", "a"),
-        point,
-        "none",
-        _MOVE + "cvta",
-        ordered=True,
-        needs={"shared::cluster": 90},
     ),
 )

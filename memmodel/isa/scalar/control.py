@@ -11,8 +11,8 @@ from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import SYNC
 from memmodel.litmus.syntax import Imm
-from memmodel.program.expressions import Apply
-from memmodel.program.ops import Emit, Jump, Op
+from memmodel.program.expressions import Apply, Const
+from memmodel.program.ops import Emit, Jump, Op, Unmodelled
 from memmodel.ptx import UNTYPED
 
 _FLOW = "Control Flow Instructions: "
@@ -38,6 +38,22 @@ def branch(call: Call) -> tuple[Op, ...]:
 def nothing(call: Call) -> tuple[Op, ...]:
     """Time passes; no event."""
     call.integer(call.operands[0])
+    return ()
+
+
+def stop(call: Call) -> tuple[Op, ...]:
+    """trap and brkpt: what a grid that stops in its midst leaves behind is open."""
+    return (Unmodelled(f"{call.head} stops the execution", Const(1)),)
+
+
+def event(call: Call) -> tuple[Op, ...]:
+    """pmevent: a performance counter counts; no event."""
+    number = call.operands[0]
+    most = 15 if call.word("mask") is None else 0xFFFF
+    if not isinstance(number, Imm) or not 0 <= number.value <= most:
+        call.fail(
+            f"{call.instruction.mnemonic} takes a number from 0 to {most}, and this is {describe(number)}", number
+        )
     return ()
 
 
@@ -72,6 +88,15 @@ ROWS = (
         "Miscellaneous Instructions: nanosleep",
         since=70,
     ),
+    Row(
+        ("trap", "brkpt"),
+        (),
+        (),
+        stop,
+        "none; what happens after it is not modelled, and a test that comes there is undecided",
+        "Miscellaneous Instructions: trap; brkpt",
+    ),
+    Row(("pmevent",), (flag("mask"),), ("a",), event, "none", "Miscellaneous Instructions: pmevent"),
     Row(
         ("setmaxnreg",),
         (

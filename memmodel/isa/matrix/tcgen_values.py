@@ -1,0 +1,85 @@
+"""Operands of tcgen05.mma that change what it computes, and not what it touches: masks, and collector buffers.
+
+In: a Call, operands, temporaries. Out: the steps that find what the numbers of a litmus test cannot show: lanes of the
+accumulator that a mask leaves as they are, columns of B that a mask makes zero, a matrix that a collector buffer may
+still have while memory has another one ("tcgen05.mma", "Zero-Column Mask Descriptor"). Settled here: whether a buffer
+is filled. A thread keeps notes of that, and of what was read into it (registers with a `#`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from memmodel.isa.call import Call
+from memmodel.isa.place import U32, U64
+from memmodel.isa.tensor_memory import ctas, descriptor
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Group, Operand
+from memmodel.program.expressions import Apply, Const, Expr, Get
+from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+
+ZERO_COLUMNS = 1 << 39 | 0x3F << 56
+"""Non-Zero Mask and Column Shift of a zero-column mask descriptor; without them all columns of B are used."""
+
+
+def hidden_lanes(call: Call, vector: Group) -> tuple[Op, ...]:
+    """disable-output-lane: lanes whose bit is 1 keep what they have."""
+    bits = [call.integer(item) for item in vector.items]
+    if all(bit == Const(0) for bit in bits):
+        return ()
+    some = bits[0]
+    for other in bits[1:]:
+        some = Apply("or", (some, other), U32)
+    return (Unmodelled("disable-output-lane hides lanes, and tensor memory has columns only in a litmus test", some),)
+
+
+def zero_columns(call: Call, operand: Operand) -> tuple[Op, ...]:
+    """zero-column-mask-desc: columns of B that count as zero."""
+    some = Apply("and", (descriptor(call, operand), Const(ZERO_COLUMNS)), U64)
+    return (Unmodelled("a zero-column mask hides columns of B, and a matrix is its sum in a litmus test", some),)
+
+
+def collected(call: Call, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[Op, ...]:
+    """What an mma that read A and B into these temporaries leaves in its collector buffer, and takes from it.
+
+    With ::use and ::lastuse the matrix may come from the buffer, or from memory: the answer is known if they are equal.
+    """
+    stationary = call.head.startswith("tcgen05.mma.ws")
+    word = call.word("collector") or f"collector::{'b0' if stationary else 'a'}::discard"
+    _, buffer, use = word.split("::")
+    if not any(f"collector::{buffer}::{again}" in line for again in ("use", "lastuse") for line in _of_pair(call)):
+        return ()
+    filled, matrix = f"#{buffer}", right if stationary else left
+    if use == "fill":
+        return (Assign(filled, Const(1)), *(Assign(f"{filled}{name}", Get(name)) for name in matrix))
+    if use == "discard":
+        return (Assign(filled, Const(0)),)
+    checks = _checks(call, buffer, matrix)
+    return (*checks, Assign(filled, Const(0))) if use == "lastuse" else checks
+
+
+def _checks(call: Call, buffer: str, matrix: tuple[str, ...]) -> tuple[Op, ...]:
+    """The steps before a matrix is taken from a collector buffer."""
+    filled: Expr = Get(f"#{buffer}")
+    kind = f"collector::{buffer[0]}"
+    own = {id(item) for item in instructions(call.context.thread)}
+    for line in _of_pair(call, without=own):
+        if line.startswith("tcgen05.mma") and (kind in line or line.startswith("tcgen05.mma.ws") == (buffer != "a")):
+            return (Unmodelled("another thread may have filled or discarded the collector buffer", Const(1)),)
+    other: Expr = Const(0)
+    for name in matrix:
+        other = Apply("or", (other, Apply("ne", (Get(name), Get(f"#{buffer}{name}")), U64)), U64)
+    return (
+        UndefinedIf(
+            f"the collector buffer {buffer} is used, and no mma before has filled it",
+            Apply("eq", (filled, Const(0)), U32),
+        ),
+        Unmodelled("the collector buffer may hold another matrix than memory", Apply("and", (filled, other), U64)),
+    )
+
+
+def _of_pair(call: Call, without: Collection[int] = ()) -> list[str]:
+    """The mnemonics of the threads in the CTAs that the instruction works in."""
+    here = {(call.place.cluster_id, cta) for cta in ctas(call)}
+    threads = [one for one in call.context.test.threads if (one.place.cluster_id, one.place.cta) in here]
+    return [item.mnemonic for one in threads for item in instructions(one) if id(item) not in without]

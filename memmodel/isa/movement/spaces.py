@@ -1,0 +1,93 @@
+"""Rows of the table: isspacep and cvta, which ask and say in which state space an address lies. None makes an event.
+
+In: a Call. Out: an Assign. Settled here: which addresses belong to which window. A test has one address space, so cvta
+leaves an address as it is; an address outside the window that it names is undefined ("cvta"). Kernel parameters lie
+within the window of global memory ("isspacep").
+"""
+
+from __future__ import annotations
+
+from memmodel.isa.call import SPACE_OF, Call
+from memmodel.isa.place import U64, inside
+from memmodel.isa.row import Need, Row, Slot, flag, type_slot
+from memmodel.litmus.syntax import Sym
+from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
+from memmodel.program.expressions import Apply, Const, Expr
+from memmodel.program.ops import Assign, Op, UndefinedIf
+from memmodel.ptx import Space
+
+_MOVE = "Data Movement and Conversion Instructions: "
+
+
+def within(call: Call, address: Expr, space: str) -> Expr:
+    """1 if an address lies in the window of a state space, as the executing thread sees it, else 0."""
+    places = call.context.space
+    window: Expr = Apply("shr", (address, Const(WINDOW_BITS)), U64)
+    if space == "shared::cluster":
+        rank = Apply("sub", (window, Const(places.first_window(call.place))), U64)
+        return Apply("lt", (rank, Const(places.cluster_size(call.place))), U64)
+    if space.startswith("shared"):
+        return Apply("eq", (window, Const(places.window(call.place))), U64)
+    if space == "global":
+        beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
+        return Apply("and", (beyond, Apply("eq", (_in(call, address, Space.CONST), Const(0)), U64)), U64)
+    return Const(0) if space == "local" else _in(call, address, Space.CONST if space == "const" else Space.PARAM)
+
+
+def _in(call: Call, address: Expr, space: Space) -> Expr:
+    found: Expr = Const(0)
+    for _, one in inside(call, address, (space,)):
+        found = Apply("or", (found, one), U64)
+    return found
+
+
+def is_space(call: Call) -> tuple[Op, ...]:
+    """isspacep: a predicate."""
+    address = call.value(call.operands[1])
+    return (Assign(call.register(call.operands[0]), within(call, address, call.word("space") or "")),)
+
+
+def point(call: Call) -> tuple[Op, ...]:
+    """cvta: an address as it is, in the one address space of a test."""
+    source, word = call.operands[1], call.word("space")
+    address = call.value(source)
+    moved = Assign(call.register(call.operands[0]), address)
+    if word is None:
+        return (moved,)
+    if isinstance(source, Sym):
+        space, name = call.root(call.variable(source)).space, source.name
+        if space not in (Space.GENERIC, SPACE_OF.get(word)):
+            call.fail(f"'{name}' is a .{space.value} variable, not .{word}", source, f"write cvta.{space.value}")
+        if not word.startswith("shared"):
+            return (moved,)
+    outside: Expr = Apply("eq", (within(call, address, word), Const(0)), U64)
+    if call.word("to") and not word.startswith(("shared", "param")):
+        # Compiled code converts null pointers before it looks at them; the page leaves their result open, and no more.
+        outside = Apply("and", (outside, Apply("ne", (address, Const(0)), U64)), U64)
+    return (UndefinedIf(f"{call.head} takes an address in .{word} memory", outside), moved)
+
+
+_NO_32 = {"u32": ("PTX has no 32-bit code any more", "write .u64")}
+_SPACES = ("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param", "param::entry")
+
+ROWS = (
+    Row(
+        ("isspacep",),
+        (Slot("space", _SPACES, "state space", Need.ALWAYS),),
+        ("p", "a"),
+        is_space,
+        "none; p says whether the generic address a lies in that window. No variable of a test is in .local",
+        _MOVE + "isspacep",
+        needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+    ),
+    Row(
+        ("cvta",),
+        (flag("to"), Slot("space", _SPACES, "state space", Need.BLOCKS), type_slot(("u64",), refused=_NO_32)),
+        ("d", "a"),
+        point,
+        "none; an address outside that state space is undefined",
+        _MOVE + "cvta",
+        ordered=True,
+        needs={"shared::cluster": 90, "param": 70, "param::entry": 70},
+    ),
+)
