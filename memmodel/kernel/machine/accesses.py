@@ -5,6 +5,8 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
 from memmodel.kernel.judge.events import Refused, TraceEvent
@@ -110,7 +112,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     size, number = unit * lanes_of, instruction.number
     slots = [compiler.slot_of(one) for one in items] if load else []
     sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
-    extend = words[-1][0] == "s" and unit < 8
+    extend = wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
     weak = label.sem is Sem.WEAK
@@ -222,20 +224,24 @@ def _strong_result(
         machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
-def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: bool) -> None:
+def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
     for part, slot in enumerate(slots):
         if slot is not None:
             warp.own(slot)[lane] = _extended(block.load(at + part * unit, unit), unit, extend)
 
 
-def _extended(value: Value, unit: int, extend: bool) -> Value:
-    if extend and value is not None and value >> unit * 8 - 1:
-        value |= (1 << 64) - (1 << unit * 8)
-    return value
+def _extended(value: Value, unit: int, extend: int) -> Value:
+    return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
+
+
+def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
+    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
+    widths = [one.width for one in items if isinstance(one, Register)]
+    return (1 << widths[0]) - (1 << unit * 8) if kind[0] == "s" and widths and widths[0] > unit * 8 else 0
 
 
 def _read_all(
-    warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: bool
+    warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: int
 ) -> None:
     for part, slot in enumerate(slots):
         if slot is None:
@@ -258,7 +264,7 @@ def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offse
 
 
 def _private(
-    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: bool
+    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: int
 ) -> Blocking:
     """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
     size = unit * (len(slots) or len(sources))

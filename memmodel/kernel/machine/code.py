@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.isa.table import stray
 from memmodel.kernel.engines.atomics import atomic_step
+from memmodel.kernel.engines.calls import CallPlan
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
@@ -46,16 +47,6 @@ STEPS = (
 )  # fmt: skip
 IGNORED_CALLS = ("vprintf",)
 """Functions of the system that touch no memory of the kernel; what they return is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """A call: where the function begins, the places that go in and come out: (from, to, bytes); its address."""
-
-    start: int
-    given: tuple[tuple[int, int, int], ...]
-    returned: tuple[tuple[int, int, int], ...]
-    address: int
 
 
 @dataclass(slots=True)
@@ -209,7 +200,7 @@ def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     chosen = entry.callees if through is not None else {name: entry.callees[name]}
     code.calls = tuple(
         CallPlan(
-            callee.start,
+            callee,
             _moves(compiler, given, callee.params),
             _moves(compiler, returned, callee.results, back=True),
             compiler.memory.symbols[called][1],

@@ -14,7 +14,7 @@ from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
 from memmodel.kernel.machine.maps import described
-from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule, Special
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
@@ -28,6 +28,10 @@ PRIVATE_START = 1 << 20
 
 RANK_SHIFT = 24
 SHARED_START = 1024
+RESERVED = {"begin": 0, "end": SHARED_START, "cap": SHARED_START, "0": 0, "1": 512}
+"""Shared memory below that of the kernel: by what names it (%reserved_smem_offset_1). The libraries of CUDA use what
+begins at the last one; nothing else may be touched.
+"""
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
 WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
@@ -109,13 +113,16 @@ class DeviceMemory:
         self.symbols: dict[str, tuple[str, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
+        self._pointing: list[tuple[Block, Initial]] = []
         self._buffers()
         self._module_variables(module)
         workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
+        self._addresses()
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
+        self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
         self.shared_size = self._shared(module, entry)
         self._private_variables(entry)
         self.params = self._parameters(entry)
@@ -180,10 +187,21 @@ class DeviceMemory:
             self.symbols[one.name] = (one.space, at)
             held = min(size, REMEMBERED)
             reserve(4 * held)
-            zeros = None if size > held else (one.content or b"").ljust(held, b"\0")[:held]
+            given = b"" if one.initial is None else one.initial.content
+            content = None if size > held or one.external else given.ljust(held, b"\0")[:held]
             space = Space.GLOBAL if one.space == "global" else Space.CONST
-            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros))
+            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), content))
+            if one.initial is not None:
+                self._pointing.append((self.blocks[-1], one.initial))
             at += size
+
+    def _addresses(self) -> None:
+        """Variables whose first contents are addresses; one of something that is not here is unknown."""
+        for block, initial in self._pointing:
+            for one in initial.addresses:
+                space, address = self.symbols.get(one.name, ("", 0))
+                known = space in ("global", "const", "func")
+                block.store(one.at, one.size, address + one.addend >> one.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
         at = SHARED_START
@@ -226,9 +244,11 @@ class DeviceMemory:
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
         reserve(2 * self.shared_size)
-        return _block(
-            Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size
-        )
+        instance = Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size)
+        made = _block(instance, 0, self.shared_size)
+        if self.shared_start < SHARED_START:
+            made.write(self.shared_start, bytes(SHARED_START - self.shared_start))
+        return made
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""
@@ -237,6 +257,12 @@ class DeviceMemory:
             return None
         one = self.blocks[at]
         return one if address < one.address + one.size else None
+
+
+def _uses_reserved(entry: PtxFunction) -> bool:
+    """Does a kernel ask where the shared memory of the libraries lies?"""
+    named = (one for instruction in entry.body or () for one in instruction.operands if isinstance(one, Special))
+    return any(one.name == "%reserved_smem_offset_1" for one in named)
 
 
 def _encoded(one: Param) -> bytes:

@@ -128,6 +128,14 @@ class Peek(NamedTuple):
     time: int
 
 
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """What a thread had in a function that is called once more: its registers, and pieces of its memory."""
+
+    registers: tuple[Value, ...]
+    memory: tuple[tuple[int, bytes, bytes], ...]
+
+
 @dataclass(slots=True, eq=False)
 class TensorMemory:
     """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
@@ -186,6 +194,7 @@ class Warp:
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     carry: Row = field(default_factory=lambda: [None] * LANES)
+    aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""

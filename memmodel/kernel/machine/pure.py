@@ -13,6 +13,7 @@ from memmodel.kernel.machine.alu import (
     Fn,
     comparison,
     conversion,
+    extended,
     function,
     is_float,
     joined,
@@ -21,7 +22,7 @@ from memmodel.kernel.machine.alu import (
     with_carry,
 )
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, Symbols
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
@@ -38,16 +39,14 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+from memmodel.kernel.values.specials import special
 from memmodel.program.video import part, video
 
 Step = Callable[[Warp, Lanes], None]
 Get = Callable[[Warp], Row]
-UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid", "%total_smem_size",
-                   "%aggr_smem_size", "%reserved_smem_offset", "%current_graph_exec")  # fmt: skip
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
 """What set leaves where the comparison holds."""
 
-WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
@@ -61,6 +60,9 @@ class Compiler:
     def slot_of(self, operand: Operand) -> int | None:
         """The register of a result; None for one that is thrown away."""
         return operand.slot if isinstance(operand, Register) else None
+
+    def _width(self, operand: Operand) -> int:
+        return operand.width if isinstance(operand, Register) else 0
 
     def get(self, operand: Operand, instruction: PtxInstruction, width: int = 64) -> Get:
         """The values of an operand in all lanes."""
@@ -76,7 +78,7 @@ class Compiler:
             bits = uniform(operand.bits)
             return lambda warp: bits
         if isinstance(operand, Special):
-            return self._special(operand.name)
+            return special(operand.name)
         if isinstance(operand, Symbol):
             return self._symbol(operand, instruction)
         raise Refused(f"this operand of {instruction.opcode} is not known", instruction.span)
@@ -89,14 +91,6 @@ class Compiler:
             return [None if one is None else one ^ 1 for one in row]
 
         return get
-
-    def _special(self, name: str) -> Get:
-        if name in WORKSPACE_WORDS:
-            word = uniform(WORKSPACE_START >> WORKSPACE_WORDS[name] & 0xFFFFFFFF)
-            return lambda warp: word
-        if name.startswith(UNKNOWN_SPECIAL):
-            return lambda warp: UNKNOWN
-        return lambda warp: warp.special[name]
 
     def _symbol(self, operand: Symbol, instruction: PtxInstruction) -> Get:
         found = self.memory.symbols.get(operand.name)
@@ -318,8 +312,8 @@ class Compiler:
             packed = function(words)
             return None if packed is None else self._plain(instruction, packed)
         found = conversion(words) or converted(words)
-        if found is not None and len(instruction.operands) == 2:
-            return self._plain(instruction, found)
+        if found is not None and len(instruction.operands) == (3 if words[-2].endswith("x2") else 2):
+            return self._plain(instruction, extended(found, words[-2], self._width(instruction.operands[0])))
         return self._opaque(instruction) if any(is_float(one) for one in words[-2:]) else None
 
     def _compare(self, instruction: PtxInstruction) -> Step | None:
@@ -405,7 +399,7 @@ def _unary(fn: Callable[..., Value], slot: int, get: Get) -> Step:
     return step
 
 
-def divided(fn: Fn) -> Callable[..., Value]:
+def divided(fn: Callable[..., Value]) -> Callable[..., Value]:
     """A quotient or remainder; what division by zero gives is not specified ("div", "rem")."""
     return lambda a, b: fn(a, b) if b else None
 

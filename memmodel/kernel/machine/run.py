@@ -7,14 +7,13 @@ returns true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.code import ENDS, CallPlan, Code, compile_function
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.code import ENDS, Code, compile_function
+from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
@@ -306,23 +305,20 @@ class Scheduler:
         if code.control in ("bra", "brx"):
             return self._jump(warp, group, code, lanes)
         if code.control == "call" and (code.calls or code.index is not None):
-            plan, lanes = self._callee(warp, group, code, lanes)
+            through = None if code.index is None else code.index(warp)
+            plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, code.instruction)
             self._split(warp, group, lanes)
-            self._move(warp, lanes, plan.given)
-            group.frames, group.at = (*group.frames, group.at), plan.start
+            enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
         if code.control == "call" and not _fails(code.instruction):
             for operand in code.instruction.operands[:1]:
                 if isinstance(operand, Arguments):
-                    self._forget_results(warp, lanes, operand)
+                    forget_results(self.machine, warp, lanes, operand)
             group.at += 1
             return False
         if code.control == "ret" and group.frames:
             self._split(warp, group, lanes)
-            back = group.frames[-1]
-            plan = max((one for one in self.code[back].calls if one.start <= group.at), key=lambda one: one.start)
-            self._move(warp, lanes, plan.returned)
-            group.frames, group.at = group.frames[:-1], back + 1
+            back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
             return True
         if code.control in ENDS:
             self._split(warp, group, lanes)
@@ -336,23 +332,6 @@ class Scheduler:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
-
-    def _callee(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> tuple[CallPlan, Lanes]:
-        """The function that these lanes call. Through a register that of the first; others wait."""
-        if code.index is None:
-            return code.calls[0], lanes
-        values = code.index(warp)
-        if any(values[lane] is None for lane in lanes):
-            self.machine.unknown("which function is called", code.instruction)
-        first = values[lanes[0]]
-        plan = next((one for one in code.calls if one.address == first), None)
-        if plan is None:
-            raise Faulty("undefined-instruction", "no function with these parameters has the address that is called")
-        others = [lane for lane in lanes if values[lane] != first]
-        if others:
-            warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-            group.lanes = [lane for lane in group.lanes if lane not in others]
-        return plan, [lane for lane in lanes if lane not in others]
 
     def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A branch; lanes that go elsewhere are a group of their own."""
@@ -384,24 +363,6 @@ class Scheduler:
             others = [lane for lane in group.lanes if lane not in lanes]
             warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
             group.lanes = lanes
-
-    def _move(self, warp: Warp, lanes: Lanes, moves: Sequence[tuple[int, int, int]]) -> None:
-        for lane in lanes:
-            found = self.machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
-            assert found is not None
-            for source, target, size in moves:
-                found[0].copy(target, found[0], source, size)
-
-    def _forget_results(self, warp: Warp, lanes: Lanes, results: Arguments) -> None:
-        """What a function of the system returns is not known."""
-        for one in results.items:
-            place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
-            if place is None:
-                continue
-            for lane in lanes:
-                found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
-                if found is not None:
-                    found[0].forget(found[1], 8)
 
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         warp.cta.gone |= {warp.threads[lane].number for lane in lanes}

@@ -25,7 +25,6 @@ from memmodel.kernel.machine.memory import (
     PARAM_WINDOW,
     PRIVATE_START,
     RANK_SHIFT,
-    SHARED_START,
     SHARED_WINDOW,
     Block,
     DeviceMemory,
@@ -87,7 +86,7 @@ class Machine:
         block, at = found
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
-        if at + size > block.size or (block.instance.space is Space.SHARED and at < SHARED_START):
+        if at + size > block.size or (block.instance.space is Space.SHARED and at < self.memory.shared_start):
             raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
         return block, at
 
@@ -132,7 +131,7 @@ class Machine:
             return None
         shift = at - first
         offsets = [one + shift for one in given if one is not None]
-        least = SHARED_START if block.instance.space is Space.SHARED else 0
+        least = self.memory.shared_start if block.instance.space is Space.SHARED else 0
         if min(offsets) < least or max(offsets) + size > block.size:
             return None
         return block, offsets
