@@ -201,3 +201,107 @@ def test_shared_memory_of_the_libraries() -> None:
     own = "mov.u32 %r9, %reserved_smem_offset_1;\nadd.s32 %r9, %r9, %r1;\nst.shared.u32 [%r9], %r0;\n"
     assert rules(own, threads=32) == set()
     assert rules("mov.u32 %r9, 512;\nst.shared.u32 [%r9], %r0;\n", threads=32) == {"undefined-address"}
+
+
+# ---- memory of a thread, calls on data, textures --------------------------------------------------------------
+
+STACK = """
+stacksave.u64 %d1;
+alloca.u64 %d2, 40;
+alloca.u64 %d3, 8, 64;
+st.local.u32 [%d2+36], %r0;
+st.local.u32 [%d3], 9;
+ld.local.u32 %r10, [%d2+36];
+and.b64 %d4, %d3, 63;
+cvt.u32.u64 %r11, %d4;
+sub.s32 %r10, %r10, %r0;
+add.s32 %r10, %r10, %r11;
+stackrestore.u64 %d1;
+stacksave.u64 %d5;
+sub.s64 %d6, %d5, %d1;
+cvt.u32.u64 %r12, %d6;
+add.s32 %r10, %r10, %r12;
+"""
+
+
+def test_stack() -> None:
+    assert rules(STACK + reached("%r10", "0")) == set()
+    assert "trap" in rules(STACK + reached("%r10", "1"))
+    assert rules("alloca.u64 %d2, 100000;\n") == {"undecided"}
+
+
+LOCAL = """
+.local .align 4 .b8 lo[64];
+ld.global.u32 %r5, [%d0];
+and.b32 %r5, %r5, 60;
+mov.u32 %r6, lo;
+add.s32 %r6, %r6, %r5;
+st.local.u32 [lo], 3;
+st.local.u32 [%r6], 4;
+ld.local.u32 %r7, [lo];
+"""
+
+
+def test_unknown_addresses_in_local_memory() -> None:
+    """A store somewhere in it leaves nothing known; nobody else sees it."""
+    verdict = judged(LOCAL + "st.shared.u32 [%r3], %r7;\n")
+    assert verdict.word == "clean" and "local memory" in verdict.notes[0]
+    assert judged(LOCAL + reached("%r7", "3")).word == "undecided"
+
+
+SLOW = """
+.func (.param .b32 f_ret) f(.param .b32 f_x)
+{
+.reg .b32 %r<4>; .reg .pred %p<2>;
+ld.param.b32 %r0, [f_x];
+LOOP:
+shr.u32 %r0, %r0, 1;
+setp.gt.u32 %p0, %r0, 100;
+@%p0 bra LOOP;
+st.param.b32 [f_ret], %r0;
+ret;
+}
+"""
+ON_DATA = """
+ld.global.u32 %r5, [%d0];
+setp.lt.u32 %p5, %r5, 100;
+@%p5 bra FAST;
+{ .param .b32 a; .param .b32 c; st.param.b32 [a], %r5; call (c), f, (a); ld.param.b32 %r5, [c]; }
+FAST:
+st.shared.u32 [%r3], %r5;
+bar.sync 0;
+ld.shared.u32 %r6, [%r2];
+"""
+
+
+def test_a_call_on_one_side_of_a_branch_on_data() -> None:
+    verdict = judged(ON_DATA, before=SLOW)
+    assert verdict.word == "clean" and "taken to end" in verdict.notes[0]
+    assert rules(ON_DATA.replace("bar.sync 0;\n", ""), SLOW) == {"data-race"}
+    stores = SLOW.replace("st.param", "st.shared.u32 [0x800], 1;\nst.param")
+    assert rules(ON_DATA, stores) == {"undecided"}
+
+
+def test_textures_are_read_only() -> None:
+    fetch = "tex.1d.v4.u32.s32 {%r5, %r6, %r7, %r8}, [%d0, {%r0}];\ntxq.width.b32 %r9, [%d0];\n"
+    verdict = judged(fetch + "st.shared.u32 [%r3], %r5;\n")
+    assert verdict.word == "clean" and "texture" in verdict.notes[0]
+    assert judged(fetch + reached("%r9", "1")).word == "undecided"
+    verdict = judged("suld.b.1d.b32.trap %r5, [%d0, {%r0}];\n")
+    assert verdict.word == "undecided" and "suld.b.1d.b32.trap is not known" in verdict.open[0]
+
+
+def test_qualifiers_after_the_type() -> None:
+    assert rules("max.s32.relu %r10, -5, -3;\n" + reached("%r10", "0")) == set()
+
+
+@pytest.mark.parametrize(("count", "shape", "rows"), [("x4", "m8n8", 32), ("x1", "m16n16", 16), ("x2", "m16n8", 16)])
+def test_rows_of_matrices(count: str, shape: str, rows: int) -> None:
+    """A lane that names a row misses its alignment; one that names none may point anywhere."""
+    kind = "b16" if shape == "m8n8" else "b8"
+    registers = "{%r10, %r11, %r12, %r13}" if count == "x4" else "{%r10, %r11}"
+    words = f"sync.aligned.{shape}.{count}.{'' if shape == 'm8n8' else 'trans.'}shared.{kind}"
+    text = f"stmatrix.{words} [%r9], {registers};" if shape == "m16n8" else f"ldmatrix.{words} {registers}, [%r9];"
+    place = "shl.b32 %r9, %r0, 4;\nadd.s32 %r9, %r9, %r2;\nsetp.eq.u32 %p5, %r0, {};\n@%p5 add.s32 %r9, %r9, 4;\n"
+    assert rules(place.format(rows - 1) + text, threads=32) == {"undefined-address"}
+    assert rules(place.format(rows) + text, threads=32) == set()

@@ -2,6 +2,7 @@
 
 In: the `CallPlan`s of an instruction. Out: groups of lanes that go on in a function or behind a call. Registers and
 parameters of a function have one place for each thread, so that they are put aside while another call of it is at work.
+The stack from which alloca takes is the end of the memory of a thread.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, Block
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, STACK, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.text.syntax import Arguments, Callee, PtxInstruction, Symbol
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.syntax import Arguments, Callee, IntegerLiteral, PtxInstruction, Symbol
 
 MAX_DEPTH = 1000
 """Calls inside one another."""
@@ -99,6 +102,38 @@ def forget_results(machine: Machine, warp: Warp, lanes: Lanes, results: Argument
             found = machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
             if found is not None:
                 found[0].forget(found[1], 8)
+
+
+def stack_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """alloca, stacksave, stackrestore: the stack of a thread grows down."""
+    head, operands = instruction.words[0], instruction.operands
+    if head not in ("alloca", "stacksave", "stackrestore"):
+        return None
+    slot = None if head == "stackrestore" else compiler.target(instruction)
+    source = None if head == "stacksave" else compiler.get(operands[head == "alloca"], instruction)
+    align = operands[2].value if len(operands) > 2 and isinstance(operands[2], IntegerLiteral) else 8
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        top = PRIVATE_START + machine.memory.private_size
+        given = None if source is None else list(source(warp))
+        for lane in lanes:
+            value = 0 if given is None else given[lane]
+            if value is None:
+                machine.unknown("the size of the stack", instruction)
+            if head == "alloca":
+                at = (top - warp.stacked[lane] - value) // max(8, align) * max(8, align)
+                warp.stacked[lane] = top - at
+            elif head == "stackrestore":
+                warp.stacked[lane] = top - value
+            if not 0 <= warp.stacked[lane] <= STACK:
+                raise Refused(
+                    f"{instruction.opcode}: a stack of more than {STACK:,} bytes is not known", instruction.span
+                )
+            if slot is not None:
+                warp.own(slot)[lane] = top - warp.stacked[lane]
+        return True
+
+    return step
 
 
 def _private(machine: Machine, warp: Warp, lane: int) -> Block:

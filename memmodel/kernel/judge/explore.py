@@ -95,6 +95,7 @@ class LaunchJudge:
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
+            verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             run.choices |= self._last_writes(base, run)

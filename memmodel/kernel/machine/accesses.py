@@ -274,6 +274,9 @@ def _private(
         lists = [list(one(warp)) for one in sources]
         for lane in lanes:
             at = addresses[lane]
+            if at is None and "local" in instruction.words:
+                _somewhere(machine, warp, lane, slots, instruction)
+                continue
             if at is None:
                 machine.unknown("the address", instruction)
             block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
@@ -285,6 +288,18 @@ def _private(
         return True
 
     return step
+
+
+def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:
+    """An access to local memory at an unknown address: what is loaded is unknown, and after a store all of it."""
+    for slot in slots:
+        if slot is not None:
+            warp.own(slot)[lane] = None
+    own = warp.locals[lane]
+    if not slots and own is not None:
+        own.forget(0, own.size)
+    note = f"line {instruction.line}: an address in local memory is not known, and was taken to lie in a variable"
+    machine.run.assumed.setdefault(note)
 
 
 def registers_of(compiler: Compiler, operand: Operand) -> list[int]:

@@ -37,6 +37,9 @@ FUNCTION_START = 0x7D00_0000_0000
 WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
 
+STACK = 1 << 16
+"""Bytes of the stack of a thread from which alloca takes, above its variables."""
+
 MAX_SHARED = 232_448
 """Bytes of shared memory that a CTA can have."""
 
@@ -139,6 +142,8 @@ class DeviceMemory:
             at = -(-self.private_size // align) * align
             self.symbols[one.name] = (one.space, PRIVATE_START + at)
             self.private_size = at + (one.size or 64)
+        if any(one.words[0] == "alloca" for one in entry.body or ()):
+            self.private_size = (self.private_size | 15) + 1 + STACK
 
     def private(self) -> Block:
         """The local memory of one thread."""

@@ -194,6 +194,7 @@ class Warp:
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     carry: Row = field(default_factory=lambda: [None] * LANES)
+    stacked: list[int] = field(default_factory=lambda: [0] * LANES)
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
 
     def own(self, slot: int) -> Row:

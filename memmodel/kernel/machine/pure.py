@@ -6,6 +6,7 @@ In: an Instruction. Out: `Step`, which carries it out for some lanes of a warp; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import (
@@ -106,8 +107,11 @@ class Compiler:
     # ---- instructions ----------------------------------------------------------------------------------------
 
     def pure(self, instruction: PtxInstruction) -> Step | None:
-        """The step of an instruction that only computes."""
+        """The step of an instruction that only computes. `max.s32.relu` is `max.relu.s32`."""
         words = instruction.words
+        if words[-1] in ("relu", "sat") and len(words) > 2:
+            instruction = replace(instruction, words=(*words[:-2], words[-1], words[-2]))
+            words = instruction.words
         head = words[0]
         if head == "mov":
             return self._move(instruction)
@@ -228,7 +232,8 @@ class Compiler:
     def _opaque(self, instruction: PtxInstruction) -> Step:
         slot = self.target(instruction)
         for one in instruction.operands[1:]:
-            self.get(one, instruction)
+            for item in one.items if isinstance(one, VectorOperand) else (one,):
+                self.get(item, instruction)
         return forgetting([slot])
 
     def _move(self, instruction: PtxInstruction) -> Step | None:

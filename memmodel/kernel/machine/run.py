@@ -12,7 +12,7 @@ from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_res
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.code import ENDS, Code, compile_function
+from memmodel.kernel.machine.code import ENDS, Code, compile_function, may_loop, only_computes
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
@@ -250,11 +250,11 @@ class Scheduler:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
         number = code.instruction.number
         if number not in self._detours:
-            self._detours[number] = detour(self.entry.body or (), number, lambda at: self.code[at].computes)
+            self._detours[number] = detour(self.entry.body or (), number, lambda at: only_computes(self.code, at))
         way = self._detours[number]
         if way is None:
             self.machine.unknown("what this predicate decides", code.instruction)
-        if way.loops:
+        if way.loops or any(may_loop(self.code, at) for at in way.calls):
             self.run.endless[number] = code.instruction
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
