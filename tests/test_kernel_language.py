@@ -249,6 +249,13 @@ def test_unknown_addresses_in_local_memory() -> None:
     assert judged(LOCAL + reached("%r7", "3")).word == "undecided"
 
 
+def test_volatile_accesses_to_local_memory() -> None:
+    own = (
+        ".local .align 4 .b8 lo[4];\ncvta.local.u64 %d1, lo;\nst.volatile.u32 [%d1], 5;\nld.volatile.u32 %r10, [%d1];\n"
+    )
+    assert rules(own + reached("%r10", "5")) == set()
+
+
 SLOW = """
 .func (.param .b32 f_ret) f(.param .b32 f_x)
 {

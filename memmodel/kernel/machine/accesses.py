@@ -116,7 +116,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
     weak = label.sem is Sem.WEAK
-    local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
+    local = (weak or "volatile" in words) and size <= WIDEST_SHARED  # memory of the thread
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -156,7 +156,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
-                if not weak:
+                if not weak and private is None:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
             if weak:

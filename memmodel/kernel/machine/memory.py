@@ -150,16 +150,32 @@ class DeviceMemory:
         return _block(Instance("local memory", None, Space.GENERIC, self.private_size), 0, max(1, self.private_size))
 
     def _tensor_maps(self, entry: PtxFunction) -> None:
-        """Parameters that are tensor maps hold what the launch says of them, in the format of `memory.tensormap`."""
+        """What is a tensor map holds what the launch says of it, in the format of `memory.tensormap`."""
         for one in self.launch.tensormaps:
-            named = zip(entry.params, self.launch.params, strict=True)
-            at = next((self.symbols[p.name][1] for p, given in named if one.param in (p.name, given.name)), None)
-            if at is None:
-                raise InputError(f"{entry.name} has no parameter {one.param}")
+            found = self._holder(entry, one.param)
+            if found is None:
+                raise InputError(f"{entry.name} has no parameter {one.param}, and there is no variable or buffer of it")
+            block, at = found
             at += one.offset
-            if at + TENSORMAP_BYTES > self.params.size:
+            if at + TENSORMAP_BYTES > block.size:
                 raise InputError(f"a tensor map at offset {one.offset} does not fit into {one.param}")
-            self.params.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
+            block.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
+
+    def _holder(self, entry: PtxFunction, name: str) -> tuple[Block, int] | None:
+        """Where maps lie: in a parameter, what it points to, a variable of the module, or a buffer of that name."""
+        for one, given in zip(entry.params, self.launch.params, strict=True):
+            if name in (one.name, given.name):
+                pointed = self.find(given.address or 0) if given.type == "ptr" else None
+                return (
+                    (self.params, self.symbols[one.name][1])
+                    if pointed is None
+                    else (pointed, (given.address or 0) - pointed.address)
+                )
+        space, address = self.symbols.get(name, ("", 0))
+        if space in ("global", "const"):
+            found = self.find(address)
+            return None if found is None else (found, 0)
+        return next(((one, 0) for one in self.blocks if one.instance.name == name), None)
 
     def _buffers(self) -> None:
         spans: list[tuple[int, int, str]] = []
