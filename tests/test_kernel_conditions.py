@@ -262,7 +262,7 @@ PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "target": "
         ({"inside": "add.s32 %r20, %r20, 1;"}, "clean"),
         ({"inside": "add.s32 %r20, %r20, 1;", "after": "st.global.u32 [%d0+128], %r20;"}, "explored"),
         ({"target": "L"}, "explored"),
-        ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "explored"),
+        ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "findings"),  # a hang: 1 is not seen before it is 2
         ({"before": "@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;"}, "explored"),
     ],
 )

@@ -27,7 +27,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.machine.schedule import Order, Schedule
+from memmodel.kernel.machine.schedule import FIRST, LAST, Order, Schedule
 from memmodel.kernel.text.origin import come_from, unwritten
 from memmodel.kernel.text.polling import reads_again, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
@@ -351,15 +351,20 @@ class LaunchJudge:
                 yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
             return
         yield replace(base, backwards=True)
+        looks = [FIRST, LAST, *map(str, range(self.options.schedules))]
+        looks = looks if any(what == "load" and number in real for what, number in run.choices) else [""]
+        looked = frozenset(real)
         lonely = any(what == "activemask" and number in real for what, number in run.choices)
         if lonely:
             yield replace(base, split=True)
         shuffle = random.Random(0)
         how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
-        how += [lambda one: shuffle.sample(one, len(one))] * (self.options.schedules if orders else 0)
-        for number, change in enumerate(how if orders else ()):
+        how += [lambda one: shuffle.sample(one, len(one))] * self.options.schedules
+        how = how if looks == [""] else [list, *how]
+        for number, change in enumerate(how if orders or looks != [""] else ()):
             order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
-            yield replace(base, order=order, split=lonely and number % 2 == 1)
+            split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
+            yield replace(base, order=order, split=split, looks=looking, looked=looked)
 
 
 def _atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:

@@ -5,6 +5,7 @@ In: nothing. Out: the records that `Machine` and the instructions work on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from memmodel.base.labels import Family
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
+from memmodel.program.fields import NOTHING, Bits
 
 Lanes = list[int]
 
@@ -167,7 +169,10 @@ class Cta:
 
 @dataclass(slots=True, eq=False)
 class Warp:
-    """A warp: registers as lists over the lanes, groups of lanes, special registers."""
+    """A warp: registers as lists over the lanes, groups of lanes, special registers.
+
+    `bits`: what is known of a register and a lane in it, where that is not the whole value.
+    """
 
     cta: Cta
     number: int
@@ -186,6 +191,7 @@ class Warp:
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     carry: Row = field(default_factory=lambda: [None] * LANES)
+    bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""
@@ -193,6 +199,32 @@ class Warp:
         if type(row) is Uniform:
             row = self.registers[slot] = list(row)
         return row
+
+    def knows(self, slot: int, lane: int) -> bool:
+        """Is anything known of a register?"""
+        return self.registers[slot][lane] is not None or (slot, lane) in self.bits
+
+    def bits_of(self, slot: int | None, row: Row, lane: int) -> Bits:
+        """What is known of an operand: the register, and its row before it changes."""
+        value = row[lane]
+        return Bits.of(value, 128) if value is not None else self.bits.get((slot, lane), NOTHING)
+
+    def learn(self, slot: int, lane: int, bits: Bits, width: int) -> None:
+        """What is known of the bits of a register whose value is not known."""
+        self.bits.pop((slot, lane), None)
+        if self.registers[slot][lane] is not None:
+            return
+        whole = bits.whole(width)
+        if whole is not None:
+            self.own(slot)[lane] = whole
+        elif bits.known:
+            self.bits[slot, lane] = bits
+
+    def clear(self, slots: Iterable[int], lanes: Lanes) -> None:
+        """Forget the bits of registers that are written."""
+        for slot in slots if self.bits else ():
+            for lane in lanes:
+                self.bits.pop((slot, lane), None)
 
     @property
     def live(self) -> int:
@@ -203,7 +235,7 @@ class Warp:
 def state_of(waiting: list[Warp]) -> object:
     """What tells two rounds apart in which no memory changed."""
     return [
-        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
-         for group in warp.groups]
+        (dict(warp.bits), [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes]
+                            for one in warp.registers]) for group in warp.groups])
         for warp in waiting
     ]  # fmt: skip

@@ -52,11 +52,10 @@ WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW
 
 
 class Compiler:
-    """Turns operands into what they yield. `peeks`: the tests of mbarrier objects that only look ahead."""
+    """Turns operands into what they yield. `peeks`: tests that only look ahead; `packed`: as in `text.packing`."""
 
-    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset()) -> None:
-        self.memory = memory
-        self.peeks = peeks
+    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset(), packed: frozenset[int] = frozenset()):
+        self.memory, self.peeks, self.packed = memory, peeks, packed
 
     def slot_of(self, operand: Operand) -> int | None:
         """The register of a result; None for one that is thrown away."""
@@ -373,6 +372,7 @@ def forgetting(slots: list[int]) -> Step:
     """Registers that receive something unknown."""
 
     def step(warp: Warp, lanes: Lanes) -> None:
+        warp.clear(slots, lanes)
         for slot in slots:
             if len(lanes) == LANES:
                 warp.registers[slot] = UNKNOWN

@@ -43,8 +43,7 @@ class Scheduler:
     """All warps of the chosen CTAs."""
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
-        self.launch = launch
-        self.entry = entry
+        self.launch, self.entry = launch, entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -141,6 +140,7 @@ class Scheduler:
         waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
         idle, state = 0, None
         while waiting:
+            self.machine.next_round()
             progress, version = False, self.machine.version
             for warp in waiting:
                 progress |= self._turn(warp)
@@ -153,6 +153,9 @@ class Scheduler:
                 if idle > IDLE_ROUNDS:
                     at = self.code[waiting[0].groups[0].at].instruction
                     raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.release():
+                idle = 0
                 continue
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0
