@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from kernel_samples import judged
 
 from memmodel.kernel.machine.alu import comparison, conversion, function, predicate, width_of
-from memmodel.program.fields import NOTHING, Bits, BitsFn, fields, packed
+from memmodel.program.fields import NOTHING, Bits, fields, packed
 
 OPCODES = [
     "and.b32", "or.b64", "xor.b32", "not.b32", "and.pred", "or.pred", "shl.b32", "shr.u32", "shr.s32", "add.u32",
@@ -19,7 +20,7 @@ SMALL = {"shl": 1, "shr": 1, "prmt": 2, "bfe": 1}
 """From which operand on the operands are known: amounts, controls."""
 
 
-def exactly(words: tuple[str, ...]) -> BitsFn | None:
+def exactly(words: tuple[str, ...]) -> Callable[..., int] | None:
     """What the machine computes of whole numbers."""
     if words[-1] == "pred":
         return predicate(words[0])
