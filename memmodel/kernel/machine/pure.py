@@ -16,6 +16,7 @@ from memmodel.kernel.machine.alu import (
     function,
     is_float,
     joined,
+    operand_widths,
     predicate,
     width_of,
     with_carry,
@@ -126,8 +127,7 @@ class Compiler:
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
-        chained = with_carry(words)
-        if chained is not None:
+        if (chained := with_carry(words)) is not None:
             return self._carried(instruction, *chained)
         if words[0].startswith("v"):
             return self._video(instruction)
@@ -147,9 +147,9 @@ class Compiler:
         return operand.slot
 
     def _plain(self, instruction: PtxInstruction, fn: Callable[..., Value]) -> Step:
-        width = width_of(instruction.words[-1]) or 32
-        sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
-        slot = self.target(instruction)
+        slot, given = self.target(instruction), instruction.operands[1:]
+        widths = operand_widths(instruction.words, len(given))
+        sources = [self.get(one, instruction, width) for one, width in zip(given, widths, strict=True)]
         return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
 
     def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
