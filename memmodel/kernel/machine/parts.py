@@ -5,11 +5,12 @@ In: nothing. Out: the records that `Machine` and the instructions work on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memmodel.base.labels import Family
+from memmodel.base.labels import Allocation, Family
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
@@ -58,6 +59,13 @@ class BarrierState:
     partly: dict[Warp, int] = field(default_factory=dict)
     who: set[int] = field(default_factory=set)
     votes: dict[int, list[Value]] = field(default_factory=dict)
+
+
+class PairTurn(NamedTuple):
+    """Which of the operations of one kind a warp makes for its CTA that both CTAs of a pair make together."""
+
+    kind: Allocation
+    turn: int
 
 
 @dataclass(slots=True, eq=False)
@@ -146,7 +154,8 @@ class TensorMemory:
 class Cta:
     """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
 
-    `refused`: the threads that saw that no cluster is left to cancel.
+    `refused`: the threads that saw that no cluster is left to cancel. `together`: how often warps came to what the
+    CTAs of a pair do together.
     """
 
     number: int
@@ -161,6 +170,7 @@ class Cta:
     refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
     aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
+    together: Counter[Allocation] = field(default_factory=Counter)
 
     @property
     def base(self) -> int:

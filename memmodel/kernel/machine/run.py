@@ -20,6 +20,7 @@ from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
 from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
@@ -419,26 +420,9 @@ class Scheduler:
                 aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
                 divergent = aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
-                message = f"threads wait for ever at {code.instruction.opcode}{self._lacks(warp, group)}"
+                message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
-
-    def _lacks(self, warp: Warp, group: LaneGroup) -> str:
-        """What the barrier or the mbarrier object that threads wait for lacks."""
-        if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
-            meeting = warp.cta.barriers[group.waits[0]]
-            needed = len(warp.cta.threads) if meeting.needed is None else meeting.needed
-            there = meeting.arrived if meeting.needed is not None else len(meeting.who)
-            return f": {there} of {needed} threads have arrived at barrier {group.waits[0]}"
-        if group.on is None:
-            return ""
-        one = self.machine.object(*group.on)
-        if not one.live:
-            return ": its mbarrier object is not initialised"
-        found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
-        found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
-        found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
-        return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
 
 
 def _fails(instruction: PtxInstruction) -> bool:
