@@ -39,6 +39,9 @@ MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 ALL = 24
 """Schedules that are explored if they are all there are."""
 
+UNEVEN = 3
+"""Schedules in which some warps are slow that are looked at where a condition does not hold."""
+
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
     "order": "what {opcode} at line {line} leaves in memory",
@@ -131,6 +134,8 @@ class LaunchJudge:
                 ]
             if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
+            if verdict.open and not verdict.serious:
+                self._uneven(replace(base, opaque=settled))
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
@@ -322,6 +327,20 @@ class LaunchJudge:
             complete &= not other.infeasible and set(other.choices) <= known and same
             self._look(other)
         verdict.exhaustive = complete
+
+    def _uneven(self, base: Schedule) -> None:
+        """A condition does not hold, so that other schedules may do something else: is anything wrong in some of them?
+
+        What is found there is found; what is open stays open.
+        """
+        for seed in range(UNEVEN):
+            if self.verdict.serious or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
+                return
+            made = self._made(self._run(replace(base, slow=f"slow {seed}")))
+            self._events += len(made.execution.events)
+            for one in made.judged(self.model, self._chosen).findings:
+                if add(self.verdict.findings, one) and one.events:
+                    self.made[id(one)] = made
 
     def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
         """The threads that make atomic operations whose order matters, by location, as they were made."""

@@ -181,7 +181,8 @@ class Cta:
 class Warp:
     """A warp: registers as lists over the lanes, groups of lanes, special registers.
 
-    `bits`: what is known of a register and a lane in it, where that is not the whole value.
+    `slow`: it only goes on where no other warp changes anything. `bits`: what is known of a register and a lane in it,
+    where that is not the whole value.
     """
 
     cta: Cta
@@ -191,6 +192,7 @@ class Warp:
     special: dict[str, Row]
     groups: list[LaneGroup]
     limit: int = 0
+    slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
     copies: IssueGroups = field(default_factory=lambda: IssueGroups())
     bulk: IssueGroups = field(default_factory=lambda: IssueGroups())

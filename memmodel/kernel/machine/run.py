@@ -7,6 +7,7 @@ returns true.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 from memmodel.base.labels import Mark, Marker
@@ -19,7 +20,7 @@ from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes,
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
@@ -66,6 +67,8 @@ class Scheduler:
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
+        for warp in self.warps if schedule.slow else ():
+            warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -139,12 +142,16 @@ class Scheduler:
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
         waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
-        idle, state = 0, None
+        idle, state, rounds = 0, None, 0
         while waiting:
             self.machine.next_round()
+            rounds += 1
             progress, version = False, self.machine.version
-            for warp in waiting:
+            for warp in (one for one in waiting if not one.slow):
                 progress |= self._turn(warp)
+            for warp in (one for one in waiting if one.slow):
+                if self.machine.version == version or rounds % PATIENCE == 0:
+                    progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
             idle = 0 if self.machine.version != version else idle + 1
             before, state = state, state_of(waiting) if idle > 1 else None

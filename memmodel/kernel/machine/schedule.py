@@ -25,7 +25,8 @@ class Schedule:
     beginnings of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that
     meet something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state
     of a word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes
-    one of the two; nothing: as it comes.
+    one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
+    changes anything, or after many rounds.
     """
 
     last_elected: bool = False
@@ -39,3 +40,4 @@ class Schedule:
     parks: bool = False
     looks: str = ""
     looked: frozenset[int] = frozenset()
+    slow: str = ""

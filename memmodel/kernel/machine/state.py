@@ -47,7 +47,7 @@ WIDEST = 16
 """Bytes of the largest strong access."""
 
 PATIENCE = 64
-"""Rounds for which threads are held back at words that are polled."""
+"""Rounds for which threads are held back at words that are polled, or are slow."""
 
 
 class Machine:
