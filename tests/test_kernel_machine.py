@@ -375,3 +375,17 @@ def test_floating_point_that_stays_unknown(opcode: str) -> None:
 def test_conversions(opcode: str, given: int, wanted: int) -> None:
     fn = converted(tuple(opcode.split(".")))
     assert fn is not None and fn(given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("compute", "wanted"),
+    [
+        ("mad.wide.u32 %d5, %r0, 128, -128;", -128),
+        ("mad.wide.s32 %d5, %r0, -1, 4294967296;", 1 << 32),
+        ("slct.s64.s32 %d5, 4294967301, 7, %r0;", (1 << 32) + 5),
+    ],
+)
+def test_a_number_that_is_written_has_the_width_of_its_operand(compute: str, wanted: int) -> None:
+    """Any other result leads to a store beyond the shared memory."""
+    body = f"{compute}\nsetp.ne.s64 %p2, %d5, {wanted};\n@%p2 st.shared.u32 [%r2+8192], 1;"
+    assert judged(body, 1).word == "clean"

@@ -168,7 +168,9 @@ def _put_aside(machine: Machine, warp: Warp, lane: int, own: Block, callee: Call
 
 
 def _restore(warp: Warp, lane: int, own: Block, callee: Callee, kept: PutAside) -> None:
-    for slot, value in enumerate(kept.registers, callee.registers[0]):
+    first, count = callee.registers
+    warp.clear(range(first, first + count), [lane])
+    for slot, value in enumerate(kept.registers, first):
         if warp.registers[slot][lane] != value:
             warp.own(slot)[lane] = value
     for at, data, known in kept.memory:

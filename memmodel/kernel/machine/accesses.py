@@ -13,7 +13,7 @@ from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get
+from memmodel.kernel.machine.pure import Compiler, Get, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -105,28 +105,25 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         raise Refused(f"{instruction.opcode} takes two operands", instruction.span)
     where, what = (operands[1], operands[0]) if load else (operands[0], operands[1])
     items, unit = _elements(instruction, what)
-    lanes_of = len(items)
-    space = space_of(words)
-    label = _semantics(instruction, Side.READ if load else Side.WRITE)
-    get = address(compiler, instruction, where)
+    lanes_of, space = len(items), space_of(words)
+    label, get = _semantics(instruction, Side.READ if load else Side.WRITE), address(compiler, instruction, where)
     size, number = unit * lanes_of, instruction.number
     slots = [compiler.slot_of(one) for one in items] if load else []
     sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
-    extend = wider(words[-1], unit, items)
+    weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    weak = label.sem is Sem.WEAK
     local = (weak or "volatile" in words) and size <= WIDEST_SHARED  # memory of the thread
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
+    held = [compiler.slot_of(one) for one in items]
+    parts = not compiler.packed.isdisjoint(held)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
-        found = machine.places(warp, space, addresses, lanes, size, window) if weak else None
-        if found is None:
+        found = machine.places(warp, space, addresses, lanes, size, window) if weak and not parts else None
+        if found is None or any((one + found[0].address) % size for one in found[1]):
             return slow(machine, warp, lanes, addresses)
         block, offsets = found
-        if any((one + block.address) % size for one in offsets):
-            return slow(machine, warp, lanes, addresses)
         if load:
             machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit)
             _read_all(warp, lanes, slots, block, offsets, unit, extend)
@@ -140,7 +137,12 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
-        lists = [list(UNKNOWN if number in machine.schedule.opaque else one(warp)) for one in sources]
+        if machine.schedule.looks and not weak:
+            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in lanes]
+            if any([machine.held(warp.threads[lane], instruction, at, reads=load) for lane, at in places]):
+                return False
+        hidden = number in machine.schedule.opaque
+        lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
             private = machine.private(warp, lane, addresses[lane], size) if space == "generic" and local else None
             block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
@@ -151,21 +153,29 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             elif weak:
                 stored = None if load else _together([one[lane] for one in lists], unit)
                 machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
+                if not load:
+                    machine.forget(block, at, size)
             else:
                 for part in range(lanes_of):
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
+                _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
                 if not weak and private is None:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
-            if weak:
-                machine.forget(block, at, size)
             for part, values in enumerate(lists):
-                block.store(at + part * unit, unit, values[lane])
+                block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], values, lane))
         return True
 
     return step
+
+
+def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
+    """What is known of the bits that are loaded into registers whose bits are looked at one by one."""
+    for part, slot in enumerate(slots):
+        if slot is not None:
+            warp.learn(slot, lane, block.bits(at + part * unit, unit), 8 * unit)
 
 
 def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
@@ -217,10 +227,8 @@ def _strong_result(
 ) -> None:
     """What a strong load returns may depend on the schedule."""
     if instruction.number in machine.schedule.opaque:
-        for slot in slots:
-            if slot is not None:
-                warp.own(slot)[lane] = None
-    elif any(slot is not None and warp.registers[slot][lane] is not None for slot in slots):
+        forgetting([slot for slot in slots if slot is not None])(warp, [lane])
+    elif any(slot is not None and warp.knows(slot, lane) for slot in slots):
         machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
@@ -292,9 +300,7 @@ def _private(
 
 def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:
     """An access to local memory at an unknown address: what is loaded is unknown, and after a store all of it."""
-    for slot in slots:
-        if slot is not None:
-            warp.own(slot)[lane] = None
+    forgetting([slot for slot in slots if slot is not None])(warp, [lane])
     own = warp.locals[lane]
     if not slots and own is not None:
         own.forget(0, own.size)

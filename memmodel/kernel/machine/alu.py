@@ -44,6 +44,14 @@ OPAQUE = frozenset(
 """Instructions that may work on floating-point types."""
 
 
+def operand_widths(words: tuple[str, ...], count: int) -> list[int]:
+    """Bits of the operands of an instruction that only computes: of a number that is written there."""
+    width = width_of(words[-1]) or 32
+    if words[0] == "mad" and "wide" in words:
+        return [width, width, 2 * width][:count]
+    return [width if words[0] != "slct" or at == 2 else width_of(words[-2]) or width for at in range(count)]
+
+
 def width_of(word: str) -> int | None:
     """Bits of a type word; None if it is no type."""
     if word in WIDTH:

@@ -15,6 +15,7 @@ from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
 from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.packing import cleared_first, with_bits
 from memmodel.kernel.engines.tensor import tensor_step
 from memmodel.kernel.engines.tensormaps import map_step
 from memmodel.kernel.engines.textures import texture_step
@@ -27,6 +28,7 @@ from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, Get, Step
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.packing import packed_registers
 from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import (
     Arguments,
@@ -83,7 +85,7 @@ def compile_function(
     entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset(), assumed: tuple[str, ...] = ()
 ) -> list[Code]:
     """The instructions of an entry; what is not known is refused when it is reached. `assumed`: as in `Schedule`."""
-    compiler = Compiler(memory, peeks)
+    compiler = Compiler(memory, peeks, packed_registers(entry.body or ()))
     codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
     watched = {
         slot
@@ -171,6 +173,9 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         if code.pure is None:
             steps = (make(compiler, instruction) for make in STEPS)
             code.blocking = next((step for step in steps if step is not None), None)
+        if not compiler.packed.isdisjoint(written(instruction)):
+            code.pure = None if code.pure is None else with_bits(compiler, instruction, code.pure)
+            code.blocking = None if code.blocking is None else cleared_first(instruction, code.blocking)
     except Refused as error:
         code.refusal = error
         return code

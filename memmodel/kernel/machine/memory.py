@@ -18,6 +18,7 @@ from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule, Special
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx import Space
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
@@ -62,6 +63,22 @@ class Block:
         if self.known is None or self.known.find(0, at, at + size) >= 0:
             return None
         return int.from_bytes(self.data[at : at + size], "little")
+
+    def bits(self, at: int, size: int) -> Bits:
+        """What is known of the bytes at an offset as a number."""
+        if self.known is None:
+            return NOTHING
+        mask = int.from_bytes(bytes(255 * one for one in self.known[at : at + size]), "little")
+        return Bits(mask, int.from_bytes(self.data[at : at + size], "little") & mask)
+
+    def store_bits(self, at: int, size: int, value: Bits) -> None:
+        """The same of a number of which single bits are known, perhaps all or none."""
+        whole = value.whole(8 * size)
+        if whole is not None or not value.known:
+            self.store(at, size, whole)
+            return
+        for number in range(size):
+            self.store(at + number, 1, value.part(8 * number, 8).whole(8))
 
     def store(self, at: int, size: int, value: int | None) -> None:
         if value is None:

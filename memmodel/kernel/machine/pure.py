@@ -18,6 +18,7 @@ from memmodel.kernel.machine.alu import (
     function,
     is_float,
     joined,
+    operand_widths,
     predicate,
     width_of,
     with_carry,
@@ -52,11 +53,10 @@ WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW
 
 
 class Compiler:
-    """Turns operands into what they yield. `peeks`: the tests of mbarrier objects that only look ahead."""
+    """Turns operands into what they yield. `peeks`: tests that only look ahead; `packed`: as in `text.packing`."""
 
-    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset()) -> None:
-        self.memory = memory
-        self.peeks = peeks
+    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset(), packed: frozenset[int] = frozenset()):
+        self.memory, self.peeks, self.packed = memory, peeks, packed
 
     def slot_of(self, operand: Operand) -> int | None:
         """The register of a result; None for one that is thrown away."""
@@ -125,8 +125,7 @@ class Compiler:
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
-        chained = with_carry(words)
-        if chained is not None:
+        if (chained := with_carry(words)) is not None:
             return self._carried(instruction, *chained)
         if words[0].startswith("v"):
             return self._video(instruction)
@@ -146,9 +145,9 @@ class Compiler:
         return operand.slot
 
     def _plain(self, instruction: PtxInstruction, fn: Callable[..., Value]) -> Step:
-        width = width_of(instruction.words[-1]) or 32
-        sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
-        slot = self.target(instruction)
+        slot, given = self.target(instruction), instruction.operands[1:]
+        widths = operand_widths(instruction.words, len(given))
+        sources = [self.get(one, instruction, width) for one, width in zip(given, widths, strict=True)]
         return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
 
     def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
@@ -372,6 +371,7 @@ def forgetting(slots: list[int]) -> Step:
     """Registers that receive something unknown."""
 
     def step(warp: Warp, lanes: Lanes) -> None:
+        warp.clear(slots, lanes)
         for slot in slots:
             if len(lanes) == LANES:
                 warp.registers[slot] = UNKNOWN

@@ -7,6 +7,8 @@ returns true.
 
 from __future__ import annotations
 
+import random
+
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
 from memmodel.kernel.engines.wgmma import BUSY
@@ -18,7 +20,8 @@ from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes,
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import PATIENCE, Machine
+from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
 from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
@@ -42,8 +45,7 @@ class Scheduler:
     """All warps of the chosen CTAs."""
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
-        self.launch = launch
-        self.entry = entry
+        self.launch, self.entry = launch, entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -65,6 +67,8 @@ class Scheduler:
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
+        for warp in self.warps if schedule.slow else ():
+            warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -138,11 +142,16 @@ class Scheduler:
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
         waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
-        idle, state = 0, None
+        idle, state, rounds = 0, None, 0
         while waiting:
+            self.machine.next_round()
+            rounds += 1
             progress, version = False, self.machine.version
-            for warp in waiting:
+            for warp in (one for one in waiting if not one.slow):
                 progress |= self._turn(warp)
+            for warp in (one for one in waiting if one.slow):
+                if self.machine.version == version or rounds % PATIENCE == 0:
+                    progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
             idle = 0 if self.machine.version != version else idle + 1
             before, state = state, state_of(waiting) if idle > 1 else None
@@ -152,6 +161,9 @@ class Scheduler:
                 if idle > IDLE_ROUNDS:
                     at = self.code[waiting[0].groups[0].at].instruction
                     raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.release():
+                idle = 0
                 continue
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0
@@ -377,26 +389,9 @@ class Scheduler:
                 aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
                 divergent = aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
-                message = f"threads wait for ever at {code.instruction.opcode}{self._lacks(warp, group)}"
+                message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
-
-    def _lacks(self, warp: Warp, group: LaneGroup) -> str:
-        """What the barrier or the mbarrier object that threads wait for lacks."""
-        if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
-            meeting = warp.cta.barriers[group.waits[0]]
-            needed = len(warp.cta.threads) if meeting.needed is None else meeting.needed
-            there = meeting.arrived if meeting.needed is not None else len(meeting.who)
-            return f": {there} of {needed} threads have arrived at barrier {group.waits[0]}"
-        if group.on is None:
-            return ""
-        one = self.machine.object(*group.on)
-        if not one.live:
-            return ": its mbarrier object is not initialised"
-        found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
-        found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
-        found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
-        return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
 
 
 def _fails(instruction: PtxInstruction) -> bool:
