@@ -132,6 +132,25 @@ def test_a_function_with_local_memory_that_calls_itself_is_named() -> None:
 # ---- directives, registers -------------------------------------------------------------------------------------
 
 
+def test_newer_directives() -> None:
+    text = """
+.func .attribute(.unified(0xAB, 0xCD)) (.param .b32 r) f(.param .b32 x)
+.language "nvvm", "ptx", 7
+{ .reg .b32 %r<2>; .loc 1 2 3
+.loc_intermediate 2 23 6
+ld.param.b32 %r0, [x]; st.param.b32 [r], %r0; ret; }
+.func (.param .b32 r) g(.param .b32 x);
+.alias g, f;
+.file 1 "a.cu"
+.nv_intermediate_source_section {
+.code_block { .ir_name: "TileIR" .sourceFileName: 2 .source_begin
+  it's #anything {{ at all .source
+.source_end } }
+"""
+    call = "{ .param .b32 a; .param .b32 c; st.param.b32 [a], 7; call (c), g, (a); ld.param.b32 %r10, [c]; }\n"
+    assert rules(call + reached("%r10", "7"), text) == set()
+
+
 def test_directives_without_space() -> None:
     assert rules("{.reg.b32 t;.reg.pred q; mov.b32 t, 5;" + reached("t", "5") + "}") == set()
 
@@ -247,13 +266,6 @@ def test_unknown_addresses_in_local_memory() -> None:
     verdict = judged(LOCAL + "st.shared.u32 [%r3], %r7;\n")
     assert verdict.word == "clean" and "local memory" in verdict.notes[0]
     assert judged(LOCAL + reached("%r7", "3")).word == "undecided"
-
-
-def test_volatile_accesses_to_local_memory() -> None:
-    own = (
-        ".local .align 4 .b8 lo[4];\ncvta.local.u64 %d1, lo;\nst.volatile.u32 [%d1], 5;\nld.volatile.u32 %r10, [%d1];\n"
-    )
-    assert rules(own + reached("%r10", "5")) == set()
 
 
 SLOW = """

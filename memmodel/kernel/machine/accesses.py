@@ -113,7 +113,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    local = (weak or "volatile" in words) and size <= WIDEST_SHARED  # memory of the thread
+    local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
     parts = not compiler.packed.isdisjoint(held)
@@ -161,7 +161,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                if not weak and private is None:
+                if not weak:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
             for part, values in enumerate(lists):

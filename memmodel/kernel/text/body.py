@@ -203,6 +203,9 @@ class BodyReader:
                 self.variables.append(self._scopes[-1].variables[variable.name])
         elif word == ".loc":
             self._location = self.locations.read(cursor)
+        elif word == ".loc_intermediate":
+            for what in ("the number of a file", "a line", "a column"):
+                cursor.integer(what)
         elif word == ".pragma":
             while cursor.next.kind not in (";", "end"):
                 cursor.take()

@@ -47,7 +47,7 @@ def declarations(
         elif token.text in (".v2", ".v4", ".v8"):
             lanes = int(token.text[2:])
         elif token.text == ".attribute":
-            _skip_parentheses(cursor)
+            skip_parentheses(cursor)
         else:
             written = token
     type_width = type_of(cursor, written)[1]
@@ -102,7 +102,8 @@ def _one(
     )
 
 
-def _skip_parentheses(cursor: Cursor) -> None:
+def skip_parentheses(cursor: Cursor) -> None:
+    """Pass over what stands in parentheses."""
     cursor.expect("(")
     depth = 1
     while depth:
