@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from kernel_samples import HEAD, judged
 
+from memmodel.errors import InputError
 from memmodel.kernel.text.reader import parse_module
 from memmodel.kernel.text.syntax import AddressValue
 from memmodel.source import Source
@@ -149,6 +150,23 @@ ld.param.b32 %r0, [x]; st.param.b32 [r], %r0; ret; }
 """
     call = "{ .param .b32 a; .param .b32 c; st.param.b32 [a], 7; call (c), g, (a); ld.param.b32 %r10, [c]; }\n"
     assert rules(call + reached("%r10", "7"), text) == set()
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("4*8+1", 33), ("1+4*8", 33), ("(1<<4)-1", 15), ("~0 & 0xFF", 255), ("0xF0 | 3", 0xF3), ("-(3)", -3 & 0xFFFFFFFF),
+     ("1 << 2 << 3", 32), ("7 ^ 2 & 3", 5), ("64 >> 2 - 1", 32)],
+)  # fmt: skip
+def test_constant_expressions(written: str, value: int) -> None:
+    assert rules(f"mov.u32 %r10, {written};\n{reached('%r10', str(value))}", threads=1) == set()
+
+
+def test_constant_expressions_in_addresses() -> None:
+    body = "st.shared.u32 [%r2+4*8-(1<<2)], 5;\nld.shared.u32 %r10, [%r2+28];\n"
+    assert rules(body + reached("%r10", "5"), threads=1) == set()
+    for bad in ("1 +", "(1", "1 << -1", "2.5 + 1", "(" * 80):
+        with pytest.raises(InputError):
+            rules(f"mov.u32 %r10, {bad};\n")
 
 
 def test_directives_without_space() -> None:
