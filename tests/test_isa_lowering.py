@@ -156,6 +156,7 @@ COMPUTED = {
     "mul.hi.s32 %r0, %r1, %r2;": "r0 mul.hi.s32(%r1, %r2)",
     "mul.wide.u32 %rd0, %r1, 4;": "rd0 mul.wide.u32(%r1, 4)",
     "mad.lo.u32 %r0, %r1, %r2, 3;": "r0 add.u32(mul.u32(%r1, %r2), 3)",
+    "mad.wide.u32 %rd0, %r1, 128, -128;": "rd0 add.u64(mul.wide.u32(%r1, 128), 18446744073709551488)",
     "mad.wide.s32 %rd0, %r1, 4, %rd1;": "rd0 add.s64(mul.wide.s32(%r1, 4), %rd1)",
     "abs.s32 %r0, %r1;": "r0 abs.s32(%r1)",
     "neg.s32 %r0, %r1;": "r0 neg.s32(%r1)",

@@ -86,6 +86,8 @@ CASES = [
     ("testp.number.f32", (0x7F800000,), 1),
     ("testp.subnormal.f32", (1,), 1),
     ("testp.normal.f32", (0x3F800000,), 1),
+    ("testp.normal.f32", (0x80000000,), 1),
+    ("slct.ftz.u32.f32", (7, 9, 0x80000001), 7),
     ("cvt.pack.sat.u8.s32.b32", (300, M32, 0x1234), 0x1234FF00),
     ("cvt.pack.sat.s4.s32.b32", (100, M32 - 99, 0xA), 0xA78),
     ("cvt.pack.sat.s16.s32", (0x12345, M32), 0x7FFFFFFF),
@@ -111,6 +113,11 @@ def test_results(opcode: str, given: tuple[int, ...], wanted: int) -> None:
         ("setp.ltu.f32", (0x7FC00000, 0), 1),
         ("setp.ne.f32", (0x7FC00000, 0), 0),
         ("setp.neu.f32", (0x7FC00000, 0), 1),
+        ("setp.num.f32", (0x7FC00000, 0), 0),
+        ("setp.nan.f64", (0, 0x7FF8000000000000), 1),
+        ("setp.eq.ftz.f32", (1, 0x80000000), 1),
+        ("setp.eq.f32", (1, 0x80000000), 0),
+        ("setp.lt.bf16", (0xBF80, 0x3F80), 1),
     ],
 )
 def test_comparisons(opcode: str, given: tuple[int, int], wanted: int) -> None:

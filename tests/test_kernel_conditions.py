@@ -262,10 +262,33 @@ PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "target": "
         ({"inside": "add.s32 %r20, %r20, 1;"}, "clean"),
         ({"inside": "add.s32 %r20, %r20, 1;", "after": "st.global.u32 [%d0+128], %r20;"}, "explored"),
         ({"target": "L"}, "explored"),
-        ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "explored"),
+        ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "findings"),  # a hang: 1 is not seen before it is 2
         ({"before": "@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;"}, "explored"),
     ],
 )
 def test_a_flag_with_one_writer_is_a_wait(change: dict[str, str], word: str) -> None:
     """A loop that polls for the only write there is ends in one way; any other use of a strong load is a choice."""
     assert judged(WAITING.format(**{**PLAIN, **change}), 96, init="zero").word == word
+
+
+SHARED_BARRIER = """
+setp.lt.u32 %p1, %r0, 64;
+xor.b32 %r10, %r1, 128;
+add.s32 %r11, %r2, %r10;
+st.shared.u32 [%r3], %r0;
+@!%p1 bra OTHERS;
+bar.sync 1, 64;
+ld.shared.u32 %r12, [%r11];
+bra DONE;
+OTHERS: bar.sync {number}, 64;
+ld.shared.u32 %r12, [%r11];
+DONE:
+"""
+
+
+def test_what_goes_wrong_in_another_schedule_is_found_where_a_condition_does_not_hold() -> None:
+    """Two pairs of warps meet at one barrier: a warp of the one pair may meet a warp of the other one there."""
+    assert judged(SHARED_BARRIER.format(number=2), 128).word == "clean"
+    mixed = judged(SHARED_BARRIER.format(number=1), 128)
+    assert mixed.open and "arrivals of two generations" in mixed.open[0]
+    assert "data-race" in {one.rule for one in mixed.findings}

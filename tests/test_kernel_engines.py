@@ -297,3 +297,38 @@ def test_multicast() -> None:
     assert "hang" in rules(verdict_of(body.replace("%h0, 3", "%h0, 1"), ctas=2, cluster=2))
     bare = without(body, wait("%r4", 0))
     assert "undefined-unfinished-copy" in rules(verdict_of(bare, ctas=2, cluster=2))
+
+
+PAIR = """
+add.s32 %r22, %r4, 64;
+@%p8 bra A;
+tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r22], 32;
+A: @%p9 bra R;
+tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;
+R: @%p10 bra D;
+bar.warp.sync -1;
+ld.shared.b32 %r23, [%r22];
+tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r23, 32;
+D:
+"""
+
+
+@pytest.mark.parametrize("missing", ["", "%p8", "%p9", "%p10"])
+def test_the_ctas_of_a_pair_allocate_together(missing: str) -> None:
+    """%p1: the CTA of rank 0. What it leaves out lets the other one wait for ever ("Issue Granularity")."""
+    left_out = "".join(
+        f"and.pred {one}, %p1, {'%p1' if one == missing else '%p15'};\n" for one in ("%p8", "%p9", "%p10")
+    )
+    body = "setp.ne.u32 %p15, %r5, %r5;\n" + left_out + PAIR
+    verdict = verdict_of(body, ctas=2, cluster=2)
+    said = " ".join(one.message for one in verdict.findings)
+    assert "no warp of the peer CTA does the same" in said if missing else verdict.word == "clean"
+    assert ("hang" in rules(verdict)) is bool(missing)
+
+
+def test_to_allocate_together_orders_nothing() -> None:
+    """The operation may block or not, so that what comes before it in one CTA races with what follows in the other."""
+    body = (
+        "@%p1 st.global.b32 [%d0], %r0;\nsetp.ne.u32 %p8, %r5, %r5;\nmov.pred %p9, %p8;\nmov.pred %p10, %p8;\n" + PAIR
+    )
+    assert "data-race" in rules(verdict_of(body + "@!%p1 ld.global.b32 %r30, [%d0];", ctas=2, cluster=2))

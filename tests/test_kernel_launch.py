@@ -9,6 +9,7 @@ from kernel_samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import parse_launch, schema, template
+from memmodel.kernel.machine.maps import Tile, read_map
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.text.reader import parse_module
 from memmodel.source import Source
@@ -68,3 +69,27 @@ def test_overlapping_buffers_are_refused() -> None:
         DeviceMemory(
             read, entry(read), parse_launch({**GOOD, "params": [POINTER], "buffers": [{"address": 4096, "bytes": 8}]})
         )
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [(".const .align 64 .b8 map[128];", "map"), (".global .align 64 .b8 map[128];", "map"), ("", "p"), ("", "far")],
+)
+def test_tensor_maps_in_memory(holder: str, name: str) -> None:
+    """A map may lie in a variable of the module, where a parameter points to, or in a buffer."""
+    read = parse_module(Source("k.ptx", f"{HEAD}{holder}\n.visible .entry k(.param .u64 k_0) {{ ret; }}"))
+    spec = {"param": name, "address": 4096, "element_bytes": 4, "dims": [64], "strides_bytes": [], "box": [32]}
+    given = {
+        "grid": [1, 1, 1],
+        "block": [32, 1, 1],
+        "params": [{"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 128}],
+        "buffers": [{"name": "far", "address": 1 << 33, "bytes": 256}],
+        "tensormaps": [spec],
+    }
+    memory = DeviceMemory(read, read.functions["k"], parse_launch(given))
+    block = next(one for one in memory.blocks if one.instance.name == name)
+    number = block.load(0, 128)
+    tile = None if number is None else read_map(number)
+    assert isinstance(tile, Tile) and tile.map.sizes == (64,) and tile.size == 128
+    with pytest.raises(InputError, match="no variable or buffer"):
+        DeviceMemory(read, read.functions["k"], parse_launch(given | {"tensormaps": [spec | {"param": "none"}]}))

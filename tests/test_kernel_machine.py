@@ -324,6 +324,16 @@ def test_a_request_after_a_refusal() -> None:
         ("neg.f32", (0x3F800000,), 0xBF800000),
         ("min.f32", (0x3F800000, 0xBF800000), 0xBF800000),
         ("sqrt.rn.f32", (0x40800000,), 0x40000000),
+        ("min.f32", (0, 0x80000000), 0x80000000),
+        ("fma.rn.f32", (0x3F800003, 0x3F800003, 0xBF800000), 0x35400002),
+        ("add.rz.f32", (0x3F800000, 0xB3000000), 0x3F7FFFFF),
+        ("add.rm.f32", (0x3F800000, 0xBF800000), 0x80000000),
+        ("mul.rp.f64", (0x3FF0000000000001, 0x3FF0000000000001), 0x3FF0000000000003),
+        ("add.f16", (0x3C00, 0x3C00), 0x4000),
+        ("fma.rn.bf16x2", (0x3F803F80, 0x40004000, 0x00003F80), 0x40004040),
+        ("add.sat.f32", (0x3F800000, 0x3F800000), 0x3F800000),
+        ("abs.ftz.f32", (0x80000001,), 0),
+        ("neg.f16x2", (0x3C00BC00,), 0xBC003C00),
         ("fma.rn.f64", (0x3FF0000000000000, 0x4000000000000000, 0x3FF0000000000000), 0x4008000000000000),
     ],
 )
@@ -332,7 +342,7 @@ def test_floating_point_of_known_numbers(opcode: str, given: tuple[int, ...], wa
     assert fn is not None and fn(*given) == wanted
 
 
-@pytest.mark.parametrize("opcode", ["add.rz.f32", "ex2.approx.f32", "div.approx.f32", "add.f16"])
+@pytest.mark.parametrize("opcode", ["fma.rn.oob.f16", "ex2.approx.f32", "div.approx.f32", "add.rn.e4m3"])
 def test_floating_point_that_stays_unknown(opcode: str) -> None:
     assert floating(tuple(opcode.split("."))) is None
 
@@ -346,8 +356,36 @@ def test_floating_point_that_stays_unknown(opcode: str) -> None:
         ("cvt.f64.f32", 0x3F800000, 0x3FF0000000000000),
         ("cvt.rn.f16.f32", 0x3F800000, 0x3C00),
         ("cvt.rni.f32.f32", 0x40200000, 0x40000000),
+        ("cvt.rzi.f32.f32", 0xBF000000, 0x80000000),
+        ("cvt.rz.f16.f32", 0x477FFFFF, 0x7BFF),
+        ("cvt.rn.f16.f32", 0x477FFFFF, 0x7C00),
+        ("cvt.rn.satfinite.f16.f32", 0x7F800000, 0x7BFF),
+        ("cvt.rn.bf16.f32", 0x3E99999A, 0x3E9A),
+        ("cvt.f32.bf16", 0x3E9A, 0x3E9A0000),
+        ("cvt.rn.relu.bf16.f32", 0xBF800000, 0),
+        ("cvt.sat.f32.f32", 0x40000000, 0x3F800000),
+        ("cvt.ftz.f64.f32", 0x007FFFFF, 0),
+        ("cvt.rzi.sat.u16.f32", 0x4F9502F9, 0xFFFF),
+        ("cvt.rzi.s32.f32", 0x7FC00000, 0),
+        ("cvt.rzi.s64.f32", 0x7FC00000, 1 << 63),
+        ("cvt.rzi.s32.f64", 0x7FF8000000000000, 1 << 31),
+        ("cvt.rm.f32.s32", 0x7FFFFFFF, 0x4EFFFFFF),
     ],
 )
 def test_conversions(opcode: str, given: int, wanted: int) -> None:
     fn = converted(tuple(opcode.split(".")))
     assert fn is not None and fn(given) == wanted
+
+
+@pytest.mark.parametrize(
+    ("compute", "wanted"),
+    [
+        ("mad.wide.u32 %d5, %r0, 128, -128;", -128),
+        ("mad.wide.s32 %d5, %r0, -1, 4294967296;", 1 << 32),
+        ("slct.s64.s32 %d5, 4294967301, 7, %r0;", (1 << 32) + 5),
+    ],
+)
+def test_a_number_that_is_written_has_the_width_of_its_operand(compute: str, wanted: int) -> None:
+    """Any other result leads to a store beyond the shared memory."""
+    body = f"{compute}\nsetp.ne.s64 %p2, %d5, {wanted};\n@%p2 st.shared.u32 [%r2+8192], 1;"
+    assert judged(body, 1).word == "clean"

@@ -82,8 +82,10 @@ def test_module_directives() -> None:
 """
     )
     found = parse_module(Source("x.ptx", text))
-    assert found.variables["name"].content == b"abcd" and found.variables["name"].size == 5
-    assert found.variables["t"].content == b"\1\0\0\0\xff\xff\xff\xff"
+    initial = found.variables["name"].initial
+    assert initial is not None and initial.content == b"abcd" and found.variables["name"].size == 5
+    initial = found.variables["t"].initial
+    assert initial is not None and initial.content == b"\1\0\0\0\xff\xff\xff\xff"
     assert found.variables["dyn"].size is None
     entry = found.functions["e"]
     assert entry.directives == {"reqntid": (128,), "maxnreg": (168,)}

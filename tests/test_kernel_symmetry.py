@@ -177,3 +177,15 @@ def test_lanes_that_wait_for_different_objects_go_on_by_themselves() -> None:
     assert "hang" in {
         one.rule for one in judged(OWN_OBJECTS.replace("%d5, [%r4+8]", "%d5, [%r4]"), threads=32).findings
     }
+
+
+@pytest.mark.parametrize("before", ["", "@%p0 red.relaxed.cta.shared.add.u32 [%r2+64], 1;\n"])
+def test_lanes_that_store_together_may_have_done_something_else_before(before: str) -> None:
+    """One store of all lanes to one place: the race has the same name whatever one of them did before."""
+    unknown = judged(
+        "mul.lo.u32 %r5, %r0, 3;\nmov.u32 %r6, %smid;\nadd.u32 %r5, %r5, %r6;\n" + before + "st.shared.u32 [%r2], %r5;",
+        32,
+    )
+    assert {one.rule for one in unknown.findings} == {"same-store-race"}
+    equal = judged("mov.u32 %r5, %nwarpid;\n" + before + "st.shared.u32 [%r2], %r5;", 32)
+    assert {one.rule for one in equal.findings} == {"equal-store-race"} and equal.word == "clean"

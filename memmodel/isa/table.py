@@ -70,6 +70,10 @@ _OF_NUMBERS = ("noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
 
+_OF_SHAPES = ("m16n16", "m8n16", "m16n8", "b8x16", "b6x16_p32", "b4x16_p64")
+"""Matrices of ldmatrix and stmatrix that litmus tests do not have."""
+
+
 @cache
 def _rows(file: str) -> tuple[Row, ...]:
     rows: tuple[Row, ...] = import_module(f"memmodel.isa.{file}").ROWS
@@ -121,7 +125,7 @@ def stray(mnemonic: str) -> Refusal | None:
     if (first in SCALAR and first != "cvta") or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
-        if word not in _words() and word not in _OF_NUMBERS:
+        if word not in _words() and word not in (*_OF_NUMBERS, *_OF_SHAPES):
             close = nearest(word, _words())
             hint = f"did you mean '.{close}'?" if close else None
             return Refusal(f"unknown qualifier '.{word[:40]}' of {first}", hint, position)

@@ -77,7 +77,10 @@ class Param(_Part):
 
 
 class TensorMapSpec(_Part):
-    """What the 128 opaque bytes at `offset` of a parameter describe. `dims` from the innermost."""
+    """What the 128 opaque bytes at `offset` of a parameter describe. `dims` from the innermost.
+
+    `param`: a parameter that holds it or points to it, a variable of the module, or a buffer.
+    """
 
     param: str
     offset: Annotated[int, Field(ge=0)] = 0

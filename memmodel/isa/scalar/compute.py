@@ -74,10 +74,10 @@ def funnel(call: Call) -> tuple[Op, ...]:
 
 def multiply(call: Call) -> tuple[Op, ...]:
     """mul and mad: .lo (the default of the column layout), .hi, or .wide, whose result is twice as wide."""
-    first, second, *rest = _sources(call)
     mode = call.word("mode") or "lo"
-    product = Apply("mul" if mode == "lo" else f"mul.{mode}", (first, second), call.type)
     result = double(call.type) if mode == "wide" else call.type
+    product = Apply("mul" if mode == "lo" else f"mul.{mode}", _sources(call)[:2], call.type)
+    rest = [call.value(operand, result) for operand in call.operands[3:]]
     return _assign(call, Apply("add", (product, rest[0]), result) if rest else product)
 
 

@@ -19,6 +19,7 @@ from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction, Sink, VectorOperand
+from memmodel.program.fields import NOTHING, Bits, fields
 from memmodel.ptx import Scope, Sem, Window
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "sub", "inc", "dec", "exch", "cas")
@@ -52,11 +53,14 @@ def atomic_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
         raise Refused(f"{instruction.opcode} has too few operands", instruction.span)
     slots = [compiler.slot_of(one) for one in results]
     sources = [[compiler.get(one, instruction, plan.unit * 8) for one in vector] for vector in vectors]
+    held = [[compiler.slot_of(one) for one in vector] for vector in vectors]
+    packs = any(one in compiler.packed for vector in (slots, *held) for one in vector)
     space, size = space_of(words), plan.unit * count
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
         values = [[one(warp) for one in vector] for vector in sources]
+        both = list(zip(held, values, strict=True)) if packs else []
         places = [machine.place(warp, space, addresses[lane], size, instruction, Window.DATA) for lane in lanes]
         turns: list[int] | None = list(range(len(lanes)))
         if machine.order:
@@ -69,7 +73,8 @@ def atomic_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
             for part, slot in enumerate(slots):
                 operands = [vector[part][lane] for vector in values]
-                _operate(machine, warp, lane, plan, (block, at + part * plan.unit), operands, slot)
+                bits = [warp.bits_of(names[part], rows[part], lane) for names, rows in both]
+                _operate(machine, warp, lane, plan, (block, at + part * plan.unit), operands, bits, slot)
         return True
 
     return step
@@ -96,23 +101,40 @@ def _plan(instruction: PtxInstruction) -> AtomicPlan:
 
 def _operate(
     machine: Machine, warp: Warp, lane: int, plan: AtomicPlan, place: tuple[Block, int], given: list[Value],
-    slot: int | None,
+    bits: list[Bits], slot: int | None,
 ) -> None:  # fmt: skip
-    """One operation on one element; what it returns may depend on the schedule."""
+    """One operation on one element; what it returns may depend on the schedule.
+
+    `bits`: what is known of the operands, if the registers are among those whose bits are looked at one by one.
+    """
     (block, at), number, op = place, plan.instruction.number, plan.op
+    hidden = number in machine.schedule.opaque
+    found = block.bits(at, plan.unit) if bits and not hidden else NOTHING
     read = strong(machine, warp, lane, number, plan.reads, block, at, plan.unit)
-    old = None if number in machine.schedule.opaque else block.load(at, plan.unit)
+    old = None if hidden else block.load(at, plan.unit)
     new: Value = None if old is None or None in given or plan.fn is None else plan.fn(old, *given)
     if op != "cas" or old is None or given[0] is None or old == given[0]:
         write = strong(machine, warp, lane, number, plan.writes, block, at, plan.unit)
         read.partner, write.partner = write, read
-        block.store(at, plan.unit, new)
+        if new is None and bits and not hidden:
+            block.store_bits(at, plan.unit, _leaves(plan, found, bits))
+        else:
+            block.store(at, plan.unit, new)
     if slot is not None:
         warp.own(slot)[lane] = old
-        if old is not None:
+        warp.learn(slot, lane, found, 8 * plan.unit)
+        if warp.knows(slot, lane):
             machine.run.choices.setdefault(("atomic", number), plan.instruction)
     machine.run.atomics.setdefault((block, at), []).append(read)
     machine.passed(block, at, warp.threads[lane].number)
+
+
+def _leaves(plan: AtomicPlan, old: Bits, given: list[Bits]) -> Bits:
+    """What an operation leaves, as far as single bits are known."""
+    if plan.op == "exch":
+        return given[0]
+    told = fields((plan.op, f"u{8 * plan.unit}"), 8 * plan.unit)
+    return NOTHING if told is None else told(old, *given)
 
 
 def _modifies(op: str, kind: str) -> Fn | None:

@@ -80,7 +80,7 @@ def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """ldmatrix and stmatrix: lane 8k + r names row r of matrix k, 16 bytes; lanes 4r to 4r + 3 move it.
 
     16-bit elements with .trans, and .m16n8 and .m16n16 of 8 bits, give the bytes to other lanes of the warp: the rows
-    that are touched stay the same.
+    that are touched stay the same. A matrix of .m16n16 has 16 rows, and one of .m16n8 is stored by its 8 columns.
     """
     words = instruction.words
     load = words[0] == "ldmatrix"
@@ -88,7 +88,7 @@ def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     shape = next((word for word in words if word in ("m8n8", "m16n8", "m16n16", "m8n16")), None)
     if not count or shape is None:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    rows = min(LANES, count * (16 if shape.startswith("m16") else 8))
+    rows = min(LANES, count * (16 if shape == "m16n16" else 8))
     get = address(compiler, instruction, instruction.operands[1 if load else 0])
     slots = registers_of(compiler, instruction.operands[0]) if load else []
     label = Access(Side.READ if load else Side.WRITE)

@@ -25,7 +25,7 @@ from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.accesses import address, gathered
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.objects import at_object, signalled
-from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, TensorMemory, Warp
+from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -99,6 +99,22 @@ def pair_of(machine: Machine, warp: Warp, group: int) -> list[Cta]:
     return [warp.cta, other]
 
 
+def together(machine: Machine, warp: Warp, group: LaneGroup, label: Allocates) -> bool:
+    """Has a warp of the peer CTA come to the same, if .cta_group::2 asks for it? "The first warp to perform the
+    operation could block until the second warp in the Peer CTA also performs the operation" ("Issue Granularity").
+
+    It orders nothing, since it may as well not block.
+    """
+    if label.group != 2:
+        return True
+    peer = pair_of(machine, warp, 2)[1]
+    if not isinstance(group.waits, PairTurn):
+        warp.cta.together[label.what] += 1
+        group.waits = PairTurn(label.what, warp.cta.together[label.what])
+        machine.version += 1
+    return peer.together[label.what] >= group.waits.turn
+
+
 def _alloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """tcgen05.alloc: waits until columns are free; its warp writes the address of the first to shared memory."""
     where = address(compiler, instruction, instruction.operands[0])
@@ -113,6 +129,8 @@ def _alloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             machine.unknown("the number of columns", instruction)
         if columns not in (32, 64, 128, 256, 512):
             raise Faulty("undefined-instruction", f"tcgen05.alloc takes 32 to 512 columns, not {columns}")
+        if not together(machine, warp, group, label):
+            return False
         memory = tensor_memory(warp.cta)
         first = memory.promised.pop(columns, None) if label.group == 2 else None
         if first is None:
@@ -125,6 +143,7 @@ def _alloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 return False
             for other in others[1:]:
                 other.promised[columns] = first
+        group.waits = None
         block, at = machine.place(warp, "shared", place, 4, instruction)
         thread = warp.threads[lanes[0]]
         made = machine.event(thread, instruction.number, label, columns)
@@ -152,6 +171,9 @@ def _dealloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         first, columns = where(warp)[lanes[0]], count(warp)[lanes[0]]
         if first is None or columns is None:
             machine.unknown("what is freed", instruction)
+        if not together(machine, warp, group, label):
+            return False
+        group.waits = None
         memory, column = tensor_memory(warp.cta), first & 0xFFFF
         made = machine.event(warp.threads[lanes[0]], instruction.number, label, columns)
         owner = memory.columns[column] if column < COLUMNS else None
@@ -171,8 +193,9 @@ def _relinquish(instruction: PtxInstruction) -> Blocking:
     label = Allocates(Allocation.RELINQUISH, group_of_words(instruction.words))
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
+        if not gathered(warp, lanes) or not together(machine, warp, group, label):
             return False
+        group.waits = None
         machine.event(warp.threads[lanes[0]], instruction.number, label)
         return True
 

@@ -142,7 +142,8 @@ class LaunchTrace:
     `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
-    kernel did not let its atomic operations be made in the order that was asked for.
+    kernel did not let its atomic operations be made in the order that was asked for. `assumed`: what was taken for
+    granted, as notes.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -154,6 +155,7 @@ class LaunchTrace:
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
+    assumed: dict[str, None] = field(default_factory=dict)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)

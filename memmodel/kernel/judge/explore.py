@@ -27,7 +27,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.machine.schedule import Order, Schedule
+from memmodel.kernel.machine.schedule import FIRST, LAST, Order, Schedule
 from memmodel.kernel.text.origin import come_from, unwritten
 from memmodel.kernel.text.polling import reads_again, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
@@ -38,6 +38,9 @@ MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 
 ALL = 24
 """Schedules that are explored if they are all there are."""
+
+UNEVEN = 3
+"""Schedules in which some warps are slow that are looked at where a condition does not hold."""
 
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
@@ -95,6 +98,7 @@ class LaunchJudge:
             run = self._run(base)
             verdict.explored = 1
             self._count(run)
+            verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
             run.choices |= self._last_writes(base, run)
@@ -131,6 +135,8 @@ class LaunchJudge:
                 ]
             if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
+            if verdict.open and not verdict.serious:
+                self._uneven(replace(base, opaque=settled))
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
@@ -323,6 +329,20 @@ class LaunchJudge:
             self._look(other)
         verdict.exhaustive = complete
 
+    def _uneven(self, base: Schedule) -> None:
+        """A condition does not hold, so that other schedules may do something else: is anything wrong in some of them?
+
+        What is found there is found; what is open stays open.
+        """
+        for seed in range(UNEVEN):
+            if self.verdict.serious or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
+                return
+            made = self._made(self._run(replace(base, slow=f"slow {seed}")))
+            self._events += len(made.execution.events)
+            for one in made.judged(self.model, self._chosen).findings:
+                if add(self.verdict.findings, one) and one.events:
+                    self.made[id(one)] = made
+
     def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
         """The threads that make atomic operations whose order matters, by location, as they were made."""
         found: dict[tuple[str, int], list[int]] = {}
@@ -351,15 +371,20 @@ class LaunchJudge:
                 yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
             return
         yield replace(base, backwards=True)
+        looks = [FIRST, LAST, *map(str, range(self.options.schedules))]
+        looks = looks if any(what == "load" and number in real for what, number in run.choices) else [""]
+        looked = frozenset(real)
         lonely = any(what == "activemask" and number in real for what, number in run.choices)
         if lonely:
             yield replace(base, split=True)
         shuffle = random.Random(0)
         how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
-        how += [lambda one: shuffle.sample(one, len(one))] * (self.options.schedules if orders else 0)
-        for number, change in enumerate(how if orders else ()):
+        how += [lambda one: shuffle.sample(one, len(one))] * self.options.schedules
+        how = how if looks == [""] else [list, *how]
+        for number, change in enumerate(how if orders or looks != [""] else ()):
             order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
-            yield replace(base, order=order, split=lonely and number % 2 == 1)
+            split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
+            yield replace(base, order=order, split=split, looks=looking, looked=looked)
 
 
 def _atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:

@@ -214,7 +214,11 @@ class RunJudge:
             return EQUAL_STORES if together and pair.stored == "equal" else rule
         if pair.stored != "unknown":
             return EQUAL_STORES if pair.stored == "equal" else rule
-        if (one.cta, pair.one.at, pair.one.epoch) != (other.cta, pair.other.at, pair.other.epoch):
+        if (one.cta, pair.one.at) != (other.cta, pair.other.at):
+            return rule
+        if self._rounds(one.number, pair.one.at, pair.one.epoch) != self._rounds(
+            other.number, pair.other.at, pair.other.epoch
+        ):
             return rule
         in_warps, in_ctas = self._equal(pair.one.at)
         if not together:
@@ -234,7 +238,8 @@ class RunJudge:
                 if one.at != at:
                     continue
                 thread = self.run.threads[one.thread]
-                place = one.epoch, one.block.instance, one.first
+                turn = self._rounds(one.thread, at, one.epoch)
+                place = turn, one.block.instance, one.first
                 mine = values.get(one.thread, ("alone", one.thread))
                 again = (one.thread, *place) in rounds  # two rounds of a loop, of which the text shows one
                 rounds.add((one.thread, *place))

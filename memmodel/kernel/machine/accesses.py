@@ -5,13 +5,15 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get
+from memmodel.kernel.machine.pure import Compiler, Get, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -103,28 +105,25 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         raise Refused(f"{instruction.opcode} takes two operands", instruction.span)
     where, what = (operands[1], operands[0]) if load else (operands[0], operands[1])
     items, unit = _elements(instruction, what)
-    lanes_of = len(items)
-    space = space_of(words)
-    label = _semantics(instruction, Side.READ if load else Side.WRITE)
-    get = address(compiler, instruction, where)
+    lanes_of, space = len(items), space_of(words)
+    label, get = _semantics(instruction, Side.READ if load else Side.WRITE), address(compiler, instruction, where)
     size, number = unit * lanes_of, instruction.number
     slots = [compiler.slot_of(one) for one in items] if load else []
     sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
-    extend = words[-1][0] == "s" and unit < 8
+    weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    weak = label.sem is Sem.WEAK
     local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
+    held = [compiler.slot_of(one) for one in items]
+    parts = not compiler.packed.isdisjoint(held)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
-        found = machine.places(warp, space, addresses, lanes, size, window) if weak else None
-        if found is None:
+        found = machine.places(warp, space, addresses, lanes, size, window) if weak and not parts else None
+        if found is None or any((one + found[0].address) % size for one in found[1]):
             return slow(machine, warp, lanes, addresses)
         block, offsets = found
-        if any((one + block.address) % size for one in offsets):
-            return slow(machine, warp, lanes, addresses)
         if load:
             machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit)
             _read_all(warp, lanes, slots, block, offsets, unit, extend)
@@ -138,7 +137,12 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
-        lists = [list(UNKNOWN if number in machine.schedule.opaque else one(warp)) for one in sources]
+        if machine.schedule.looks and not weak:
+            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in lanes]
+            if any([machine.held(warp.threads[lane], instruction, at, reads=load) for lane, at in places]):
+                return False
+        hidden = number in machine.schedule.opaque
+        lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
             private = machine.private(warp, lane, addresses[lane], size) if space == "generic" and local else None
             block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
@@ -149,21 +153,29 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             elif weak:
                 stored = None if load else _together([one[lane] for one in lists], unit)
                 machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
+                if not load:
+                    machine.forget(block, at, size)
             else:
                 for part in range(lanes_of):
                     strong(machine, warp, lane, number, label, block, at + part * unit, unit)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
+                _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
                 if not weak:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
-            if weak:
-                machine.forget(block, at, size)
             for part, values in enumerate(lists):
-                block.store(at + part * unit, unit, values[lane])
+                block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], values, lane))
         return True
 
     return step
+
+
+def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
+    """What is known of the bits that are loaded into registers whose bits are looked at one by one."""
+    for part, slot in enumerate(slots):
+        if slot is not None:
+            warp.learn(slot, lane, block.bits(at + part * unit, unit), 8 * unit)
 
 
 def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
@@ -215,27 +227,29 @@ def _strong_result(
 ) -> None:
     """What a strong load returns may depend on the schedule."""
     if instruction.number in machine.schedule.opaque:
-        for slot in slots:
-            if slot is not None:
-                warp.own(slot)[lane] = None
-    elif any(slot is not None and warp.registers[slot][lane] is not None for slot in slots):
+        forgetting([slot for slot in slots if slot is not None])(warp, [lane])
+    elif any(slot is not None and warp.knows(slot, lane) for slot in slots):
         machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
-def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: bool) -> None:
+def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
     for part, slot in enumerate(slots):
         if slot is not None:
             warp.own(slot)[lane] = _extended(block.load(at + part * unit, unit), unit, extend)
 
 
-def _extended(value: Value, unit: int, extend: bool) -> Value:
-    if extend and value is not None and value >> unit * 8 - 1:
-        value |= (1 << 64) - (1 << unit * 8)
-    return value
+def _extended(value: Value, unit: int, extend: int) -> Value:
+    return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
+
+
+def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
+    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
+    widths = [one.width for one in items if isinstance(one, Register)]
+    return (1 << widths[0]) - (1 << unit * 8) if kind[0] == "s" and widths and widths[0] > unit * 8 else 0
 
 
 def _read_all(
-    warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: bool
+    warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: int
 ) -> None:
     for part, slot in enumerate(slots):
         if slot is None:
@@ -258,7 +272,7 @@ def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offse
 
 
 def _private(
-    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: bool
+    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: int
 ) -> Blocking:
     """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
     size = unit * (len(slots) or len(sources))
@@ -268,6 +282,9 @@ def _private(
         lists = [list(one(warp)) for one in sources]
         for lane in lanes:
             at = addresses[lane]
+            if at is None and "local" in instruction.words:
+                _somewhere(machine, warp, lane, slots, instruction)
+                continue
             if at is None:
                 machine.unknown("the address", instruction)
             block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
@@ -279,6 +296,16 @@ def _private(
         return True
 
     return step
+
+
+def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:
+    """An access to local memory at an unknown address: what is loaded is unknown, and after a store all of it."""
+    forgetting([slot for slot in slots if slot is not None])(warp, [lane])
+    own = warp.locals[lane]
+    if not slots and own is not None:
+        own.forget(0, own.size)
+    note = f"line {instruction.line}: an address in local memory is not known, and was taken to lie in a variable"
+    machine.run.assumed.setdefault(note)
 
 
 def registers_of(compiler: Compiler, operand: Operand) -> list[int]:

@@ -6,15 +6,18 @@ of the width of its type; None is a value that is not known. Nothing here knows 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
-from memmodel.kernel.machine.floats import reader
+from memmodel.kernel.machine.floats import flushed, reader
+from memmodel.kernel.values.packed import PACKED_KINDS, as_signed, carryless, clamped, dot, narrowed, packed
 
 Fn = Callable[..., int]
 
 WIDTH = {"pred": 1, "b1": 1, "f16x2": 32, "bf16x2": 32, "bf16": 16, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16}
 COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"))
-_FLOAT_COMPARE = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
+_FLOAT_COMPARE = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge", "num": "num",
+                  "nan": "nan"}  # fmt: skip
 OPAQUE = frozenset(
     [
         "ex2",
@@ -41,7 +44,12 @@ OPAQUE = frozenset(
 """Instructions that may work on floating-point types."""
 
 
-PACKED = ("add", "sub", "min", "max", "neg")
+def operand_widths(words: tuple[str, ...], count: int) -> list[int]:
+    """Bits of the operands of an instruction that only computes: of a number that is written there."""
+    width = width_of(words[-1]) or 32
+    if words[0] == "mad" and "wide" in words:
+        return [width, width, 2 * width][:count]
+    return [width if words[0] != "slct" or at == 2 else width_of(words[-2]) or width for at in range(count)]
 
 
 def width_of(word: str) -> int | None:
@@ -75,16 +83,18 @@ def function(words: tuple[str, ...]) -> Fn | None:
     head, kind = words[0], words[-1]
     if head == "prmt" and kind in _PERMUTATIONS:
         return _PERMUTATIONS[kind]
-    if head == "slct" and len(words) == 3:
-        return _slct(words[1], kind)
+    if head == "slct" and len(words) >= 3:
+        return _slct(words[-2], kind, flushes="ftz" in words)
     if head == "testp":
         return _tested(words[1], kind)
     if words[:2] == ("cvt", "pack"):
-        return _packed(words)
-    if kind in ("u16x2", "s16x2", "u8x4", "s8x4") and not {"relu", "sat"} & set(words):
-        return _packs(function((head, kind[:-2])), int(kind[1:-2])) if head in PACKED else None
+        return narrowed(words)
+    if kind in PACKED_KINDS:
+        return packed(words)
     if head in ("dp4a", "dp2a"):
-        return _dot(words)
+        return dot(words)
+    if head == "clmad":
+        return carryless(words)
     width = width_of(kind)
     if width is None or is_float(kind):
         return None
@@ -124,9 +134,11 @@ def function(words: tuple[str, ...]) -> Fn | None:
         "szext": lambda a, b: _resized(a & mask, b & mask, kind[0] == "s", clamp="clamp" in words),
     }
     if head in ("add", "sub") and "sat" in words:
-        return _saturated(head, width) if kind == "s32" else None
+        return _saturated(head, read, signed=kind[0] == "s") if kind in ("s32", "u32") else None
     if head in ("add", "sub") and "cc" in words:
         return None
+    if head in ("min", "max") and "relu" in words:
+        return lambda a, b: max(0, (min if head == "min" else max)(read(a), read(b))) & mask
     if head == "lop3":
         return lambda a, b, c, table: _lookup(a, b, c, table)
     if head == "shf":
@@ -139,8 +151,7 @@ def _product(words: tuple[str, ...], width: int, read: Fn) -> Fn | None:
     if "cc" in words or mode not in ("lo", "hi", "wide"):
         return None
     if "sat" in words:  # mad.hi.sat.s32 alone
-        clamped = _clamped(width)
-        return lambda a, b, c: clamped((read(a) * read(b) >> width) + read(c))
+        return lambda a, b, c: clamped((read(a) * read(b) >> width) + read(c), width, signed=True) & (1 << width) - 1
     size = 2 * width if mode == "wide" else width
     mask = (1 << size) - 1
     down = width if mode == "hi" else 0
@@ -149,15 +160,16 @@ def _product(words: tuple[str, ...], width: int, read: Fn) -> Fn | None:
     return lambda a, b, c: (read(a) * read(b) >> down) + c & mask
 
 
-def _slct(kind: str, choice: str) -> Fn | None:
-    """slct: a where c is not negative; -0.0 is not, NaN is."""
+def _slct(kind: str, choice: str, *, flushes: bool) -> Fn | None:
+    """slct: a where c is not negative; -0.0 is not, NaN is. `flushes`: subnormal numbers are zero."""
     width = width_of(kind)
     if width is None or choice not in ("s32", "f32"):
         return None
     mask = (1 << width) - 1
     if choice == "s32":
         return lambda a, b, c: (b if c >> 31 & 1 else a) & mask
-    return lambda a, b, c: (a if c & 0xFFFFFFFF <= 0x7F800000 or c & 0xFFFFFFFF == 0x80000000 else b) & mask
+    zero = 0x807FFFFF if flushes else 0x80000000
+    return lambda a, b, c: (a if (c := c & 0xFFFFFFFF) <= 0x7F800000 or 0x80000000 <= c <= zero else b) & mask
 
 
 _EXPONENTS = {"f32": (8, 23), "f64": (11, 52)}
@@ -178,27 +190,12 @@ def _tested(what: str, kind: str) -> Fn | None:
             "infinite": exponent == top and not fraction,
             "number": exponent != top or not fraction,
             "notanumber": exponent == top and bool(fraction),
-            "normal": 0 < exponent < top,
+            "normal": 0 < exponent < top or not (exponent or fraction),
             "subnormal": not exponent and bool(fraction),
         }
         return int(table[what])
 
     return test
-
-
-def _packed(words: tuple[str, ...]) -> Fn | None:
-    """cvt.pack.sat: two numbers of .s32, made as narrow as it says, the first above the second, above what c has."""
-    to = words[3]
-    width = int(to[1:])
-    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, (1 << width) - 1)
-    mask = (1 << width) - 1
-
-    def narrow(a: int) -> int:
-        return max(low, min(high, signed(a & 0xFFFFFFFF, 32))) & mask
-
-    if width == 16:
-        return lambda a, b: narrow(a) << 16 | narrow(b)
-    return lambda a, b, c: (c << 2 * width | narrow(a) << width | narrow(b)) & 0xFFFFFFFF
 
 
 def _product24(words: tuple[str, ...], kind: str) -> Fn | None:
@@ -211,37 +208,14 @@ def _product24(words: tuple[str, ...], kind: str) -> Fn | None:
     if words[0] == "mul24":
         return lambda a, b: read(a) * read(b) >> down & 0xFFFFFFFF
     if "sat" in words:  # mad24.hi.sat.s32 alone
-        clamped = _clamped(32)
-        return lambda a, b, c: clamped((read(a) * read(b) >> down) + signed(c & 0xFFFFFFFF, 32))
+        return lambda a, b, c: clamped((read(a) * read(b) >> down) + as_signed(c, 32), 32, signed=True) & 0xFFFFFFFF
     return lambda a, b, c: (read(a) * read(b) >> down) + c & 0xFFFFFFFF
 
 
-def _clamped(width: int) -> Callable[[int], int]:
-    """A signed number, no further than its width lets it go."""
-    low, high = -(1 << width - 1), (1 << width - 1) - 1
-    return lambda a: max(low, min(high, a)) & (1 << width) - 1
-
-
-def _saturated(head: str, width: int) -> Fn:
-    mask, sign, clamped = (1 << width) - 1, 1 if head == "add" else -1, _clamped(width)
-    return lambda a, b: clamped(signed(a & mask, width) + sign * signed(b & mask, width))
-
-
-def _packs(fn: Fn | None, width: int) -> Fn | None:
-    """A packed instruction on the numbers of that width in a word."""
-    if fn is None:
-        return None
-    mask, firsts = (1 << width) - 1, range(0, 32, width)
-    return lambda *given: sum(fn(*(a >> first & mask for a in given)) << first for first in firsts)
-
-
-def _dot(words: tuple[str, ...]) -> Fn | None:
-    """dp4a, dp2a: the sum of the products of bytes, or of halves and bytes."""
-    first, second = _numbers(words[-2][0] + ("8" if words[0] == "dp4a" else "16")), _numbers(words[-1][0] + "8")
-    if words[0] == "dp4a":
-        return lambda a, b, c: sum(first(a >> 8 * k) * second(b >> 8 * k) for k in range(4)) + c & 0xFFFFFFFF
-    down = 16 if "hi" in words else 0
-    return lambda a, b, c: sum(first(a >> 16 * k) * second(b >> down + 8 * k) for k in range(2)) + c & 0xFFFFFFFF
+def _saturated(head: str, read: Fn, *, signed: bool) -> Fn:
+    """add.sat and sub.sat on 32 bits."""
+    sign = 1 if head == "add" else -1
+    return lambda a, b: clamped(read(a) + sign * read(b), 32, signed=signed) & 0xFFFFFFFF
 
 
 def with_carry(words: tuple[str, ...]) -> tuple[Fn, bool, bool, int] | None:
@@ -393,17 +367,28 @@ def comparison(words: tuple[str, ...]) -> Fn | None:
         number = reader(kind)
         if number is None:
             return None
-        return _compared(_FLOAT_COMPARE.get(how, how), number, unordered=how in _FLOAT_COMPARE)
+        if "ftz" in words:
+            return _compared(_FLOAT_COMPARE.get(how, how), lambda a: flushed(number(a), kind), how in _UNORDERED)
+        return _compared(_FLOAT_COMPARE.get(how, how), number, how in _UNORDERED)
     unsigned = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
     return _compared(unsigned.get(how, how), _numbers("u" + kind[1:] if how in unsigned else kind))
 
 
-def _compared(how: str, read: Callable[[int], int | float], *, unordered: bool = False) -> Fn:
+_UNORDERED = frozenset(_FLOAT_COMPARE) - {"num"}
+"""The comparisons that hold where one of the two is NaN."""
+
+_DECIDE: dict[str, Callable[[float, float], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "num": lambda x, y: True, "nan": lambda x, y: False,
+}  # fmt: skip
+
+
+def _compared(how: str, read: Callable[[int], int | float], unordered: bool = False) -> Fn:
+    decide = _DECIDE[how]
+
     def compare(a: int, b: int) -> int:
         x, y = read(a), read(b)
-        if x != x or y != y:
-            return int(unordered)
-        return int({"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[how])
+        return int(unordered if x != x or y != y else decide(x, y))
 
     return compare
 
@@ -419,6 +404,20 @@ def conversion(words: tuple[str, ...]) -> Fn | None:
         low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, mask)
         return lambda a: max(low, min(high, read(a))) & mask
     return lambda a: read(a) & mask
+
+
+def extended(fn: Callable[..., int | None], kind: str, width: int) -> Callable[..., int | None]:
+    """A signed result, extended to a register of that width ("Operand Size Exceeding Instruction-Type Size")."""
+    own = width_of(kind) or 64
+    if kind[0] != "s" or width <= own:
+        return fn
+    top = (1 << width) - (1 << own)
+
+    def extend(*given: int) -> int | None:
+        found = fn(*given)
+        return found if found is None or not found >> own - 1 else found | top
+
+    return extend
 
 
 def joined(logic: str | None, join: Fn, a: int | None, b: int | None) -> int | None:

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 from memmodel.isa.table import stray
 from memmodel.kernel.engines.atomics import atomic_step
+from memmodel.kernel.engines.calls import CallPlan, stack_step
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
 from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.packing import cleared_first, with_bits
 from memmodel.kernel.engines.tensor import tensor_step
 from memmodel.kernel.engines.tensormaps import map_step
+from memmodel.kernel.engines.textures import texture_step
 from memmodel.kernel.engines.wgmma import wgmma_step
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import access_step
@@ -25,9 +28,11 @@ from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, Get, Step
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.packing import packed_registers
 from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import (
     Arguments,
+    Callee,
     JumpTarget,
     ModuleVariable,
     Operand,
@@ -42,20 +47,10 @@ ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
     warp_step, access_step, atomic_step, fragment_step, sync_step, object_step, copy_step, map_step, wgmma_step,
-    mma_step, tensor_step, cluster_step,
+    mma_step, tensor_step, cluster_step, texture_step, stack_step,
 )  # fmt: skip
 IGNORED_CALLS = ("vprintf",)
 """Functions of the system that touch no memory of the kernel; what they return is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """A call: where the function begins, the places that go in and come out: (from, to, bytes); its address."""
-
-    start: int
-    given: tuple[tuple[int, int, int], ...]
-    returned: tuple[tuple[int, int, int], ...]
-    address: int
 
 
 @dataclass(slots=True)
@@ -82,7 +77,7 @@ class Code:
     def computes(self) -> bool:
         """Does it change nothing but registers and what its thread alone has?"""
         words = self.instruction.words
-        private = words[0] in ("ld", "st") and words[1] in ("local", "const")
+        private = words[0] in ("ld", "st") and words[1].split("::")[0] in ("local", "const", "param")
         return (self.pure is not None and not self.touched) or (private and self.refusal is None)
 
 
@@ -90,7 +85,7 @@ def compile_function(
     entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset(), assumed: tuple[str, ...] = ()
 ) -> list[Code]:
     """The instructions of an entry; what is not known is refused when it is reached. `assumed`: as in `Schedule`."""
-    compiler = Compiler(memory, peeks)
+    compiler = Compiler(memory, peeks, packed_registers(entry.body or ()))
     codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
     watched = {
         slot
@@ -106,6 +101,26 @@ def compile_function(
             code.touched = tuple(used & watched)
             code.written = tuple(set(written(code.instruction)) & watched)
     return codes
+
+
+def only_computes(codes: Sequence[Code], at: int, within: tuple[int, ...] = ()) -> bool:
+    """Does an instruction change nothing but what its thread alone has? A call: does all of its function?"""
+    code = codes[at]
+    if code.control != "call" or len(code.calls) != 1 or code.index is not None or at in within:
+        return code.computes
+    callee = code.calls[0].callee
+    jumps = ("bra", "ret")
+    return all(codes[n].control in jumps or only_computes(codes, n, (*within, at)) for n in _body(codes, callee))
+
+
+def may_loop(codes: Sequence[Code], call: int) -> bool:
+    """Does the function that is called jump back, or call another one?"""
+    inside = list(_body(codes, codes[call].calls[0].callee))
+    return any(codes[n].control == "call" or any(to <= n for to in codes[n].targets) for n in inside)
+
+
+def _body(codes: Sequence[Code], callee: Callee) -> range:
+    return range(callee.start, min(callee.end, len(codes)))
 
 
 class _Nowhere:
@@ -158,6 +173,9 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         if code.pure is None:
             steps = (make(compiler, instruction) for make in STEPS)
             code.blocking = next((step for step in steps if step is not None), None)
+        if not compiler.packed.isdisjoint(written(instruction)):
+            code.pure = None if code.pure is None else with_bits(compiler, instruction, code.pure)
+            code.blocking = None if code.blocking is None else cleared_first(instruction, code.blocking)
     except Refused as error:
         code.refusal = error
         return code
@@ -166,12 +184,12 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
     odd = stray(instruction.opcode)
-    if odd is not None:
-        code.pure = code.blocking = None
-        code.refusal = Refused(odd.message, instruction.span, odd.hint)
-    elif code.pure is None and code.blocking is None:
+    if code.pure is None and code.blocking is None:
         hint = "it cannot be run, and nothing is skipped"
         code.refusal = Refused(_said(code)[0], instruction.span, hint)
+    elif odd is not None:
+        code.pure = code.blocking = None
+        code.refusal = Refused(odd.message, instruction.span, odd.hint)
     return code
 
 
@@ -209,7 +227,7 @@ def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     chosen = entry.callees if through is not None else {name: entry.callees[name]}
     code.calls = tuple(
         CallPlan(
-            callee.start,
+            callee,
             _moves(compiler, given, callee.params),
             _moves(compiler, returned, callee.results, back=True),
             compiler.memory.symbols[called][1],

@@ -14,10 +14,11 @@ from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Launch, Param
 from memmodel.kernel.machine.maps import described
-from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule, Special
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx import Space
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
@@ -28,10 +29,17 @@ PRIVATE_START = 1 << 20
 
 RANK_SHIFT = 24
 SHARED_START = 1024
+RESERVED = {"begin": 0, "end": SHARED_START, "cap": SHARED_START, "0": 0, "1": 512}
+"""Shared memory below that of the kernel: by what names it (%reserved_smem_offset_1). The libraries of CUDA use what
+begins at the last one; nothing else may be touched.
+"""
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
 WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
+
+STACK = 1 << 16
+"""Bytes of the stack of a thread from which alloca takes, above its variables."""
 
 MAX_SHARED = 232_448
 """Bytes of shared memory that a CTA can have."""
@@ -55,6 +63,22 @@ class Block:
         if self.known is None or self.known.find(0, at, at + size) >= 0:
             return None
         return int.from_bytes(self.data[at : at + size], "little")
+
+    def bits(self, at: int, size: int) -> Bits:
+        """What is known of the bytes at an offset as a number."""
+        if self.known is None:
+            return NOTHING
+        mask = int.from_bytes(bytes(255 * one for one in self.known[at : at + size]), "little")
+        return Bits(mask, int.from_bytes(self.data[at : at + size], "little") & mask)
+
+    def store_bits(self, at: int, size: int, value: Bits) -> None:
+        """The same of a number of which single bits are known, perhaps all or none."""
+        whole = value.whole(8 * size)
+        if whole is not None or not value.known:
+            self.store(at, size, whole)
+            return
+        for number in range(size):
+            self.store(at + number, 1, value.part(8 * number, 8).whole(8))
 
     def store(self, at: int, size: int, value: int | None) -> None:
         if value is None:
@@ -109,13 +133,16 @@ class DeviceMemory:
         self.symbols: dict[str, tuple[str, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
+        self._pointing: list[tuple[Block, Initial]] = []
         self._buffers()
         self._module_variables(module)
         workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
+        self._addresses()
         self.blocks.sort(key=lambda one: one.address)
         self._starts = [one.address for one in self.blocks]
+        self.shared_start = RESERVED["1"] if _uses_reserved(entry) else SHARED_START
         self.shared_size = self._shared(module, entry)
         self._private_variables(entry)
         self.params = self._parameters(entry)
@@ -132,22 +159,40 @@ class DeviceMemory:
             at = -(-self.private_size // align) * align
             self.symbols[one.name] = (one.space, PRIVATE_START + at)
             self.private_size = at + (one.size or 64)
+        if any(one.words[0] == "alloca" for one in entry.body or ()):
+            self.private_size = (self.private_size | 15) + 1 + STACK
 
     def private(self) -> Block:
         """The local memory of one thread."""
         return _block(Instance("local memory", None, Space.GENERIC, self.private_size), 0, max(1, self.private_size))
 
     def _tensor_maps(self, entry: PtxFunction) -> None:
-        """Parameters that are tensor maps hold what the launch says of them, in the format of `memory.tensormap`."""
+        """What is a tensor map holds what the launch says of it, in the format of `memory.tensormap`."""
         for one in self.launch.tensormaps:
-            named = zip(entry.params, self.launch.params, strict=True)
-            at = next((self.symbols[p.name][1] for p, given in named if one.param in (p.name, given.name)), None)
-            if at is None:
-                raise InputError(f"{entry.name} has no parameter {one.param}")
+            found = self._holder(entry, one.param)
+            if found is None:
+                raise InputError(f"{entry.name} has no parameter {one.param}, and there is no variable or buffer of it")
+            block, at = found
             at += one.offset
-            if at + TENSORMAP_BYTES > self.params.size:
+            if at + TENSORMAP_BYTES > block.size:
                 raise InputError(f"a tensor map at offset {one.offset} does not fit into {one.param}")
-            self.params.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
+            block.write(at, described(one).to_bytes(TENSORMAP_BYTES, "little"))
+
+    def _holder(self, entry: PtxFunction, name: str) -> tuple[Block, int] | None:
+        """Where maps lie: in a parameter, what it points to, a variable of the module, or a buffer of that name."""
+        for one, given in zip(entry.params, self.launch.params, strict=True):
+            if name in (one.name, given.name):
+                pointed = self.find(given.address or 0) if given.type == "ptr" else None
+                return (
+                    (self.params, self.symbols[one.name][1])
+                    if pointed is None
+                    else (pointed, (given.address or 0) - pointed.address)
+                )
+        space, address = self.symbols.get(name, ("", 0))
+        if space in ("global", "const"):
+            found = self.find(address)
+            return None if found is None else (found, 0)
+        return next(((one, 0) for one in self.blocks if one.instance.name == name), None)
 
     def _buffers(self) -> None:
         spans: list[tuple[int, int, str]] = []
@@ -180,10 +225,21 @@ class DeviceMemory:
             self.symbols[one.name] = (one.space, at)
             held = min(size, REMEMBERED)
             reserve(4 * held)
-            zeros = None if size > held else (one.content or b"").ljust(held, b"\0")[:held]
+            given = b"" if one.initial is None else one.initial.content
+            content = None if size > held or one.external else given.ljust(held, b"\0")[:held]
             space = Space.GLOBAL if one.space == "global" else Space.CONST
-            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), zeros))
+            self.blocks.append(_block(Instance(one.name, None, space, size), at, max(size, 1), content))
+            if one.initial is not None:
+                self._pointing.append((self.blocks[-1], one.initial))
             at += size
+
+    def _addresses(self) -> None:
+        """Variables whose first contents are addresses; one of something that is not here is unknown."""
+        for block, initial in self._pointing:
+            for one in initial.addresses:
+                space, address = self.symbols.get(one.name, ("", 0))
+                known = space in ("global", "const", "func")
+                block.store(one.at, one.size, address + one.addend >> one.down if known else None)
 
     def _shared(self, module: PtxModule, entry: PtxFunction) -> int:
         at = SHARED_START
@@ -226,9 +282,11 @@ class DeviceMemory:
     def shared(self, cta: int, owner: tuple[object, ...]) -> Block:
         """The shared memory of a CTA."""
         reserve(2 * self.shared_size)
-        return _block(
-            Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size), 0, self.shared_size
-        )
+        instance = Instance(f"shared memory of CTA {cta}", owner, Space.SHARED, self.shared_size)
+        made = _block(instance, 0, self.shared_size)
+        if self.shared_start < SHARED_START:
+            made.write(self.shared_start, bytes(SHARED_START - self.shared_start))
+        return made
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""
@@ -237,6 +295,12 @@ class DeviceMemory:
             return None
         one = self.blocks[at]
         return one if address < one.address + one.size else None
+
+
+def _uses_reserved(entry: PtxFunction) -> bool:
+    """Does a kernel ask where the shared memory of the libraries lies?"""
+    named = (one for instruction in entry.body or () for one in instruction.operands if isinstance(one, Special))
+    return any(one.name == "%reserved_smem_offset_1" for one in named)
 
 
 def _encoded(one: Param) -> bytes:

@@ -5,13 +5,16 @@ In: nothing. Out: the records that `Machine` and the instructions work on.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memmodel.base.labels import Family
+from memmodel.base.labels import Allocation, Family
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import RANK_SHIFT, Block
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
+from memmodel.program.fields import NOTHING, Bits
 
 Lanes = list[int]
 
@@ -56,6 +59,13 @@ class BarrierState:
     partly: dict[Warp, int] = field(default_factory=dict)
     who: set[int] = field(default_factory=set)
     votes: dict[int, list[Value]] = field(default_factory=dict)
+
+
+class PairTurn(NamedTuple):
+    """Which of the operations of one kind a warp makes for its CTA that both CTAs of a pair make together."""
+
+    kind: Allocation
+    turn: int
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +138,14 @@ class Peek(NamedTuple):
     time: int
 
 
+@dataclass(frozen=True, slots=True)
+class PutAside:
+    """What a thread had in a function that is called once more: its registers, and pieces of its memory."""
+
+    registers: tuple[Value, ...]
+    memory: tuple[tuple[int, bytes, bytes], ...]
+
+
 @dataclass(slots=True, eq=False)
 class TensorMemory:
     """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
@@ -144,7 +162,8 @@ class TensorMemory:
 class Cta:
     """A CTA. `base`: of its addresses in the window of its cluster. `spare`: registers that warps have given back.
 
-    `refused`: the threads that saw that no cluster is left to cancel.
+    `refused`: the threads that saw that no cluster is left to cancel. `together`: how often warps came to what the
+    CTAs of a pair do together.
     """
 
     number: int
@@ -159,6 +178,7 @@ class Cta:
     refused: set[int] = field(default_factory=set)
     tensor: TensorMemory | None = None
     aliases: dict[tuple[Block, int], int] = field(default_factory=dict)
+    together: Counter[Allocation] = field(default_factory=Counter)
 
     @property
     def base(self) -> int:
@@ -167,7 +187,11 @@ class Cta:
 
 @dataclass(slots=True, eq=False)
 class Warp:
-    """A warp: registers as lists over the lanes, groups of lanes, special registers."""
+    """A warp: registers as lists over the lanes, groups of lanes, special registers.
+
+    `slow`: it only goes on where no other warp changes anything. `bits`: what is known of a register and a lane in it,
+    where that is not the whole value.
+    """
 
     cta: Cta
     number: int
@@ -176,6 +200,7 @@ class Warp:
     special: dict[str, Row]
     groups: list[LaneGroup]
     limit: int = 0
+    slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
     copies: IssueGroups = field(default_factory=lambda: IssueGroups())
     bulk: IssueGroups = field(default_factory=lambda: IssueGroups())
@@ -186,6 +211,9 @@ class Warp:
     peeks: list[dict[int, Peek]] = field(default_factory=lambda: [{} for _ in range(LANES)])
     locals: list[Block | None] = field(default_factory=lambda: [None] * LANES)
     carry: Row = field(default_factory=lambda: [None] * LANES)
+    stacked: list[int] = field(default_factory=lambda: [0] * LANES)
+    aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
+    bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""
@@ -193,6 +221,32 @@ class Warp:
         if type(row) is Uniform:
             row = self.registers[slot] = list(row)
         return row
+
+    def knows(self, slot: int, lane: int) -> bool:
+        """Is anything known of a register?"""
+        return self.registers[slot][lane] is not None or (slot, lane) in self.bits
+
+    def bits_of(self, slot: int | None, row: Row, lane: int) -> Bits:
+        """What is known of an operand: the register, and its row before it changes."""
+        value = row[lane]
+        return Bits.of(value, 128) if value is not None else self.bits.get((slot, lane), NOTHING)
+
+    def learn(self, slot: int, lane: int, bits: Bits, width: int) -> None:
+        """What is known of the bits of a register whose value is not known."""
+        self.bits.pop((slot, lane), None)
+        if self.registers[slot][lane] is not None:
+            return
+        whole = bits.whole(width)
+        if whole is not None:
+            self.own(slot)[lane] = whole
+        elif bits.known:
+            self.bits[slot, lane] = bits
+
+    def clear(self, slots: Iterable[int], lanes: Lanes) -> None:
+        """Forget the bits of registers that are written."""
+        for slot in slots if self.bits else ():
+            for lane in lanes:
+                self.bits.pop((slot, lane), None)
 
     @property
     def live(self) -> int:
@@ -203,7 +257,7 @@ class Warp:
 def state_of(waiting: list[Warp]) -> object:
     """What tells two rounds apart in which no memory changed."""
     return [
-        [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes] for one in warp.registers])
-         for group in warp.groups]
+        (dict(warp.bits), [(group.at, tuple(group.lanes), [[one[lane] for lane in group.lanes]
+                            for one in warp.registers]) for group in warp.groups])
         for warp in waiting
     ]  # fmt: skip

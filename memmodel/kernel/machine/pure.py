@@ -6,6 +6,7 @@ In: an Instruction. Out: `Step`, which carries it out for some lanes of a warp; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import (
@@ -13,15 +14,17 @@ from memmodel.kernel.machine.alu import (
     Fn,
     comparison,
     conversion,
+    extended,
     function,
     is_float,
     joined,
+    operand_widths,
     predicate,
     width_of,
     with_carry,
 )
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WORKSPACE_START, Symbols
+from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.text.syntax import (
@@ -38,29 +41,29 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+from memmodel.kernel.values.specials import special
 from memmodel.program.video import part, video
 
 Step = Callable[[Warp, Lanes], None]
 Get = Callable[[Warp], Row]
-UNKNOWN_SPECIAL = ("%clock", "%globaltimer", "%smid", "%pm", "%envreg", "%gridid", "%nsmid", "%total_smem_size",
-                   "%aggr_smem_size", "%reserved_smem_offset", "%current_graph_exec")  # fmt: skip
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
 """What set leaves where the comparison holds."""
 
-WORKSPACE_WORDS = {"%envreg1": 32, "%envreg2": 0}
 WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW}
 
 
 class Compiler:
-    """Turns operands into what they yield. `peeks`: the tests of mbarrier objects that only look ahead."""
+    """Turns operands into what they yield. `peeks`: tests that only look ahead; `packed`: as in `text.packing`."""
 
-    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset()) -> None:
-        self.memory = memory
-        self.peeks = peeks
+    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset(), packed: frozenset[int] = frozenset()):
+        self.memory, self.peeks, self.packed = memory, peeks, packed
 
     def slot_of(self, operand: Operand) -> int | None:
         """The register of a result; None for one that is thrown away."""
         return operand.slot if isinstance(operand, Register) else None
+
+    def _width(self, operand: Operand) -> int:
+        return operand.width if isinstance(operand, Register) else 0
 
     def get(self, operand: Operand, instruction: PtxInstruction, width: int = 64) -> Get:
         """The values of an operand in all lanes."""
@@ -76,7 +79,7 @@ class Compiler:
             bits = uniform(operand.bits)
             return lambda warp: bits
         if isinstance(operand, Special):
-            return self._special(operand.name)
+            return special(operand.name)
         if isinstance(operand, Symbol):
             return self._symbol(operand, instruction)
         raise Refused(f"this operand of {instruction.opcode} is not known", instruction.span)
@@ -89,14 +92,6 @@ class Compiler:
             return [None if one is None else one ^ 1 for one in row]
 
         return get
-
-    def _special(self, name: str) -> Get:
-        if name in WORKSPACE_WORDS:
-            word = uniform(WORKSPACE_START >> WORKSPACE_WORDS[name] & 0xFFFFFFFF)
-            return lambda warp: word
-        if name.startswith(UNKNOWN_SPECIAL):
-            return lambda warp: UNKNOWN
-        return lambda warp: warp.special[name]
 
     def _symbol(self, operand: Symbol, instruction: PtxInstruction) -> Get:
         found = self.memory.symbols.get(operand.name)
@@ -112,8 +107,11 @@ class Compiler:
     # ---- instructions ----------------------------------------------------------------------------------------
 
     def pure(self, instruction: PtxInstruction) -> Step | None:
-        """The step of an instruction that only computes."""
+        """The step of an instruction that only computes. `max.s32.relu` is `max.relu.s32`."""
         words = instruction.words
+        if words[-1] in ("relu", "sat") and len(words) > 2:
+            instruction = replace(instruction, words=(*words[:-2], words[-1], words[-2]))
+            words = instruction.words
         head = words[0]
         if head == "mov":
             return self._move(instruction)
@@ -127,8 +125,7 @@ class Compiler:
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
-        chained = with_carry(words)
-        if chained is not None:
+        if (chained := with_carry(words)) is not None:
             return self._carried(instruction, *chained)
         if words[0].startswith("v"):
             return self._video(instruction)
@@ -148,9 +145,9 @@ class Compiler:
         return operand.slot
 
     def _plain(self, instruction: PtxInstruction, fn: Callable[..., Value]) -> Step:
-        width = width_of(instruction.words[-1]) or 32
-        sources = [self.get(one, instruction, width) for one in instruction.operands[1:]]
-        slot = self.target(instruction)
+        slot, given = self.target(instruction), instruction.operands[1:]
+        widths = operand_widths(instruction.words, len(given))
+        sources = [self.get(one, instruction, width) for one, width in zip(given, widths, strict=True)]
         return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
 
     def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
@@ -234,7 +231,8 @@ class Compiler:
     def _opaque(self, instruction: PtxInstruction) -> Step:
         slot = self.target(instruction)
         for one in instruction.operands[1:]:
-            self.get(one, instruction)
+            for item in one.items if isinstance(one, VectorOperand) else (one,):
+                self.get(item, instruction)
         return forgetting([slot])
 
     def _move(self, instruction: PtxInstruction) -> Step | None:
@@ -318,8 +316,8 @@ class Compiler:
             packed = function(words)
             return None if packed is None else self._plain(instruction, packed)
         found = conversion(words) or converted(words)
-        if found is not None and len(instruction.operands) == 2:
-            return self._plain(instruction, found)
+        if found is not None and len(instruction.operands) == (3 if words[-2].endswith("x2") else 2):
+            return self._plain(instruction, extended(found, words[-2], self._width(instruction.operands[0])))
         return self._opaque(instruction) if any(is_float(one) for one in words[-2:]) else None
 
     def _compare(self, instruction: PtxInstruction) -> Step | None:
@@ -373,6 +371,7 @@ def forgetting(slots: list[int]) -> Step:
     """Registers that receive something unknown."""
 
     def step(warp: Warp, lanes: Lanes) -> None:
+        warp.clear(slots, lanes)
         for slot in slots:
             if len(lanes) == LANES:
                 warp.registers[slot] = UNKNOWN
@@ -405,7 +404,7 @@ def _unary(fn: Callable[..., Value], slot: int, get: Get) -> Step:
     return step
 
 
-def divided(fn: Fn) -> Callable[..., Value]:
+def divided(fn: Callable[..., Value]) -> Callable[..., Value]:
     """A quotient or remainder; what division by zero gives is not specified ("div", "rem")."""
     return lambda a, b: fn(a, b) if b else None
 

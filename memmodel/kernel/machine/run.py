@@ -7,19 +7,21 @@ returns true.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
 
 from memmodel.base.labels import Mark, Marker
+from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.code import ENDS, CallPlan, Code, compile_function
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, DeviceMemory
+from memmodel.kernel.machine.code import ENDS, Code, compile_function, may_loop, only_computes
+from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
-from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.state import PATIENCE, Machine
+from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
 from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
@@ -43,8 +45,7 @@ class Scheduler:
     """All warps of the chosen CTAs."""
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
-        self.launch = launch
-        self.entry = entry
+        self.launch, self.entry = launch, entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -66,6 +67,8 @@ class Scheduler:
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
+        for warp in self.warps if schedule.slow else ():
+            warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -139,11 +142,16 @@ class Scheduler:
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
         waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
-        idle, state = 0, None
+        idle, state, rounds = 0, None, 0
         while waiting:
+            self.machine.next_round()
+            rounds += 1
             progress, version = False, self.machine.version
-            for warp in waiting:
+            for warp in (one for one in waiting if not one.slow):
                 progress |= self._turn(warp)
+            for warp in (one for one in waiting if one.slow):
+                if self.machine.version == version or rounds % PATIENCE == 0:
+                    progress |= self._turn(warp)
             waiting = [one for one in waiting if one.groups]
             idle = 0 if self.machine.version != version else idle + 1
             before, state = state, state_of(waiting) if idle > 1 else None
@@ -153,6 +161,9 @@ class Scheduler:
                 if idle > IDLE_ROUNDS:
                     at = self.code[waiting[0].groups[0].at].instruction
                     raise Refused("threads poll without end, as far as this was followed", at.span)
+                continue
+            if self.machine.release():
+                idle = 0
                 continue
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0
@@ -251,11 +262,11 @@ class Scheduler:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
         number = code.instruction.number
         if number not in self._detours:
-            self._detours[number] = detour(self.entry.body or (), number, lambda at: self.code[at].computes)
+            self._detours[number] = detour(self.entry.body or (), number, lambda at: only_computes(self.code, at))
         way = self._detours[number]
         if way is None:
             self.machine.unknown("what this predicate decides", code.instruction)
-        if way.loops:
+        if way.loops or any(may_loop(self.code, at) for at in way.calls):
             self.run.endless[number] = code.instruction
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
@@ -306,23 +317,20 @@ class Scheduler:
         if code.control in ("bra", "brx"):
             return self._jump(warp, group, code, lanes)
         if code.control == "call" and (code.calls or code.index is not None):
-            plan, lanes = self._callee(warp, group, code, lanes)
+            through = None if code.index is None else code.index(warp)
+            plan, lanes = chosen_callee(self.machine, warp, group, lanes, code.calls, through, code.instruction)
             self._split(warp, group, lanes)
-            self._move(warp, lanes, plan.given)
-            group.frames, group.at = (*group.frames, group.at), plan.start
+            enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
         if code.control == "call" and not _fails(code.instruction):
             for operand in code.instruction.operands[:1]:
                 if isinstance(operand, Arguments):
-                    self._forget_results(warp, lanes, operand)
+                    forget_results(self.machine, warp, lanes, operand)
             group.at += 1
             return False
         if code.control == "ret" and group.frames:
             self._split(warp, group, lanes)
-            back = group.frames[-1]
-            plan = max((one for one in self.code[back].calls if one.start <= group.at), key=lambda one: one.start)
-            self._move(warp, lanes, plan.returned)
-            group.frames, group.at = group.frames[:-1], back + 1
+            back(self.machine, warp, group, lanes, self.code[group.frames[-1]].calls)
             return True
         if code.control in ENDS:
             self._split(warp, group, lanes)
@@ -336,23 +344,6 @@ class Scheduler:
             self.machine.problem("trap", f"the kernel reaches {code.control}", code.instruction)
         self._leave(warp, group, group.lanes)
         return True
-
-    def _callee(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> tuple[CallPlan, Lanes]:
-        """The function that these lanes call. Through a register that of the first; others wait."""
-        if code.index is None:
-            return code.calls[0], lanes
-        values = code.index(warp)
-        if any(values[lane] is None for lane in lanes):
-            self.machine.unknown("which function is called", code.instruction)
-        first = values[lanes[0]]
-        plan = next((one for one in code.calls if one.address == first), None)
-        if plan is None:
-            raise Faulty("undefined-instruction", "no function with these parameters has the address that is called")
-        others = [lane for lane in lanes if values[lane] != first]
-        if others:
-            warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-            group.lanes = [lane for lane in group.lanes if lane not in others]
-        return plan, [lane for lane in lanes if lane not in others]
 
     def _jump(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
         """A branch; lanes that go elsewhere are a group of their own."""
@@ -385,24 +376,6 @@ class Scheduler:
             warp.groups.append(LaneGroup(group.at + 1, others, frames=group.frames))
             group.lanes = lanes
 
-    def _move(self, warp: Warp, lanes: Lanes, moves: Sequence[tuple[int, int, int]]) -> None:
-        for lane in lanes:
-            found = self.machine.private(warp, lane, LOCAL_WINDOW + PRIVATE_START, 0)
-            assert found is not None
-            for source, target, size in moves:
-                found[0].copy(target, found[0], source, size)
-
-    def _forget_results(self, warp: Warp, lanes: Lanes, results: Arguments) -> None:
-        """What a function of the system returns is not known."""
-        for one in results.items:
-            place = self.machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
-            if place is None:
-                continue
-            for lane in lanes:
-                found = self.machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
-                if found is not None:
-                    found[0].forget(found[1], 8)
-
     def _leave(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         warp.cta.gone |= {warp.threads[lane].number for lane in lanes}
         self.machine.version += 1
@@ -416,26 +389,9 @@ class Scheduler:
                 aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
                 divergent = aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
-                message = f"threads wait for ever at {code.instruction.opcode}{self._lacks(warp, group)}"
+                message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
-
-    def _lacks(self, warp: Warp, group: LaneGroup) -> str:
-        """What the barrier or the mbarrier object that threads wait for lacks."""
-        if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
-            meeting = warp.cta.barriers[group.waits[0]]
-            needed = len(warp.cta.threads) if meeting.needed is None else meeting.needed
-            there = meeting.arrived if meeting.needed is not None else len(meeting.who)
-            return f": {there} of {needed} threads have arrived at barrier {group.waits[0]}"
-        if group.on is None:
-            return ""
-        one = self.machine.object(*group.on)
-        if not one.live:
-            return ": its mbarrier object is not initialised"
-        found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
-        found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
-        found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
-        return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
 
 
 def _fails(instruction: PtxInstruction) -> bool:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 Order = tuple[tuple[str, int], tuple[int, ...]]
 """For a location (the name of its memory, an offset) the threads in the order of their atomic operations there."""
 
+FIRST, LAST = "first", "last"
+"""Those that write a word again wait until nobody else can go on; or those that read it do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -20,7 +23,10 @@ class Schedule:
     unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
     `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`:
     beginnings of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that
-    meet something which the run cannot decide stay there, and the others go on as far as they can.
+    meet something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state
+    of a word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes
+    one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
+    changes anything, or after many rounds.
     """
 
     last_elected: bool = False
@@ -32,3 +38,6 @@ class Schedule:
     cancelled: int = 0
     assumed: tuple[str, ...] = ()
     parks: bool = False
+    looks: str = ""
+    looked: frozenset[int] = frozenset()
+    slow: str = ""

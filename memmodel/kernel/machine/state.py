@@ -5,6 +5,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 
 from __future__ import annotations
 
+import random
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -25,14 +26,13 @@ from memmodel.kernel.machine.memory import (
     PARAM_WINDOW,
     PRIVATE_START,
     RANK_SHIFT,
-    SHARED_START,
     SHARED_WINDOW,
     Block,
     DeviceMemory,
 )
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
-from memmodel.kernel.machine.schedule import Schedule
+from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
@@ -44,6 +44,9 @@ WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}
 
 WIDEST = 16
 """Bytes of the largest strong access."""
+
+PATIENCE = 64
+"""Rounds for which threads are held back at words that are polled, or are slow."""
 
 
 class Machine:
@@ -66,6 +69,9 @@ class Machine:
         self.version = 0
         self.polled = False
         self.steps = 0
+        self._held: dict[tuple[int, int, str, int], None] = {}
+        self._released: set[tuple[int, int, str, int]] = set()
+        self._patience = PATIENCE
         self._touched: dict[int, int] = {}
         self._clock = 0
 
@@ -87,7 +93,7 @@ class Machine:
         block, at = found
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
-        if at + size > block.size or (block.instance.space is Space.SHARED and at < SHARED_START):
+        if at + size > block.size or (block.instance.space is Space.SHARED and at < self.memory.shared_start):
             raise Faulty("undefined-address", f"{size} bytes at {address:#x} reach beyond the {block.instance.name}")
         return block, at
 
@@ -132,7 +138,7 @@ class Machine:
             return None
         shift = at - first
         offsets = [one + shift for one in given if one is not None]
-        least = SHARED_START if block.instance.space is Space.SHARED else 0
+        least = self.memory.shared_start if block.instance.space is Space.SHARED else 0
         if min(offsets) < least or max(offsets) + size > block.size:
             return None
         return block, offsets
@@ -299,6 +305,42 @@ class Machine:
         queue = self.order.get((block.instance.name, at))
         if queue and thread in queue:
             queue.remove(thread)
+
+    # ---- words that are polled -------------------------------------------------------------------------------
+
+    def held(self, thread: TraceThread, instruction: PtxInstruction, place: tuple[Block, int], *, reads: bool) -> bool:
+        """Does a thread wait until nobody else can go on, so that a state of a word is seen, or is not?
+
+        `reads`: it only looks at the word; else it writes it, which changes nothing for others the first time.
+        """
+        looks, (block, at) = self.schedule.looks, place
+        if not looks or (instruction.number not in self.schedule.looked if reads else not self._written(block, at)):
+            return False
+        key = thread.number, instruction.number, block.instance.name, at
+        late = reads == (looks == LAST) if looks in (FIRST, LAST) else random.Random(f"{looks} {key}").random() < 0.5
+        if not late or key in self._released:
+            return False
+        self._held.setdefault(key)
+        return True
+
+    def next_round(self) -> None:
+        """All warps have had a turn. Threads that poll, and meet at barriers while they do, can go on for ever."""
+        self._patience = self._patience - 1 if self._held else PATIENCE
+        if self._patience < 0:
+            self.release()
+
+    def _written(self, block: Block, at: int) -> bool:
+        return at in self.strong.get(block, ())
+
+    def release(self) -> bool:
+        """Nobody can go on: let one of those go on that wait. Is there one?"""
+        waiting, self._held = list(self._held), {}
+        if waiting:
+            looks = self.schedule.looks
+            chosen = 0 if looks in (FIRST, LAST) else random.Random(f"{looks} {waiting}").randrange(len(waiting))
+            self._released.add(waiting[chosen])
+        self._patience = PATIENCE
+        return bool(waiting)
 
     def alias(self, cta: Cta, block: Block, at: int) -> int:
         """A number for a place, the same in CTAs that use places in the same way."""

@@ -9,7 +9,7 @@ from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, Pr
 from memmodel.isa.synchronization.barrier import RESOURCES
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
-from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, PairTurn, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
@@ -271,3 +271,23 @@ def _cluster(instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
+    """What the barrier, the mbarrier object or the peer CTA that threads wait for lacks."""
+    if isinstance(group.waits, PairTurn):
+        return ": no warp of the peer CTA does the same"
+    if isinstance(group.waits, tuple) and group.waits[0] in warp.cta.barriers:
+        meeting = warp.cta.barriers[group.waits[0]]
+        needed = len(warp.cta.threads) if meeting.needed is None else meeting.needed
+        there = meeting.arrived if meeting.needed is not None else len(meeting.who)
+        return f": {there} of {needed} threads have arrived at barrier {group.waits[0]}"
+    if group.on is None:
+        return ""
+    one = machine.object(*group.on)
+    if not one.live:
+        return ": its mbarrier object is not initialised"
+    found = [f"lacks {one.pending} of {one.expected} arrivals"] if one.pending else []
+    found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
+    found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
+    return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"

@@ -13,7 +13,7 @@ from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import function
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
-from memmodel.kernel.machine.rows import Value
+from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Sink
 from memmodel.ptx import Scope, Sem
@@ -229,9 +229,7 @@ def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         raise Refused("bar.warp.sync has no member mask", instruction.span)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        mask = masks(warp)[lanes[0]]
-        if mask is None:
-            machine.unknown("the member mask", instruction)
+        mask = _first_team(machine, warp, lanes, group, masks(warp), instruction)
         _member(mask, lanes)
         meeting = warp.syncs.setdefault(mask, BarrierState())
         barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask,))
@@ -257,3 +255,18 @@ def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _first_team(
+    machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup, masks: Row, instruction: PtxInstruction
+) -> int:
+    """The mask of the first lane; lanes that give another one become a group of their own."""
+    mask = masks[lanes[0]]
+    if mask is None or any(masks[lane] is None for lane in lanes):
+        machine.unknown("the member mask", instruction)
+    others = [lane for lane in lanes if masks[lane] != mask]
+    if others:
+        warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
+        group.lanes = [lane for lane in group.lanes if lane not in others]
+        lanes[:] = [lane for lane in lanes if lane not in others]
+    return mask

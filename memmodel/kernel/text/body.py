@@ -10,6 +10,7 @@ import struct
 
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.errors import InputError, nearest
+from memmodel.kernel.text.constants import constant, product
 from memmodel.kernel.text.lexer import Cursor, PtxToken, integer_of
 from memmodel.kernel.text.syntax import (
     AddressOperand,
@@ -85,6 +86,7 @@ class BodyReader:
         self._scopes = [_Scope()]
         self._targets: dict[int, int] = {}
         self._location: Location | None = None
+        self._calling = False
 
     def read(self) -> tuple[PtxInstruction, ...]:
         """Everything up to the closing brace of the function."""
@@ -203,6 +205,9 @@ class BodyReader:
                 self.variables.append(self._scopes[-1].variables[variable.name])
         elif word == ".loc":
             self._location = self.locations.read(cursor)
+        elif word == ".loc_intermediate":
+            for what in ("the number of a file", "a line", "a column"):
+                cursor.integer(what)
         elif word == ".pragma":
             while cursor.next.kind not in (";", "end"):
                 cursor.take()
@@ -250,6 +255,7 @@ class BodyReader:
             if guard is None:
                 cursor.fail(f"the predicate {name.text} is not declared", name)
         opcode = cursor.expect("name", "an instruction")
+        self._calling = opcode.text.partition(".")[0] == "call"
         operands: list[Operand] = []
         if cursor.next.kind != ";":
             operands.append(self._operand())
@@ -273,7 +279,7 @@ class BodyReader:
         token = cursor.next
         if depth > 8:
             cursor.fail("brackets are nested too deeply", token)
-        if token.kind in ("{", "("):
+        if token.kind == "{" or (token.kind == "(" and self._calling):
             cursor.take()
             close = "}" if token.kind == "{" else ")"
             items: list[Operand] = []
@@ -292,7 +298,7 @@ class BodyReader:
             if register is None:
                 cursor.fail(f"the predicate {name.text} is not declared", name)
             return NegatedRegister(register)
-        if token.kind in ("number", "-"):
+        if token.kind in ("number", "-", "~", "("):
             return self._number()
         if token.kind == "name":
             return self._named(cursor.take())
@@ -300,13 +306,11 @@ class BodyReader:
 
     def _number(self) -> Operand:
         cursor = self.cursor
+        first = cursor.second if cursor.next.kind == "-" else cursor.next
+        if first.kind != "number" or integer_of(first.text) is not None:
+            return IntegerLiteral(constant(cursor))
         negative = cursor.accept("-") is not None
-        token = cursor.expect("number", "a number")
-        value = integer_of(token.text)
-        if value is not None:
-            if value >= 1 << 128:
-                cursor.fail("the number has more than 128 bits", token)
-            return IntegerLiteral(-value if negative else value)
+        token = cursor.take()
         low = token.text[:2].lower()
         if low in ("0f", "0d"):
             width = 32 if low == "0f" else 64
@@ -336,7 +340,7 @@ class BodyReader:
         offset = 0
         if self.cursor.next.kind in ("+", "-"):
             sign = -1 if self.cursor.take().kind == "-" else 1
-            offset = sign * self.cursor.integer("an offset")
+            offset = sign * product(self.cursor)
         for scope in reversed(self._scopes):
             if text in scope.variables:
                 return Symbol(scope.variables[text].name, offset)
@@ -359,7 +363,7 @@ class BodyReader:
             cursor.fail(f"{token.text} is no address", token)
         while cursor.next.kind in ("+", "-"):
             sign = -1 if cursor.take().kind == "-" else 1
-            offset += sign * cursor.integer("an offset")
+            offset += sign * product(cursor)
         rest: list[Operand] = []
         while cursor.accept(","):
             rest.append(self._operand(depth + 1))

@@ -21,13 +21,14 @@ MOST = 3_000
 @dataclass(frozen=True, slots=True)
 class Detour:
     """`join`: where the sides meet. `slots`: the registers that may differ. `loops`: is there a loop on the way?
-    `stores`: may local memory differ?
+    `stores`: may local memory differ? `calls`: the calls on the way.
     """
 
     join: int
     slots: tuple[int, ...]
     loops: bool
     stores: bool
+    calls: tuple[int, ...] = ()
 
 
 def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[int], bool]) -> Detour | None:
@@ -46,7 +47,9 @@ def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[in
     if not all(at == branch or computes(at) or _jump(body[at]) for at in inside):
         return None
     slots = {slot for at in inside for slot in written(body[at])}
-    return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), any(body[at].words[0] == "st" for at in inside))
+    calls = tuple(at for at in inside if body[at].words[0] == "call")
+    stores = bool(calls) or any(body[at].words[0] == "st" for at in inside)
+    return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls)
 
 
 def _jump(one: PtxInstruction) -> bool:

@@ -1,6 +1,7 @@
 """PTX text to tokens.
 
-In: Source. Out: `tokens`, `Cursor`. Comments and white space are dropped; every token keeps its place.
+In: Source. Out: `tokens`, `Cursor`. Comments, white space and embedded sources of other languages are dropped; every
+token keeps its place.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from memmodel.errors import InputError
 from memmodel.source import Source, Span
 
 _TOKEN = re.compile(
-    r"(?P<blank>(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)"
+    r"(?P<blank>(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|\.source_begin\b(?:[^.]|\.(?!source_end\b))*\.source_end\b)+)"
     r"|(?P<name>%?[A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*|%[\w$]+)"
     r"|(?P<number>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?"
     r"|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)"
-    r"|(?P<dot>\.[A-Za-z_]\w*(?:(?:::|\.)\w+)*)"
+    r"|(?P<dot>\.[A-Za-z_]\w*(?:::\w+)*)"
     r"|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
-    r"|(?P<punct>[][{}()<>,;:@!|+\-=*~])"
+    r"|(?P<punct>[][{}()<>,;:@!|+\-=*~&^])"
     r"|(?P<bad>.)",
     re.ASCII | re.DOTALL,
 )

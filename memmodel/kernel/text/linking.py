@@ -37,12 +37,19 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
     registers = entry.registers
     for function in needed:
         moved = _Moved(function, len(body), registers)
+        params, results, own = (
+            tuple(moved.variable(one) for one in listed)
+            for listed in (function.params, function.results, function.variables)
+        )
         callees[function.name] = Callee(
             len(body),
-            tuple(moved.variable(one) for one in function.params),
-            tuple(moved.variable(one) for one in function.results),
+            len(body) + len(function.body or ()),
+            params,
+            results,
+            (registers, function.registers),
+            (*own, *params, *results),
         )
-        variables += [moved.variable(one) for one in (*function.variables, *function.params, *function.results)]
+        variables += callees[function.name].variables
         tables |= {
             moved.name(label): tuple(at + len(body) for at in listed) for label, listed in function.tables.items()
         }
@@ -56,15 +63,27 @@ def linked(module: PtxModule, entry: PtxFunction) -> PtxFunction:
 def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
     """The functions with a body that are called or whose address is taken, in the order in which they are named."""
     found: dict[str, PtxFunction] = {}
-    waiting = [entry]
+    seen: set[str] = set()
+    waiting = _named(entry)
     while waiting:
-        for one in waiting.pop().body or ():
-            for operand in one.operands:
-                target = module.functions.get(operand.name) if isinstance(operand, Symbol) else None
-                if target is not None and target.body is not None and target.name not in found and not target.entry:
-                    found[target.name] = target
-                    waiting.append(target)
+        name = waiting.pop(0)
+        target, variable = module.functions.get(name), module.variables.get(name)
+        if name in seen:
+            continue
+        seen.add(name)
+        if variable is not None and variable.initial is not None:
+            waiting += [one.name for one in variable.initial.addresses]
+        if target is not None and target.body is not None and not target.entry:
+            found[name] = target
+            waiting += _named(target)
     return list(found.values())
+
+
+def _named(function: PtxFunction) -> list[str]:
+    """The symbols that a function names."""
+    operands = [operand for one in function.body or () for operand in one.operands]
+    inner = [operand.base for operand in operands if isinstance(operand, AddressOperand)]
+    return [one.name for one in (*operands, *inner) if isinstance(one, Symbol)]
 
 
 class _Moved:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 from memmodel.errors import InputError
 from memmodel.kernel.text.body import BodyReader, Locations
 from memmodel.kernel.text.lexer import Cursor, PtxToken
 from memmodel.kernel.text.syntax import ModuleVariable, PtxFunction, PtxModule
-from memmodel.kernel.text.variables import SPACES, declarations
+from memmodel.kernel.text.variables import SPACES, declarations, skip_parentheses
 from memmodel.source import Source, Span, read_bytes
 
 MAX_BYTES = 64_000_000
@@ -51,6 +52,7 @@ class _ModuleReader:
         self.target = ""
         self.variables: dict[str, ModuleVariable] = {}
         self.functions: dict[str, PtxFunction] = {}
+        self.aliases: dict[str, str] = {}
 
     def module(self) -> PtxModule:
         cursor = self.cursor
@@ -58,6 +60,9 @@ class _ModuleReader:
             self._directive()
         if self.version is None:
             cursor.fail(".version is missing", hint="a PTX module begins with .version, .target and .address_size")
+        for alias, name in self.aliases.items():
+            if name in self.functions:
+                self.functions[alias] = replace(self.functions[name], name=alias)
         return PtxModule(cursor.source, self.version, self.target, self.variables, self.functions)
 
     def _directive(self) -> None:
@@ -80,8 +85,16 @@ class _ModuleReader:
         elif word == ".file":
             self._file()
         elif word == ".section":
+            cursor.take()
             self._section()
-        elif word in (".pragma", ".alias"):
+        elif word == ".nv_intermediate_source_section":
+            self._section()
+        elif word == ".alias":
+            alias = cursor.expect("name", "the name of a function")
+            cursor.expect(",")
+            self.aliases[alias.text] = cursor.expect("name", "the name of a function").text
+            cursor.expect(";")
+        elif word == ".pragma":
             while cursor.next.kind not in (";", "end"):
                 cursor.take()
             cursor.expect(";")
@@ -116,7 +129,6 @@ class _ModuleReader:
     def _section(self) -> None:
         """Debugging data: passed over up to its closing brace."""
         cursor = self.cursor
-        cursor.take()
         cursor.expect("{")
         depth = 1
         while depth:
@@ -175,7 +187,7 @@ class _ModuleReader:
         )
 
     def _tuning(self, directives: dict[str, tuple[int, ...]]) -> None:
-        """`.reqntid 128`, `.maxnreg 168`, `.noreturn`, …"""
+        """`.reqntid 128`, `.maxnreg 168`, `.noreturn`, `.language "ptx", 5`, …"""
         cursor = self.cursor
         while cursor.next.kind == "dot":
             token = cursor.take()
@@ -184,11 +196,14 @@ class _ModuleReader:
                     cursor.take()
                 cursor.expect(";")
                 continue
+            if token.text == ".attribute":
+                skip_parentheses(cursor)
             values: list[int] = []
-            if cursor.next.kind == "number":
-                values.append(cursor.integer("a number"))
-                while cursor.accept(","):
+            while cursor.next.kind in ("number", "string"):
+                if cursor.accept("string") is None:
                     values.append(cursor.integer("a number"))
+                if not cursor.accept(","):
+                    break
             directives[token.text[1:]] = tuple(values)
 
     def _parameters(self) -> tuple[ModuleVariable, ...]:

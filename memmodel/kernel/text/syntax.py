@@ -163,11 +163,29 @@ class PtxInstruction:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressValue:
+    """An initial value that is the address of `name`, plus `addend`, shifted `down`: `size` bytes at `at`."""
+
+    at: int
+    size: int
+    name: str
+    addend: int
+    down: int
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """The initial contents of a variable: bytes, and the addresses among them."""
+
+    content: bytes
+    addresses: tuple[AddressValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleVariable:
     """A variable of the module or of a function, or a parameter.
 
     `space`: global, const, shared, local, param. `size` None: an array without a length. `pointer`: .ptr was written.
-    `content`: initial bytes, as far as they are numbers.
     """
 
     name: str
@@ -176,18 +194,24 @@ class ModuleVariable:
     align: int
     size: int | None
     span: Span = field(repr=False)
-    content: bytes | None = None
+    initial: Initial | None = None
     pointer: bool = False
     external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function in the body of the entry that calls it: where it begins, and its parameters and results."""
+    """A function in the body of the entry that calls it: where it begins and ends, its parameters and results.
+
+    `registers`: the first and how many; `variables`: what its thread has of it for itself.
+    """
 
     start: int
+    end: int
     params: tuple[ModuleVariable, ...]
     results: tuple[ModuleVariable, ...]
+    registers: tuple[int, int]
+    variables: tuple[ModuleVariable, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

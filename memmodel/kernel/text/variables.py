@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memmodel.kernel.text.lexer import Cursor, PtxToken, integer_of
+from memmodel.kernel.text.initial import read_initial
+from memmodel.kernel.text.lexer import Cursor, PtxToken
 from memmodel.kernel.text.syntax import ModuleVariable
 
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex"})
@@ -33,7 +34,6 @@ def declarations(
 ) -> list[ModuleVariable]:
     """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
     where = space.text[1:].split(".")[0].split("::")[0]
-    words = space.text[1:].split(".")[1:]
     align, lanes, pointer = 0, 1, False
     written: PtxToken | None = None
     while written is None:
@@ -47,10 +47,9 @@ def declarations(
         elif token.text in (".v2", ".v4", ".v8"):
             lanes = int(token.text[2:])
         elif token.text == ".attribute":
-            _skip_parentheses(cursor)
+            skip_parentheses(cursor)
         else:
             written = token
-    del words
     type_width = type_of(cursor, written)[1]
     # A pointer parameter says behind its type what it points to: `.param .u64 .ptr .global .align 1 name`.
     while cursor.next.kind == "dot":
@@ -80,54 +79,31 @@ def _one(
     if cursor.accept("<"):
         cursor.integer("a number of variables")
         cursor.expect(">")
+    lengths: list[int | None] = []
     while cursor.accept("["):
         if cursor.accept("]"):
+            lengths.append(None)
             size = None
             continue
         length = cursor.integer("a length")
         cursor.expect("]")
         if length < 0 or (size or 1) * length > MAX_SIZE:
             cursor.fail(f"{name.text} cannot have this size", name)
+        lengths.append(length)
         size = None if size is None else size * length
-    content = None
+    initial = None
     if cursor.accept("="):
-        content, count = _initial(cursor, unit)
+        initial, count = read_initial(cursor, written.text[1:], unit, lengths)
         if size is None:
             size = count * unit
     external = linking.get("extern", False)
     return ModuleVariable(
-        name.text, space, written.text[1:], align, size, cursor.span(name), content, pointer, external
+        name.text, space, written.text[1:], align, size, cursor.span(name), initial, pointer, external
     )
 
 
-def _initial(cursor: Cursor, unit: int) -> tuple[bytes | None, int]:
-    """The initial values: as bytes if all are integers, and how many there are."""
-    values: list[int | None] = []
-    depth = 0
-    while True:
-        token = cursor.take()
-        if token.kind == "{":
-            depth += 1
-        elif token.kind == "}":
-            depth -= 1
-        elif token.kind == "number":
-            values.append(integer_of(token.text))
-        elif token.kind == "name":
-            values.append(None)
-        elif token.kind not in (",", "-", "+", "(", ")"):
-            cursor.fail("'}' is expected here", token)
-        elif token.kind == "-":
-            negative = integer_of(cursor.expect("number", "a number").text)
-            values.append(None if negative is None else -negative)
-        if depth <= 0:
-            break
-    known = [one for one in values if one is not None]
-    mask = (1 << unit * 8) - 1
-    whole = len(known) == len(values)
-    return (b"".join((one & mask).to_bytes(unit, "little") for one in known) if whole else None), len(values)
-
-
-def _skip_parentheses(cursor: Cursor) -> None:
+def skip_parentheses(cursor: Cursor) -> None:
+    """Pass over what stands in parentheses."""
     cursor.expect("(")
     depth = 1
     while depth:

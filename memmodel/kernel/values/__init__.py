@@ -1,0 +1,1 @@
+"""What instructions compute: functions from numbers to numbers."""
