@@ -17,7 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
-from memmodel.repair.exchanges import alike, alike_waits, exchanges
+from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import Lines, widths
@@ -50,7 +50,7 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
                 start, text = gap.put(test.source, line.text)
                 price = line.price + LINE
                 found.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
-    return [*found, *alike_waits(lowered, found)]
+    return [*found, *alike_waits(lowered, found), *waits_of_rounds(lowered, found)]
 
 
 def _spellings(

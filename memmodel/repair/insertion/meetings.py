@@ -96,9 +96,11 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
         end = gap
     if begin is None or end is None:
         return
-    one, other = (_edit(lowered, gap, line, price) for gap in (begin, end))
-    group = (*one.group, *other.group)
-    yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+    other = _edit(lowered, end, line, price)
+    for gap in dict.fromkeys((begin, after[-1])):  # soon, or once the thread has done all that others wait for
+        one = _edit(lowered, gap, line, price)
+        group = (*one.group, *other.group)
+        yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
 
 
 def _in_between(op: Op) -> bool:
