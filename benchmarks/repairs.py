@@ -31,6 +31,7 @@ from memmodel.repair.fix import Repair, fix
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.searching import trials
+from memmodel.repair.spellings import RESTRICTED
 from memmodel.repair.weaken import weaken
 from memmodel.source import Source
 
@@ -156,13 +157,16 @@ def _like(repair: Repair, sibling: str) -> bool:
     changed = [line for line in repair.diff().splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     inserted = all(line.startswith("+") for line in changed)
     lines = {less for line in sibling.splitlines() for less in _less(_bare(line, loose=inserted))}
+    for sem, restricted in RESTRICTED.items():
+        wide = re.search(rf"\bfence\.({sem}|acq_rel|sc)\.(cluster|gpu|sys);", sibling)
+        lines |= {_bare(f"{restricted};", loose=False)} if wide else set()
     return all(_bare(line[1:], loose=inserted) in lines for line in changed if line.startswith("+"))
 
 
 def _bare(line: str, *, loose: bool) -> str:
     line = line.split("//")[0].strip().replace("shared::cluster", "shared::cta")
     line = re.sub(r"^\w+:$|(?<=bra )\w+|(?<=bar.sync )\d+", "NAME", line)
-    line = re.sub(r"^(fence\.\w+)\.(cta|cluster|gpu|sys);", r"\1;", line)
+    line = re.sub(r"^(fence\.(?!proxy\.async)[\w:.]+?)\.(cta|cluster|gpu|sys)(?=[; ])", r"\1", line)
     line = re.sub(r"%(?:ready_*|p\d*|w)\b", "%p", line).replace(".acquire.cta", "").replace(".release.cta", "")
     if loose and "wait" in line:
         line = re.sub(r"\.(acquire|relaxed)\.(cta|cluster)", "", line)

@@ -7,7 +7,7 @@ the changes do not suffice, and neither does any part of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 
@@ -32,7 +32,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
-from memmodel.ptx import Sem
+from memmodel.ptx import Sem, Space, Window
 from memmodel.repair.edits import Edit, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
@@ -96,7 +96,7 @@ class Carry:
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""
-        groups = {edit.group for edit in made}
+        groups = {edit.group: edit for edit in made}
         strongest: dict[tuple[object, ...], Edit] = {}
         implied = {group for edit in edits for group in edit.implies}
         for edit in edits:
@@ -106,7 +106,10 @@ class Carry:
                 strongest[edit.group] = edit
         changes = []
         for edit in sorted(strongest.values(), key=_turn):
-            change = None if edit.group in groups else self.alteration(execution, made, edit)
+            known = groups.get(edit.group)
+            if known is not None and known.level >= edit.level:
+                continue
+            change = self.alteration(execution, made, edit, known)
             if change is None:
                 return None
             changes.append(change)
@@ -116,10 +119,27 @@ class Carry:
         """Does an execution of the text not come to what an edit changes? Then it is one of the changed text."""
         return all(_never_at(execution, one.group) for one in (edit, *edit.more))
 
-    def alteration(self, execution: Execution, made: Sequence[Edit], edit: Edit) -> Alteration | None:
-        """What one more edit does to an execution of the text with some edits made; None if that cannot be told."""
+    def alteration(
+        self, execution: Execution, made: Sequence[Edit], edit: Edit, known: Edit | None = None
+    ) -> Alteration | None:
+        """What one more edit does to an execution of the text with some edits made; None if that cannot be told.
+
+        `known`: one of them, which changes the same and less.
+        """
         delta = self.delta(edit)
+        if known is not None:
+            delta = _raised(self.delta(known), delta)
         return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
+
+
+def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
+    """What is left to change where the lesser of two changes of one instruction is made."""
+    if less is None or more is None or less.inserted or more.inserted:
+        return None
+    made, wanted = dict(less.labels), dict(more.labels)
+    if not made.keys() <= wanted.keys():
+        return None
+    return replace(more, labels=tuple((made.get(old, old), new) for old, new in wanted.items()))
 
 
 def _key(edit: Edit) -> object:
@@ -168,7 +188,8 @@ def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
         if len(now) != len(was) or now[at + 1 :] != was[at + 1 :]:
             return None
         steps = [step.op for step in old.programs[thread].steps if step.index == at]
-        pairs = list(_relabelled(steps, ops))
+        alike = frozenset((Window.GENERIC, Window.DATA) if _all_data(old) else ())
+        pairs = list(_relabelled(steps, ops, alike))
         if any(pair is None for pair in pairs):
             return None
         return Delta((thread, at), tuple(pair for pair in pairs if pair is not None and pair[0] != pair[1]))
@@ -182,8 +203,13 @@ def _anywhere(op: Emit) -> Label:
     return op.label
 
 
-def _relabelled(old: object, new: object) -> Iterator[tuple[Label, Label] | None]:
-    """The labels in which two ops differ; None for any other difference."""
+def _all_data(lowered: LoweredTest) -> bool:
+    """Is there no memory that a weak access of a generic address may reach, and a strong one may not?"""
+    return all(one.space in (Space.GENERIC, Space.GLOBAL, Space.SHARED) for one in lowered.test.variables)
+
+
+def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[Label, Label] | None]:
+    """The labels in which two ops differ; None for any other difference but that of windows that are alike."""
     if isinstance(old, LABELS) and type(old) is type(new):
         yield (old, new)
     elif type(old) is not type(new):
@@ -191,13 +217,13 @@ def _relabelled(old: object, new: object) -> Iterator[tuple[Label, Label] | None
     elif is_dataclass(old) and not isinstance(old, type):
         for one in fields(old):
             if one.compare:
-                yield from _relabelled(getattr(old, one.name), getattr(new, one.name))
+                yield from _relabelled(getattr(old, one.name), getattr(new, one.name), alike)
     elif isinstance(old, tuple | list) and isinstance(new, tuple | list):
         if len(old) != len(new):
             yield None
         for first, second in zip(old, new, strict=False):
-            yield from _relabelled(first, second)
-    elif old != new:
+            yield from _relabelled(first, second, alike)
+    elif old != new and not (isinstance(old, Window) and {old, new} <= alike):
         yield None
 
 

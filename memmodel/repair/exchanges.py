@@ -7,6 +7,7 @@ arrival itself; a commit in a cluster may have to signal every CTA, and then eac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -39,22 +40,26 @@ def exchanges(lowered: LoweredTest) -> list[Edit]:
 
 
 def alike(lowered: LoweredTest, numbers: Iterable[Edit]) -> list[Edit]:
-    """The same number put for the same number in all like instructions of a thread, where there are several."""
+    """The same number put for the same number in all like instructions of a thread, or of all like threads."""
     text = lowered.test.source.text
     items = [list(instructions(thread)) for thread in lowered.test.threads]
+    bodies = [tuple(item.mnemonic for item in one) for one in items]
     groups: dict[tuple[object, ...], list[Edit]] = {}
     for edit in numbers:
         thread, index = edit.group[:2]
         if edit.group[2] == "number" and len(edit.group) == 4 and isinstance(thread, int) and isinstance(index, int):
-            key = (thread, items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
-            groups.setdefault(key, []).append(edit)
+            said = (items[thread][index].mnemonic, text[edit.start : edit.end], edit.text)
+            groups.setdefault((thread, *said), []).append(edit)
+            if bodies.count(bodies[thread]) > 1:
+                groups.setdefault((bodies[thread], *said), []).append(edit)
     found: list[Edit] = []
-    for (thread, mnemonic, old, new), edits in groups.items():
+    widest = sorted(groups.items(), key=lambda group: -len({one.group[0] for one in group[1]}))
+    for (_, mnemonic, old, new), edits in widest:
         if len(edits) > 1:
             first, *more = edits
             lines = ", ".join(str(text.count("\n", 0, one.start) + 1) for one in edits)
-            assert isinstance(thread, int)
-            what = f"{lowered.test.threads[thread].name}, lines {lines}: {old} -> {new} in {mnemonic}"
+            names = ", ".join(dict.fromkeys(one.what.partition(",")[0] for one in edits))
+            what = f"{names}, lines {lines}: {old} -> {new} in {mnemonic}"
             cost = sum(one.cost for one in edits)
             found.append(replace(first, what=what, cost=cost, group=(*first.group[:3], *ALIKE), more=tuple(more)))
     return found
@@ -74,6 +79,30 @@ def alike_waits(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:
             what = f"{first.what}; and in {', '.join(named)}"
             cost = sum((one.cost for one in more), first.cost)
             yield replace(first, what=what, cost=cost, group=(*first.group, *THREADS), more=tuple(more))
+
+
+def waits_of_rounds(lowered: LoweredTest, lines: Iterable[Edit]) -> Iterator[Edit]:
+    """A wait in each round but the first, for one parity and the other in turn, where rounds are written one by one.
+
+    A round begins with an arrival that expects bytes.
+    """
+    known = {edit.group: edit for edit in lines if edit.rank == 0 and re.search("parity [01] of", edit.what)}
+    for number, thread in enumerate(lowered.test.threads):
+        rounds: dict[str, list[int]] = {}
+        for index, item in enumerate(instructions(thread)):
+            if "arrive.expect_tx" in item.mnemonic:
+                rounds.setdefault(item.span.text, []).append(index)
+        names = dict.fromkeys(str(group[2]) for group in known if group[0] == number)
+        for name in names:
+            for _, *places in rounds.values():
+                other = name.replace("parity 0", "parity 1")
+                waits = [known.get((number, at, (name, other)[turn % 2])) for turn, at in enumerate(places)]
+                found = [one for one in waits if one is not None]
+                if "parity 0" in name and len(found) == len(places) > 1:
+                    what = f"{thread.name}: {name.replace('for parity 0', 'in each round but the first')}"
+                    cost = sum(one.cost for one in found)
+                    group = (*found[0].group, *THREADS)
+                    yield replace(found[0], what=what, cost=cost, group=group, more=tuple(found[1:]))
 
 
 def _word(thread: Thread, item: Instruction, text: str, price: float, group: tuple[object, ...]) -> Edit:

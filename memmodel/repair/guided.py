@@ -131,7 +131,8 @@ class Nearby:
                 meetings = [frozenset({edit}) for edit in self.at if edit.more and edit.adds > 0]
                 waits = [frozenset({edit}) for edit in (*self._spellings(first), *self._waits(first, second))]
                 signals = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and "commit" in edit.text]
-                return [*signals, *waits[: ANSWERS - 2], *meetings]
+                more = [frozenset({edit}) for edit in self.at if edit.group[3:] == ALIKE and _expects_more(edit)]
+                return [*signals, *more[:1], *waits[: ANSWERS - 2], *meetings]
         return []
 
     def _place(self, event: int | None) -> tuple[int, int] | None:
@@ -210,6 +211,12 @@ class Nearby:
 
 def _is_place(group: tuple[object, ...]) -> bool:
     return len(group) == 2 and all(isinstance(one, int) for one in group) and group[0] != -1
+
+
+def _expects_more(edit: Edit) -> bool:
+    """Does a change make a wait last until more bytes have come?"""
+    found = re.search(r"(\d+) -> (\d+) in .*expect_tx", edit.what)
+    return found is not None and int(found[1]) < int(found[2])
 
 
 def _object(edit: Edit) -> str | None:

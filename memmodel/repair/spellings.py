@@ -67,6 +67,7 @@ def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterat
     found = read_instruction(item, test)
     words = dict(found.words)
     changed = [*_scopes(found, words, down=False, among=scopes), *_sems(found, words, STRONGER, scopes)]
+    changed += _written_out(found, words, scopes)
     if "restrict" in words and found.head == "fence":
         plain = {name: word for name, word in words.items() if name != "restrict"}
         changed += [plain, *({**plain, "sem": sem} for sem in STRONGER.get(words.get("sem", ""), ()))]
@@ -136,6 +137,13 @@ def _scopes(
     if words.get("scope") in SCOPES:
         at = SCOPES.index(words["scope"])
         yield from ({**words, "scope": one} for one in (SCOPES[:at] if down else SCOPES[at + 1 :]) if one in among)
+
+
+def _written_out(found: Spelling, words: dict[str, str], among: frozenset[str]) -> Iterator[dict[str, str]]:
+    """Wider scopes of an operation on an mbarrier object that names none, which is then .cta."""
+    slots = {slot.name for slot in found.row.slots}
+    if "mbarrier" in found.head and {"sem", "scope"} <= slots and not {"sem", "scope"} & words.keys():
+        yield from ({**words, "sem": _unwritten(found.head), "scope": one} for one in SCOPES[1:] if one in among)
 
 
 def _sems(

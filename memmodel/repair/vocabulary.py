@@ -17,7 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
-from memmodel.repair.exchanges import alike, alike_waits, exchanges
+from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds
 from memmodel.repair.insertion.arrivals import count_of
 from memmodel.repair.insertion.gaps import gaps
 from memmodel.repair.insertion.lines import Lines, widths
@@ -50,7 +50,7 @@ def strengthenings(lowered: LoweredTest) -> list[Edit]:
                 start, text = gap.put(test.source, line.text)
                 price = line.price + LINE
                 found.append(Edit(start, start, text, what, price, group, 0, implied, line.length, line.rank))
-    return [*found, *alike_waits(lowered, found)]
+    return [*found, *alike_waits(lowered, found), *waits_of_rounds(lowered, found)]
 
 
 def _spellings(
@@ -101,7 +101,7 @@ def _numbers(thread: Thread, item: Instruction, at: tuple[int, int], sizes: list
             others = [1 - value]
         elif "wait_group" in head and value > 0:
             others = list(range(value))
-        elif "expect_tx" in head or "complete_tx" in head:
+        elif head.startswith("mbarrier.") and ("expect_tx" in head or "complete_tx" in head):
             others = [size for size in sizes if size != value]
         elif head.startswith(("mbarrier.init", "mbarrier.arrive", "bar.", "barrier.cta", "barrier.sync")):
             step = 32 if head.startswith("bar") else 1
@@ -157,7 +157,8 @@ def _sizes(lowered: LoweredTest) -> list[int]:
         for thread in lowered.test.threads
         for item in instructions(thread)
         for operand in item.operands
-        if isinstance(operand, Imm) and (item.mnemonic.startswith("cp.") or "expect_tx" in item.mnemonic)
+        if isinstance(operand, Imm)
+        and (operand.value % 4 == 0 if item.mnemonic.startswith("cp.") else "expect_tx" in item.mnemonic)
     }
     for thread in lowered.test.threads:
         for item in instructions(thread):

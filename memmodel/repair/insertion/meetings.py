@@ -96,10 +96,11 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
         end = gap
     if begin is None or end is None:
         return
-    inserted = [_edit(lowered, gap, line, price) for gap in (begin, end)]
-    one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
-    group = (*one.group, *other.group)
-    yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+    for gap in dict.fromkeys((begin, after[-1])):  # soon, or once the thread has done all that others wait for
+        inserted = [_edit(lowered, place, line, price) for place in (gap, end)]
+        one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
+        group = (*one.group, *other.group)
+        yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
 
 
 def _in_between(op: Op) -> bool:

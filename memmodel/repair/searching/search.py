@@ -61,10 +61,12 @@ class RepairSearch(Trials):
         numbers.sort(key=lambda one: one.group[3:] != ALIKE)
         asked = self._onward(numbers) if self.before.findings == {HANG} else self._guided(stronger, others)
         self.best += [asked] if asked else []
-        told = [edit for edit in stronger if not edit.more and edit.adds <= 1 and _serves(edit, why)]
+        told = [edit for edit in stronger if not edit.more and edit.adds <= 1]
+        if self._hopeless(known, [edit for edit in told if _serves(edit, why)]) and not self._hopeless(known, told):
+            why |= {Reason.NO_FENCE_SC}
+        told = [edit for edit in told if _serves(edit, why)]
         first = set(told)
-        legal = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
-        if not any(self.survives(one, (), legal) for one in known):
+        if not self._hopeless(known, told):
             self._singles(told, set(stronger), why, most)
             if not self._single(asked):
                 self._sets(told, why, most, told=True)
@@ -73,6 +75,11 @@ class RepairSearch(Trials):
             self._sets([edit for edit in (*stronger, *others) if not _moves_a_fence(edit)], why, most, told=False)
         self.best.sort(key=cost)
         return self.best
+
+    def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
+        """Does an execution that speaks against the test survive all these changes?"""
+        legal = [edit for edit in edits if self.carry.legal(edit) and not self.risky(edit)]
+        return any(self.survives(one, (), legal) for one in known)
 
     def _single(self, asked: Changes) -> bool:
         """Is a single change known that is a repair, beside what the explanations asked for?"""

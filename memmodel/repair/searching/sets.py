@@ -30,6 +30,10 @@ KNOWN = 6
 """So many answers to one execution are tried on another before its own are worked out."""
 
 
+EXPLAINED = 4
+"""So many executions that none of the changes ends are explained."""
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """A repair that makes all the changes `given` makes one of `among` as well."""
@@ -51,6 +55,7 @@ class Sets:
         self.told = [edit for edit in self.ordered if edit not in self.risky]
         self.why = why
         self.beyond: frozenset[Reason] = frozenset()
+        self._explained = 0
         self._answers: list[frozenset[Edit]] = []
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
         self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
@@ -93,8 +98,9 @@ class Sets:
             kept = self._survived(against, made, told)
             answers = frozenset(told) - frozenset(kept)
             self._answers.insert(0, answers)
-            if not answers and self.why < frozenset(Reason) and not self.trials.best and self.beyond <= self.why:
-                self.beyond |= reasons([against])
+            if not answers and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
+                self._explained += 1
+                self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
         return frozenset(self.ordered) - frozenset(kept) - frozenset(made)
 
     def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:

@@ -1,0 +1,130 @@
+"""The changes that fix tries: which there are, what they leave alone, and when one need not be judged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memmodel import api
+from memmodel.answer import Observation
+from memmodel.engine import Options
+from memmodel.repair.carry import Carry, survives
+from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.fix import fix
+from memmodel.repair.judge import judging, parse
+from memmodel.repair.vocabulary import replacements, strengthenings
+from memmodel.source import Source
+from memmodel.why.story import execution_of
+
+SHIPPED = Path(__file__).parent.parent / "litmus"
+MODELS = (api.load("ptx-9.3"),)
+
+
+def text_of(name: str) -> str:
+    return (SHIPPED / f"{name}.litmus").read_text()
+
+
+def changes(text: str) -> list[Edit]:
+    lowered = api.lowered(Source("t", text))
+    return [*strengthenings(lowered), *replacements(lowered)]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("bytes/B3-no-empty-wait", "TMA, line 26: a wait for parity %phase of %empty before mbarrier.arrive.expect_tx"),
+        ("async/pipelines/multicast-no-empty-wait", "a wait for parity 0 of empty before mbarrier.arrive.expect_tx.s"),
+        ("async/pipelines/scheduler-no-empty-wait", "SCHED: a wait in each round but the first of empty"),
+        ("async/pipelines/multicast-few-bytes", "TMA0, TMA1, lines 15, 20, 48, 53: 16 -> 32 in mbarrier.arrive.exp"),
+        ("async/patterns/threads-to-tma-load.cluster-cta", "-> mbarrier.arrive.release.cluster.shared::cluster.b64"),
+        ("async/patterns/tma-store-to-threads.cluster-cta", "-> mbarrier.try_wait.parity.acquire.cluster.shared::cta"),
+    ],
+)
+def test_the_change_is_offered(name: str, change: str) -> None:
+    assert any(change in one.what for one in changes(text_of(name)))
+
+
+def test_a_wait_is_put_into_all_like_threads() -> None:
+    text = text_of("async/pipelines/multicast-no-empty-wait")
+    both = [one for one in changes(text) if one.what.endswith("and in TMA1") and "parity 0 of empty" in one.what]
+    assert both and all(apply(text, [one]).count("[empty], 0;") == 2 for one in both)
+
+
+def test_waits_in_all_rounds_take_turns() -> None:
+    text = text_of("async/pipelines/scheduler-no-empty-wait")
+    rounds = next(one for one in changes(text) if "each round but the first of empty" in one.what)
+    assert re.findall(r"\[empty\], (\d);", apply(text, [rounds])) == ["0", "1"]
+
+
+def test_no_thread_waits_for_its_own_arrivals_alone() -> None:
+    waits = [one for one in changes(text_of("async/pipelines/scheduler-no-empty-wait")) if one.rank == 0]
+    assert any(" of empty" in one.what for one in waits)
+    assert not any(one.what.startswith("WORK") and " of empty" in one.what for one in waits)
+
+
+def test_a_wait_does_not_repeat_the_one_before_it() -> None:
+    """P1 waits for parity 0; after that it may wait for parity 1, before that for parity 0."""
+    offered = changes(text_of("async/mbarrier/G5-no-acquire"))
+    waits = [one for one in offered if one.what.startswith("P1") and "a wait for parity" in one.what]
+    assert [one.what.split(" of ")[0].rpartition(" ")[2] for one in waits] == ["0", "1"]
+
+
+@pytest.mark.parametrize("name", ["async/pipelines/multicast-few-bytes", "async/proxy/A16", "async/proxy/A9"])
+def test_no_change_of_a_number_is_one_of_an_access(name: str) -> None:
+    """Sizes, masks and addresses of copies stay."""
+    for one in changes(text_of(name)):
+        if one.group[2] == "number" and " in " in one.what:
+            assert one.what.rpartition(" in ")[2].startswith(("mbarrier.", "bar.", "barrier.")) or "wait" in one.what
+
+
+def test_a_label_that_is_put_in_is_not_indented() -> None:
+    text = text_of("async/mbarrier/G11-no-wait")
+    wait = next(one for one in changes(text) if "a wait for parity 0 of bar before ld.shared" in one.what)
+    added = [line for line in diff("t", text, apply(text, [wait])).splitlines() if line.startswith("+")]
+    assert re.fullmatch(r"\+READY\d+:", added[1]) and all(line.startswith("+    ") for line in added[2:])
+
+
+@pytest.mark.parametrize("name", ["async/honest/H11-memory-fences", "async/honest/H11-async-fence"])
+def test_two_fences_that_two_explanations_ask_for(name: str) -> None:
+    found = fix(name, text_of(name), MODELS, Options(), most=1, seconds=20)
+    release, acquire = (one.what for one in found.repairs[0].changes)
+    assert "tensormap::generic.release.gpu" in release and "tensormap::generic.acquire.gpu" in acquire
+
+
+BRANCH = """PTX branch
+.global .u32 x = 0;
+.global .u32 f = 0;
+.global .u32 y = 0;
+thread P0 @ cta 0, gpu 0 {
+    st.global.u32 [x], 1;
+    st.relaxed.gpu.global.u32 [f], 1;
+}
+thread P1 @ cta 1, gpu 0 {
+    ld.relaxed.gpu.global.u32 %r0, [f];
+    setp.eq.u32 %p, %r0, 1;
+    @%p bra SEEN;
+    st.relaxed.gpu.global.u32 [y], 1;
+SEEN:
+    ld.global.u32 %r1, [x];
+}
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+
+
+def test_an_execution_that_does_not_come_by_survives() -> None:
+    """Before the store that is skipped no fence and nothing else does anything to the execution; that is told."""
+    judge, lowered = judging("t", MODELS, Options()), api.lowered(Source("t", BRANCH))
+    before = judge(BRANCH)
+    assert before is not None
+    against = next(one for one in before.against if one.flag is None)
+    execution = execution_of(against.witness)
+    assert execution is not None
+    carry = Carry(BRANCH, lambda one: (parse("t", one) or (None,))[0])
+    passed = [one for one in strengthenings(lowered) if carry.passed_by(execution, one)]
+    assert passed and all(one.group[:2] == (1, 3) for one in passed)
+    for one in passed:
+        carried, now = carry.carried(execution, (), (one,)), judge(apply(BRANCH, (one,)))
+        assert carried is not None and survives(against, carried)
+        assert now is not None and now.observations[0][2] is Observation.SOMETIMES
