@@ -240,6 +240,13 @@ def test_shared_memory_of_the_libraries() -> None:
     assert rules("mov.u32 %r9, 512;\nst.shared.u32 [%r9], %r0;\n", threads=32) == {"undefined-address"}
 
 
+def test_predicates_that_one_operand_decides() -> None:
+    data = "ld.global.u32 %r5, [%d0];\nsetp.eq.u32 %p1, %r5, 0;\nsetp.lt.u32 %p2, %r0, 64;\n"
+    assert rules(data + "or.pred %p3, %p1, %p2;\n@%p3 bra GOOD;\ntrap;\nGOOD:\n") == set()
+    assert rules(data + "and.pred %p3, !%p2, %p1;\n@!%p3 bra GOOD;\ntrap;\nGOOD:\n") == set()
+    assert rules(data + "and.pred %p3, %p2, %p1;\n@!%p3 bra GOOD;\ntrap;\nGOOD:\n") == {"undecided"}
+
+
 # ---- memory of a thread, calls on data, textures --------------------------------------------------------------
 
 STACK = """

@@ -16,10 +16,11 @@ from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get, forgetting
+from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, Operand, PtxInstruction, VectorOperand
+from memmodel.kernel.values.lanes import Get
 from memmodel.memory.descriptor import SCALED, columns_of, rows_of, shape_mask
 from memmodel.ptx import Proxy
 

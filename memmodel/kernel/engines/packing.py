@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Step
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import PtxInstruction, VectorOperand
+from memmodel.kernel.values.lanes import Step
 from memmodel.program.fields import BitsFn, fields, packed
 
 

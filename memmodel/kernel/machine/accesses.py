@@ -13,11 +13,12 @@ from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get, forgetting
+from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, VectorOperand
+from memmodel.kernel.values.lanes import Get
 from memmodel.ptx import Proxy, Scope, Sem
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}

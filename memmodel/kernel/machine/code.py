@@ -25,7 +25,7 @@ from memmodel.kernel.machine.accesses import access_step
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, Get, Step
+from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.text.packing import packed_registers
@@ -42,6 +42,7 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+from memmodel.kernel.values.lanes import Get, Step
 
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")

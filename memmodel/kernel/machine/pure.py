@@ -41,11 +41,10 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+from memmodel.kernel.values.lanes import Get, Step, binary, many, unary
 from memmodel.kernel.values.specials import special
 from memmodel.program.video import part, video
 
-Step = Callable[[Warp, Lanes], None]
-Get = Callable[[Warp], Row]
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
 """What set leaves where the comparison holds."""
 
@@ -121,7 +120,9 @@ class Compiler:
             return self._compare(instruction)
         if head == "selp":
             return self._select(instruction, self.target(instruction))
-        if head in ("and", "or", "xor", "not") and words[-1] == "pred":
+        if head in ("and", "or") and words[-1] == "pred":
+            return self._joined(instruction, head)
+        if head in ("xor", "not") and words[-1] == "pred":
             return self._plain(instruction, predicate(head))
         if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
             return self._withpredicate(instruction, instruction.operands[0])
@@ -148,7 +149,20 @@ class Compiler:
         slot, given = self.target(instruction), instruction.operands[1:]
         widths = operand_widths(instruction.words, len(given))
         sources = [self.get(one, instruction, width) for one, width in zip(given, widths, strict=True)]
-        return _binary(fn, slot, *sources) if len(sources) == 2 else _many(fn, slot, sources)
+        return binary(fn, slot, *sources) if len(sources) == 2 else many(fn, slot, sources)
+
+    def _joined(self, instruction: PtxInstruction, head: str) -> Step:
+        """and.pred, or.pred: one operand may decide what the other, unknown one leaves open."""
+        slot, join = self.target(instruction), predicate(head)
+        first, second = (self.get(one, instruction, 1) for one in instruction.operands[1:])
+
+        def step(warp: Warp, lanes: Lanes) -> None:
+            a, b = list(first(warp)), list(second(warp))
+            d = warp.own(slot)
+            for lane in lanes:
+                d[lane] = joined(head, join, a[lane], b[lane])
+
+        return step
 
     def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
         """lop3 with .and or .or: whether the result is not zero, joined with a predicate."""
@@ -185,7 +199,7 @@ class Compiler:
                     return None
                 get = _taken(get, one.selector, kinds[number])
             sources.append(get)
-        return _many(fn, self.target(instruction), sources)
+        return many(fn, self.target(instruction), sources)
 
     def _carried(self, instruction: PtxInstruction, fn: Fn, uses: bool, sets: bool, width: int) -> Step:
         """add.cc, addc and their like: the carry is kept beside the registers."""
@@ -247,9 +261,9 @@ class Compiler:
             return self._pack(slot, source, width, instruction)
         get = self.get(source, instruction, width)
         if instruction.words[-1] == "pred":
-            return _unary(lambda a: int(a != 0), slot, get)
+            return unary(lambda a: int(a != 0), slot, get)
         mask = (1 << width) - 1
-        return _unary(lambda a: a & mask, slot, get)
+        return unary(lambda a: a & mask, slot, get)
 
     def _unpack(self, target: VectorOperand, source: Operand, width: int, instruction: PtxInstruction) -> Step:
         part = width // len(target.items)
@@ -337,11 +351,11 @@ class Compiler:
             if ones is None or slot is None:
                 return None
             if logic is None:
-                return _binary(lambda a, b: ones * fn(a, b), slot, *gets)
+                return binary(lambda a, b: ones * fn(a, b), slot, *gets)
             merged = predicate(logic)
-            return _many(lambda a, b, c: ones * merged(fn(a, b), c), slot, gets)
+            return many(lambda a, b, c: ones * merged(fn(a, b), c), slot, gets)
         if logic is None and other is None and slot is not None and len(gets) == 2:
-            return _binary(fn, slot, *gets)
+            return binary(fn, slot, *gets)
         join = None if logic is None else predicate(logic)
 
         def step(warp: Warp, lanes: Lanes) -> None:
@@ -387,63 +401,6 @@ def _taken(get: Get, selector: str, kind: str) -> Get:
     return lambda warp: [None if one is None else part(one, selector, kind) for one in get(warp)]
 
 
-def _unary(fn: Callable[..., Value], slot: int, get: Get) -> Step:
-    def step(warp: Warp, lanes: Lanes) -> None:
-        a = get(warp)
-        if len(lanes) == LANES:
-            if type(a) is Uniform:
-                warp.registers[slot] = UNKNOWN if a.value is None else uniform(fn(a.value))
-            else:
-                warp.registers[slot] = [None if x is None else fn(x) for x in a]
-            return
-        d = warp.own(slot)
-        for lane in lanes:
-            x = a[lane]
-            d[lane] = None if x is None else fn(x)
-
-    return step
-
-
 def divided(fn: Callable[..., Value]) -> Callable[..., Value]:
     """A quotient or remainder; what division by zero gives is not specified ("div", "rem")."""
     return lambda a, b: fn(a, b) if b else None
-
-
-def _binary(fn: Callable[..., Value], slot: int, first: Get, second: Get) -> Step:
-    def step(warp: Warp, lanes: Lanes) -> None:
-        a, b = first(warp), second(warp)
-        if len(lanes) == LANES:
-            if a is UNKNOWN or b is UNKNOWN:
-                warp.registers[slot] = UNKNOWN
-            elif type(a) is Uniform and type(b) is Uniform:
-                warp.registers[slot] = uniform(fn(a.value, b.value))
-            else:
-                warp.registers[slot] = [None if x is None or y is None else fn(x, y) for x, y in zip(a, b, strict=True)]
-            return
-        d = warp.own(slot)
-        for lane in lanes:
-            x, y = a[lane], b[lane]
-            d[lane] = None if x is None or y is None else fn(x, y)
-
-    return step
-
-
-def _many(fn: Callable[..., Value], slot: int, sources: list[Get]) -> Step:
-    if len(sources) == 1:
-        return _unary(fn, slot, sources[0])
-
-    def step(warp: Warp, lanes: Lanes) -> None:
-        lists = [one(warp) for one in sources]
-        if len(lanes) == LANES:
-            if any(one is UNKNOWN for one in lists):
-                warp.registers[slot] = UNKNOWN
-                return
-            if all(type(one) is Uniform for one in lists):
-                warp.registers[slot] = uniform(fn(*(one[0] for one in lists)))
-                return
-        d = warp.own(slot)
-        for lane in lanes:
-            values = [one[lane] for one in lists]
-            d[lane] = None if None in values else fn(*values)
-
-    return step
