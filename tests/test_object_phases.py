@@ -61,3 +61,35 @@ def test_an_object_is_used_in_a_life_that_no_init_has_begun(engine: str) -> None
     test = text(1, *threads).replace(" = mbarrier(1)", "")
     found = api.check(test.replace("exists (true)", "exists undefined"), engine=engine).answer
     assert set(found.flags) == {"undefined-mbarrier"}
+
+
+NOINC = "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];"
+RAISE = "cp.async.mbarrier.arrive.shared.b64 [bar];"
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(
+    "threads",
+    [
+        ([ARRIVE.format(bytes=16)], [NOINC, RAISE]),
+        ([NOINC, RAISE], [ARRIVE.format(bytes=16)]),
+        ([RAISE], [PLAIN.replace("[bar];", "[bar], 2;"), TEST.format(n=0)]),
+        ([PLAIN.replace("[bar];", "[bar], 2;"), TEST.format(n=0)], [RAISE]),
+        ([PLAIN, RAISE, PLAIN], [PLAIN, TEST.format(n=0)]),
+        ([NOINC, TEST.format(n=0)], [RAISE]),
+        ([RAISE], [NOINC, TEST.format(n=0)]),
+    ],
+    ids=str,
+)
+def test_arrivals_taken_back_after_one_too_many(size: int, threads: tuple[list[str], ...]) -> None:
+    """An arrival that exceeds the count came to nothing, and gives nothing to one that is taken back later."""
+    told = []
+    for engine in ("z3", "enumerate"):
+        answer = api.check(text(size, *threads), "ptx-9.3", engine=engine).answer
+        places = {
+            (one.flag, *(event.span.line if event and event.span else 0 for event in (one.first, one.second)))
+            for one in answer.findings
+        }
+        states = api.outcomes(text(size, *threads), "ptx-9.3", engine=engine).states
+        told.append((answer.observation, places, sorted(str(state.values) for state in states)))
+    assert told[0] == told[1]

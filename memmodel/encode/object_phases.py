@@ -41,6 +41,7 @@ class ObjectPhases:
         self.least: dict[int, list[int]] = {}
         self._choose_phases()
         self.sizes = {life: self._sizes(life) for life in order.lives}
+        self._excess = self._excesses()
         self.ends: dict[int, int] = {}
         self.bad = [FALSE] * len(self.updates)
         for i in self.counting:
@@ -214,6 +215,29 @@ class ObjectPhases:
 
     # ---- sums ------------------------------------------------------------------------------------------------------
 
+    def _excesses(self) -> dict[int, ByNumber]:
+        """By how many arrivals an update exceeds its phase -> variable.
+
+        Needed where something takes arrivals back: then it matters which arrivals came to nothing before. Without,
+        arrivals that stay at the size of the phase once there come to the same in every order.
+        """
+        if not any(self.updates[i].action is Action.PENDING for i in self.counting):
+            return {}
+        return {
+            i: {e: self.logic.var(f"excess(e{self.updates[i].uid},{e})") for e in range(1, self.updates[i].count + 1)}
+            for i in self.counting
+            if self.updates[i].action is Action.ARRIVE
+        }
+
+    def _effects(self, j: int, when: int) -> list[tuple[int, int, int]]:
+        """(formula, arrivals, tx): what update j adds, if `when`, and nothing if not."""
+        logic = self.logic
+        arrive, tx = effect(self.updates[j])
+        excess = self._excess.get(j, {})
+        whole = logic.both(when, -logic.disj(excess.values()))
+        less = [(logic.both(when, formula), arrive - e, tx) for e, formula in excess.items()]
+        return [(whole, arrive, tx), *less, (-when, 0, 0)]
+
     def _sum(self, i: int, size: int) -> dict[tuple[int, int], int]:
         """(arrivals, tx) -> formula, of the phase of update i before it; arrivals stay at `size` once there."""
         logic = self.logic
@@ -227,14 +251,12 @@ class ObjectPhases:
             when = self._before_in_phase(j, i)
             if when == FALSE:
                 continue
-            arrive, tx = effect(self.updates[j])
             out: dict[tuple[int, int], int] = {}
+            effects = self._effects(j, when)
             for (arrived, balance), formula in states.items():
-                for condition, key in (
-                    (when, (min(size, arrived + arrive), balance + tx)),
-                    (-when, (arrived, balance)),
-                ):
+                for condition, arrive, tx in effects:
                     cell = logic.both(formula, condition)
+                    key = (arrived + arrive if self._excess else min(size, arrived + arrive), balance + tx)
                     if cell != FALSE:
                         out[key] = logic.either(out.get(key, FALSE), cell)
             states = out
@@ -292,6 +314,7 @@ class ObjectPhases:
         inside = self.order.live[i]
         ends, bad = [], [logic.both(update.runs, -inside)]
         pending: ByNumber = {}
+        excess: dict[int, list[int]] = {e: [] for e in self._excess.get(i, ())}
         arrive, tx = effect(update)
         for size, formula in self._size_at(i).items():
             complete = []
@@ -301,11 +324,16 @@ class ObjectPhases:
                     complete.append(here)
                 if update.pending is not None:
                     pending[size - arrived] = logic.either(pending.get(size - arrived, FALSE), here)
+                if arrived + arrive - size in excess:
+                    excess[arrived + arrive - size].append(here)
                 out_of_range = abs(balance + tx) > MAX_ARRIVALS or size - arrived - arrive > MAX_ARRIVALS
                 if (arrive > 0 and arrived + arrive > size) or out_of_range:
                     bad.append(here)
             ends.append(logic.disj(complete))
         self.ends[i] = logic.disj(ends)
+        for e, states in excess.items():
+            logic.require(-self._excess[i][e], logic.disj(states))
+            logic.require(self._excess[i][e], -logic.disj(states))
         if update.no_complete:
             bad.append(self.ends[i])
         self.bad[i] = logic.disj(bad)
