@@ -134,7 +134,7 @@ class LaunchJudge:
                 ]
             if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
-            if verdict.open and not verdict.serious:
+            if verdict.open and not self._found():
                 tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
                 self._uneven(replace(base, opaque=settled, truthful=tests))
         except Refused as error:
@@ -146,7 +146,11 @@ class LaunchJudge:
 
     def _enough(self) -> bool:
         """Is something found, where one finding is asked for?"""
-        return self.options.first and any(one.key not in self.options.known for one in self.verdict.serious)
+        return self.options.first and self._found()
+
+    def _found(self) -> bool:
+        """Is something found that is not known?"""
+        return any(one.key not in self.options.known for one in self.verdict.serious)
 
     def _beginning(self, base: Schedule, error: Refused) -> None:
         """What is wrong with a run as far as it goes: where threads meet what cannot be decided, they stay, and the
@@ -336,7 +340,7 @@ class LaunchJudge:
         What is found there is found; what is open stays open.
         """
         for seed in range(UNEVEN):
-            if self.verdict.serious or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
+            if self._found() or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
                 return
             made = self._made(self._run(replace(base, slow=f"slow {seed}")))
             self._events += len(made.execution.events)
