@@ -292,3 +292,16 @@ def test_what_goes_wrong_in_another_schedule_is_found_where_a_condition_does_not
     mixed = judged(SHARED_BARRIER.format(number=1), 128)
     assert mixed.open and "arrivals of two generations" in mixed.open[0]
     assert "data-race" in {one.rule for one in mixed.findings}
+
+
+@pytest.mark.parametrize(("again", "found"), [("@!%p5 bra W;", set()), ("", {"data-race"})])
+def test_a_test_that_nobody_waits_for_is_seen_to_fail(again: str, found: set[str]) -> None:
+    """Thread 0 reads what thread 32 wrote after one test, whatever that returned."""
+    body = lines(
+        OTHER, "@%p0 mbarrier.init.shared.b64 [%r4], 1;", "bar.sync 0;", "@%p1 st.shared.u32 [%r2], %r0;",
+        "@%p1 mbarrier.arrive.shared.b64 %d5, [%r4];", "@!%p0 bra L;",
+        "W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;", again, "ld.shared.u32 %r5, [%r2];", "L:",
+    )  # fmt: skip
+    verdict = judged(body)
+    assert {one.rule for one in verdict.findings} == found
+    assert verdict.word == ("findings" if found else "clean")

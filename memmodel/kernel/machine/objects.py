@@ -175,6 +175,7 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         places, values = list(where(warp)), list(phases(warp))
         machine.run.tests[instruction.number] = instruction
         found: dict[int, tuple[Block, int]] = {}
+        failed: list[int] = []
         group.on = None
         for lane in lanes:
             phase = values[lane]
@@ -188,7 +189,10 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             strange = not parity and phase >> _OBJECT_AT != _number(one, block, at)
             passes = one.over % 2 != phase % 2 if parity else one.over > phase & _PHASES
             if not one.live or not (passes or strange):
-                group.on = block, at
+                if instruction.number in machine.schedule.truthful:
+                    failed.append(lane)
+                else:
+                    group.on = block, at
                 continue
             if strange:
                 message = "the state was returned by no arrive on this object in its present life"
@@ -199,6 +203,7 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 return False
             _leave_behind(warp, group, [lane for lane in lanes if lane not in found])
             lanes = list(found)
+        machine.polled |= bool(failed)
         for lane, (block, at) in found.items():
             made = machine.event(warp.threads[lane], instruction.number, label)
             made.block, made.first, made.size = block, at, 8
@@ -207,7 +212,7 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         for number, slot in enumerate(slots):
             row = warp.own(slot)
             for lane in lanes:
-                row[lane] = int(number == 0 and not peeks)
+                row[lane] = int(number == 0 and not peeks and lane not in failed)
         return True
 
     return step
