@@ -66,12 +66,13 @@ class RepairSearch(Trials):
             why |= {Reason.NO_FENCE_SC}
         told = [edit for edit in told if _serves(edit, why)]
         first = set(told)
-        if not self._hopeless(known, told):
+        hopeless = self._hopeless(known, told)
+        if not hopeless:
             self._singles(told, set(stronger), why, most)
             if not self._single(asked):
                 self._sets(told, why, most, told=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
-        if not self._single(asked):
+        if not self._single(asked) and not (hopeless and alone(known)):
             self._sets([edit for edit in (*stronger, *others) if not _moves_a_fence(edit)], why, most, told=False)
         self.best.sort(key=cost)
         return self.best
