@@ -95,19 +95,23 @@ def test_rows_are_found_where_order_goes_in_a_circle() -> None:
 
 def test_iterations_of_a_loop_are_grouped() -> None:
     found = focus(f"{RING}-loop")
-    line = {event.label: event.span.line for event in found.witness.events if event.span}
-    number = {event.label: found.rounds.get(event.uid) for event in found.witness.events}
-    assert line["c"] == line["aa"] and (number["c"], number["aa"], number["ad"]) == (1, 3, 3)
+    rounds: dict[tuple[str, int], set[int | None]] = {}  # of each instruction; the execution is the solver's choice
+    for event in found.witness.events:
+        if event.span:
+            rounds.setdefault((event.thread, event.span.line), set()).add(found.rounds.get(event.uid))
+    assert {1, 3} in rounds.values()
     assert {"iteration 1", "iteration 3"} <= words(draw_focus(judged(f"{RING}-loop")))
     assert iterations(judged(GEMM).answer.counter) == {}, "an unrolled loop has none, and a spinning wait makes none"
 
 
 def test_phases_are_bands_with_what_is_counted_in_them() -> None:
     found = {(one.name, one.number): one for one in focus(f"{RING}-loop").phases}
-    label = {event.uid: event.label for event in focus(f"{RING}-loop").witness.events}
+    text = {event.uid: event.text for event in focus(f"{RING}-loop").witness.events}
     full = found["full", 0]
     assert full.over and full.counted == ("1 arrival", "32 bytes")
-    assert {label[uid] for uid in full.events if uid in label} == {"g", "ak"}
+    counted = [text[uid] for uid in full.events if uid in text]
+    assert "mbarrier.try_wait.parity.shared::cta.b64 full" in counted
+    assert all(one.split(" ")[1] == "full" for one in counted)
     assert "not over" not in draw_focus(judged(f"{RING}-loop"))
     stuck = focus("async/pipelines/gemm-wgmma-2x3-many-bytes").phases
     assert {(one.name, one.over, one.counted) for one in stuck} == {
@@ -165,7 +169,7 @@ def test_a_hang_shows_who_waits_and_what_was_done_towards_it() -> None:
 def test_the_cta_of_each_location_is_told() -> None:
     (below,) = focus("async/pipelines/multicast-few-bytes").below  # of one CTA: they mirror each other
     assert re.fullmatch(r"Shared memory of CTA [01]: (full(, s[ab])?|s[ab])\.", below)
-    assert focus(f"{RING}-loop").below == ("Shared memory of CTA 0: empty, full, sa.",)
+    assert focus(f"{RING}-loop").below[0] in {f"Shared memory of CTA 0: empty, full, s{which}." for which in "ab"}
 
 
 def test_a_picture_for_a_page_has_every_relation_and_hides_what_is_not_of_the_story() -> None:
