@@ -42,6 +42,7 @@ class Formulas:
         self._split: dict[int, tuple[list[int], list[tuple[int, int, int]]]] = {}
         self._frames: dict[int, View] = {}
         self._fixed: dict[int, Value | None] = {}
+        self._base_rows: dict[tuple[int, int], dict[int, int]] = {}
 
     # ---- candidates --------------------------------------------------------------------------------------------------
 
@@ -202,6 +203,9 @@ class Formulas:
             return None if below is None else self.logic.both(self.runs(a, b), -below)
         if op == ";":
             between = self.high.rows(args[0])[a] & self.high.inverse(args[1])[b]
+            if between.bit_count() <= MIDDLES and self._is_base(args[0]) and self._is_base(args[1]):
+                first, both = self._row_of(args[0], a), self.logic.both
+                return self.logic.disj([both(first[m], self._row_of(args[1], m)[b]) for m in members(between)])
             return self._some(between, lambda m: self._both(args[0], a, m, args[1], m, b))
         if op == "domain":
             return self._some(self.high.rows(args[0])[a], lambda m: self.formula(args[0], a, m))
@@ -215,6 +219,19 @@ class Formulas:
         if left is None or right is None:
             return None
         return self.logic.either(left, right) if op == "|" else self.logic.both(left, -right)
+
+    def _is_base(self, number: int) -> bool:
+        """A base relation, or the inverse of one: `fr` is made of two, and has most of a test's formulas."""
+        node = self.plan.nodes[number]
+        return node.op == "base" or (node.op == "^-1" and self.plan.nodes[node.args[0]].op == "base")
+
+    def _row_of(self, number: int, a: int) -> dict[int, int]:
+        """The formulas of a base relation from one event on."""
+        row = self._base_rows.get((number, a))
+        if row is None:
+            cells = {b: self.formula(number, a, b) for b in members(self.high.rows(number)[a])}
+            row = self._base_rows[number, a] = {b: formula for b, formula in cells.items() if formula is not None}
+        return row
 
     def _cell(self, name: str, is_set: bool, a: int, b: int) -> int:
         if is_set:
