@@ -152,3 +152,21 @@ def test_an_interrupt_where_nothing_is_at_work_spoils_no_later_answer() -> None:
             assert limits._interrupt is not None
             limits._interrupt()
         assert solver.check([chain[0], -chain[-1]]) is Found.UNSAT
+
+
+@pytest.mark.parametrize("many", [3, 10**6])
+def test_clauses_go_to_the_solver_in_texts(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six pigeons in five holes, and in six: the clauses mean the same in one text, in many, and one by one."""
+    monkeypatch.setattr("memmodel.solve.solver.FEW", 0)
+    monkeypatch.setattr("memmodel.solve.solver.MANY", many)
+    for holes, found in ((5, Found.UNSAT), (6, Found.SAT)):
+        logic = Logic()
+        sits = [[logic.var(f"sits{one}{hole}") for hole in range(holes)] for one in range(6)]
+        for row in sits:
+            logic.exactly_one(row)
+        for hole in range(holes):
+            logic.at_most_one([row[hole] for row in sits])
+        solver = solver_of(logic)
+        assert solver.check([]) is found
+        logic.require(-sits[0][0])
+        assert solver.check([sits[0][0]]) is Found.UNSAT

@@ -30,7 +30,7 @@ Order = dict[Operation, dict[Operation, int]]
 """The formula that says that the first comes before the second, where it may."""
 
 EDGES = 300
-"""Of coherence with more pairs than this, transitivity is asked for where a candidate lacks it."""
+"""Of an order of more pairs than this, transitivity is asked for where a candidate lacks it."""
 
 
 class Communication:
@@ -49,7 +49,7 @@ class Communication:
                 self.reads.append(event)
             else:
                 self.writes.setdefault(event.cell, []).append(event)
-        self._on_sight: Order = {}
+        self._on_sight: list[Order] = []
         self._final: dict[Cell, dict[int, int]] = {}
         for read in self.reads:
             self._rf_has_one_source(read)
@@ -113,11 +113,7 @@ class Communication:
                     self.co[a.uid][b.uid] = edge
             assert initial, f"{cell} has no initial write"
         self._complete_where_operations_overlap_partly(before, pieces)
-        self._is_asymmetric(before)
-        if sum(map(len, before.values())) > EDGES:
-            self._on_sight = before
-        else:
-            self._is_transitive(before)
+        self._is_strict_order(before)
 
     def _edge(self, before: Order, a: MemoryEvent, b: MemoryEvent) -> int:
         """The variable that says operation a comes before operation b; the same in every cell that they share."""
@@ -145,6 +141,14 @@ class Communication:
                             self.logic.require(-edge, first.runs)
                             self.logic.require(-edge, second.runs)
 
+    def _is_strict_order(self, before: Order) -> None:
+        """Asymmetric and transitive."""
+        self._is_asymmetric(before)
+        if sum(map(len, before.values())) > EDGES:
+            self._on_sight.append(before)
+        else:
+            self._is_transitive(before)
+
     def _is_asymmetric(self, before: Order) -> None:
         for a, row in before.items():
             for b, first in row.items():
@@ -160,8 +164,11 @@ class Communication:
                         self.logic.require(-first, -second, row.get(c, FALSE))
 
     def accepts(self, holds: Callable[[int], bool]) -> bool:
-        """Is co transitive in a candidate? If not, the solver has learnt where, and where it then would not be."""
-        edges = self._on_sight
+        """Are the orders transitive in a candidate? If not, the solver has learnt where, and where they would not be
+        then: in all, that would be cubic."""
+        return all([self._accepts(order, holds) for order in self._on_sight])
+
+    def _accepts(self, edges: Order, holds: Callable[[int], bool]) -> bool:
         after = {a: [b for b, edge in row.items() if holds(edge)] for a, row in edges.items()}
         accepted = True
         for a, row in edges.items():
@@ -223,8 +230,7 @@ class Communication:
         if total and all(fence.runs == TRUE for fence in fences):
             self._has_no_circle([fence.uid for fence in fences], before)
         else:
-            self._is_asymmetric(before)
-            self._is_transitive(before)
+            self._is_strict_order(before)
 
     def _one_comes_first(self, a: Event, b: Event) -> None:
         """One variable for two fences that are related one way or the other."""

@@ -24,6 +24,9 @@ z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
 FEW = 400
 """So many clauses go to Z3 one by one; its reader of texts begins by making every variable of the text's header."""
 
+MANY = 100_000
+"""So many go in one text: Z3 reads it to its end, and takes 400 bytes for each, before any limit counts."""
+
 Valuation = tuple[z3.ModelRef | None, dict[int, bool]]
 
 
@@ -149,10 +152,14 @@ class Solver:
             for clause in clauses:
                 self._add(clause)
         else:
-            name = self._names.__getitem__
-            body = "\n".join(" ".join(map(name, clause)) + " 0" for clause in clauses)
-            text = f"p cnf {self._names.count} {len(clauses)}\n{body}\n"
-            self._solver.from_string(text)
+            for start in range(0, len(clauses), MANY):
+                self._read(clauses[start : start + MANY])
+
+    def _read(self, clauses: Sequence[Sequence[int]]) -> None:
+        """Clauses as a text."""
+        name = self._names.__getitem__
+        body = "\n".join(" ".join(map(name, clause)) + " 0" for clause in clauses)
+        self._solver.from_string(f"p cnf {self._names.count} {len(clauses)}\n{body}\n")
 
     def _add(self, clause: Sequence[int]) -> None:
         """One clause, without the checks of sorts that z3.py makes of every operand: they took half of all time."""
