@@ -184,6 +184,13 @@ class Limits:
             if spent is not None:
                 raise spent
 
+    def settle(self) -> None:
+        """Between two calls under `outside`, where an exception does no harm: raise what would come at its end."""
+        with self._lock:
+            spent, self._spent = self._spent, None
+        if spent is not None:
+            raise spent
+
 
 _CURRENT = threading.local()
 
@@ -367,6 +374,13 @@ def outside(interrupt: Callable[[], None]) -> AbstractContextManager[None]:
     """`Limits.outside` of the limits that this thread works under, if any."""
     limits = _limits()
     return nullcontext() if limits is None else limits.outside(interrupt)
+
+
+def settle() -> None:
+    """`Limits.settle` of the limits that this thread works under, if any."""
+    limits = _limits()
+    if limits is not None:
+        limits.settle()
 
 
 def effort(most: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 from dataclasses import FrozenInstanceError
+from time import monotonic, sleep
 
 import pytest
 
@@ -13,7 +14,7 @@ from memmodel.answer import Budget, Ground, Witness
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.concrete.meter import Meter
 from memmodel.errors import BudgetSpent
-from memmodel.limits import ALLOCATIONS, Limits
+from memmodel.limits import ALLOCATIONS, Limits, outside, settle
 
 SB = """PTX SB
 { x = 0; y = 0; }
@@ -103,3 +104,12 @@ def test_cycles_are_looked_for_rarely_while_answers_are_made() -> None:
             pass
         assert gc.get_threshold()[0] >= ALLOCATIONS
     assert gc.get_threshold() == before
+
+
+def test_what_is_held_back_comes_where_it_may() -> None:
+    until = monotonic() + 5
+    with pytest.raises(BudgetSpent, match="0.01 seconds"), Limits(Budget(seconds=0.01)), outside(lambda: None):
+        while monotonic() < until:
+            sleep(0.01)
+            settle()
+    assert monotonic() < until

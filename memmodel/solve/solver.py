@@ -16,7 +16,7 @@ import z3
 
 from memmodel.answer import Budget
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.limits import counted, outside
+from memmodel.limits import counted, outside, settle
 
 # Python may collect garbage in any thread, the one that watches limits too, while another thread is in Z3.
 z3.Z3_enable_concurrent_dec_ref(z3.main_ctx().ref())
@@ -153,6 +153,7 @@ class Solver:
                 self._add(clause)
         else:
             for start in range(0, len(clauses), MANY):
+                settle()
                 self._read(clauses[start : start + MANY])
 
     def _read(self, clauses: Sequence[Sequence[int]]) -> None:
