@@ -108,7 +108,7 @@ def test_cycles_are_looked_for_rarely_while_answers_are_made() -> None:
 
 def test_what_is_held_back_comes_where_it_may() -> None:
     until = monotonic() + 5
-    with pytest.raises(BudgetSpent, match="0.01 seconds"), Limits(Budget(seconds=0.01)), outside(lambda: None):
+    with pytest.raises(BudgetSpent, match=r"0\.01 seconds"), Limits(Budget(seconds=0.01)), outside(lambda: None):
         while monotonic() < until:
             sleep(0.01)
             settle()

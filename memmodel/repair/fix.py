@@ -19,7 +19,7 @@ from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent
-from memmodel.limits import together
+from memmodel.limits import available, together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
@@ -132,7 +132,7 @@ def _fixed(
     wrong = _wrong(before)
     if not wrong:
         return Fixed(name, (), (), 1, "nothing is wrong with it")
-    first, ends = (lambda one: _first(name, one)), (lambda one: ended(name, one, models, options))
+    first, ends = (lambda one: _first(name, one, options)), (lambda one: ended(name, one, models, options))
     search = RepairSearch(text, before, progress, first, ends)
     started = monotonic()
     found: list[Changes] = []
@@ -253,7 +253,8 @@ def _as_good(old: Observed, new: Observed, *, strict: bool) -> bool:
     return old[2] is new[2]
 
 
-def _first(name: str, text: str) -> LoweredTest | None:
-    """The test with the first of its questions; None if the text is none."""
+def _first(name: str, text: str, options: Options) -> LoweredTest | None:
+    """The test with the first of its questions; None if the text is none. Raises BudgetSpent if no budget is left."""
+    available(options.budget)
     asked = parse(name, text)
     return None if asked is None else asked[0]

@@ -61,7 +61,8 @@ class Trials:
         self.failed: Standing | None = None
         self.left_out = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
-        self.carry = Carry(text, parse_first)
+        self._parse_first = parse_first
+        self.carry = Carry(text, self._parsed)
 
     def good(self, edits: Iterable[Edit]) -> bool:
         """Is the test right with these changes? Raises BudgetSpent when time is up."""
@@ -80,6 +81,12 @@ class Trials:
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
         return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+
+    def _parsed(self, text: str) -> LoweredTest | None:
+        """A changed text, for what is told without judging it. Raises BudgetSpent when time is up."""
+        if text != self.text:
+            self.in_time()
+        return self._parse_first(text)
 
     def in_time(self) -> None:
         """Raise BudgetSpent when time is up."""
