@@ -295,29 +295,7 @@ class Compiler:
         part = width // max(1, len(source.items))
         gets = [self.get(one, instruction, part) for one in source.items]
         mask = (1 << part) - 1
-
-        def step(warp: Warp, lanes: Lanes) -> None:
-            lists = [one(warp) for one in gets]
-            if len(lanes) == LANES:
-                if any(one is UNKNOWN for one in lists):
-                    warp.registers[slot] = UNKNOWN
-                    return
-                if all(type(one) is Uniform for one in lists):
-                    packed = sum(((one[0] or 0) & mask) << k * part for k, one in enumerate(lists))
-                    warp.registers[slot] = uniform(packed)
-                    return
-            d = warp.own(slot)
-            for lane in lanes:
-                result: Value = 0
-                for number, one in enumerate(lists):
-                    value = one[lane]
-                    if value is None or result is None:
-                        result = None
-                    else:
-                        result |= (value & mask) << number * part
-                d[lane] = result
-
-        return step
+        return many(lambda *values: sum((one & mask) << k * part for k, one in enumerate(values)), slot, gets)
 
     def _convert(self, instruction: PtxInstruction) -> Step | None:
         words = instruction.words
