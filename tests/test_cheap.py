@@ -12,7 +12,7 @@ import pytest
 from memmodel import api
 from memmodel.answer import Budget, Ground, Witness
 from memmodel.base.classes import dataclass, field, replace
-from memmodel.concrete.meter import Meter
+from memmodel.concrete.meter import USUAL, Meter
 from memmodel.errors import BudgetSpent
 from memmodel.limits import ALLOCATIONS, Limits, outside, settle
 
@@ -79,9 +79,14 @@ def test_a_trial_is_given_up_when_it_does_not_seem_to_end() -> None:
     with pytest.raises(BudgetSpent):
         meter.needs(800)
     preparing = Meter(Budget(effort=1300), 1000)
-    preparing.spend(400)
+    preparing.spend(150)
     with pytest.raises(BudgetSpent):
-        preparing.spend(200)
+        preparing.spend(100)
+    large = Meter(Budget(effort=1300), 1000)
+    large.ready()
+    large.weigh(4 * USUAL)  # takes eight times as long
+    with pytest.raises(BudgetSpent):
+        large.spend(200)
     Meter(Budget(effort=1300)).expect(0.0)  # no trial: nothing is given up
 
 

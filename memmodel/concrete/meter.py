@@ -20,8 +20,11 @@ DOUBT = 0.2
 CONFIDENT = 3
 """What comes first costs more than the rest: so many times as much may seem to be needed."""
 
-PREPARING = 0.5
+PREPARING = 0.2
 """So much of what a trial may need goes into finding values and paths; what takes longer has too many of them."""
+
+USUAL = 32
+"""Evaluating a model on so many events, or fewer, takes the effort of one candidate; on more, longer (measured)."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
 
@@ -40,6 +43,7 @@ class Meter:
         self._seconds = budget.seconds
         self._deadline = monotonic() + budget.seconds
         self._look = 0
+        self._weight = 1.0
         self.spent = 0
         counted(lambda: self.spent)
 
@@ -53,6 +57,11 @@ class Meter:
         if self._trial is not None and self.spent > DOUBT * self._trial:
             self._try((self.spent - self._ready) / max(CONFIDENT * done, 1e-9) + self._ready)
 
+    def weigh(self, events: int) -> None:
+        """From here on candidates have so many events: what counts in a trial is how long they take."""
+        if self._trial is not None:
+            self._weight = max(1.0, events / USUAL) ** 1.5
+
     def needs(self, effort: int) -> None:
         """So much at least is still to be done. Raises BudgetSpent in a trial that has less left."""
         self._try(self.spent + effort)
@@ -62,7 +71,7 @@ class Meter:
             raise BudgetSpent(f"{self._trial:,} effort units would not do")
 
     def spend(self, effort: int) -> None:
-        self.spent += effort
+        self.spent += int(effort * self._weight)
         if self.spent > self._effort:
             raise BudgetSpent(f"the budget of {self._effort:,} effort units ran out")
         if self.spent >= self._look:

@@ -132,6 +132,7 @@ class Runner:
             case Read():
                 return accessing.read(self, state, op, run)
             case Write():
+                run.meter.spend(STEP * len(op.values))
                 accessing.write(self, state, op)
             case Emit():
                 state.add(accessing.emitted(self, state, op))

@@ -65,7 +65,7 @@ class RunState:
     depends: dict[str, int] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     values: list[int | None] = field(default_factory=list)
-    tokens: list[BytesRead] = field(default_factory=list)
+    tokens: dict[BytesRead, int] = field(default_factory=dict)
     contributions: list[Contribution] = field(default_factory=list)
     groups: list[tuple[Track, int]] = field(default_factory=list)
     times: dict[int, int] = field(default_factory=dict)
@@ -116,11 +116,7 @@ class RunState:
 
     def token(self, record: int, first: int, size: int) -> int:
         """The mask of some bytes that were read."""
-        token = BytesRead(record, first, size)
-        if token in self.tokens:
-            return 1 << self.tokens.index(token)
-        self.tokens.append(token)
-        return 1 << len(self.tokens) - 1
+        return 1 << self.tokens.setdefault(BytesRead(record, first, size), len(self.tokens))
 
     def set(self, register: str, value: int, depends: int) -> None:
         """register := value, depending on the guard too."""

@@ -53,7 +53,7 @@ class Shape:
                 matrix |= (matrix >> k & first_column) * step
         return matrix
 
-    def inverse(self, matrix: int) -> int:
+    def _sparse_inverse(self, matrix: int) -> int:
         count = self.count
         result = 0
         while matrix:
@@ -62,6 +62,22 @@ class Shape:
             result |= 1 << b * count + a
             matrix ^= low
         return result
+
+    def inverse(self, matrix: int) -> int:
+        """Pair by pair if there are few; else row by row, equal rows once."""
+        if matrix.bit_count() <= 2 * self.count:
+            return self._sparse_inverse(matrix)
+        alike: dict[int, int] = {}
+        for a, row in enumerate(self.unpack(matrix)):
+            if row:
+                alike[row] = alike.get(row, 0) | 1 << a
+        columns = [0] * self.count
+        for row, members in alike.items():
+            while row:
+                low = row & -row
+                columns[low.bit_length() - 1] |= members
+                row ^= low
+        return self.pack(columns)
 
     def diagonal_of(self, members: int) -> int:
         """[members]: the identity on a set. Every row becomes the set, of which the diagonal is kept."""

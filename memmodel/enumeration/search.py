@@ -22,7 +22,7 @@ from memmodel.enumeration.plan import ORDERS, Plan, PlannedCheck, Values
 from memmodel.enumeration.problem import Problem
 from memmodel.enumeration.question import WAITS, AskedKey, Key, stopped_key
 from memmodel.enumeration.skeleton import Skeleton, Variant
-from memmodel.enumeration.sources import Sources
+from memmodel.enumeration.sources import JUDGING, Sources
 from memmodel.memory.bytes import Cell
 
 _FEW_ENDINGS = 4096
@@ -116,7 +116,9 @@ class Search:
             self._part = number / len(waiting), 1 / len(waiting)
             self.progress(0.0)
             if self.has_flags or self.adds(keys):
-                _Combination(self, traces, self._skeleton(traces), keys).run()
+                skeleton = self._skeleton(traces)
+                self.meter.weigh(skeleton.shape.count)
+                _Combination(self, traces, skeleton, keys).run()
 
     def progress(self, share: float | None = None) -> None:
         """So much of the present combination is done; None: as much as before."""
@@ -259,11 +261,12 @@ class _Combination:
             if self._refused(variant.failed):
                 continue
             possible = self._possible(variant, choices)
+            judged = 0.0 if possible is choices else JUDGING
             count = prod(map(len, possible))
             for number, sources in enumerate(product(*possible)):
                 if not self._useful():
                     return
-                self.search.progress(number / count)
+                self.search.progress(judged + (1 - judged) * number / count)
                 rf = 0
                 for read, write in zip(self.skeleton.reads, sources, strict=True):
                     rf |= 1 << write * self.shape.count + read
@@ -275,7 +278,8 @@ class _Combination:
             return choices
         judge = self.search.sources(self.skeleton, variant)
         left: list[list[int]] = []
-        for read, writes in zip(self.skeleton.reads, choices, strict=True):
+        for number, (read, writes) in enumerate(zip(self.skeleton.reads, choices, strict=True)):
+            self.search.progress(JUDGING * number / len(choices))
             refusals = {write: judge.refused(write, read) for write in writes}
             for failed in frozenset().union(*refusals.values()):
                 self._refused(failed)

@@ -18,6 +18,9 @@ Refusals = frozenset[frozenset[str]]
 _MANY = 50
 """After so many co's a pair counts as possible."""
 
+JUDGING = 0.5
+"""The share of a search that finding the possible writes of each read is taken to be, where that is worth it."""
+
 
 class Sources:
     """The pairs of one skeleton with its barriers and objects decided."""
@@ -44,6 +47,7 @@ class Sources:
             failed = self._broken(stage, None)
             if failed:
                 return frozenset((failed,))
+            self._meter.spend(CANDIDATE)
             plan.stages[stage].leave(self._values, shape)
         refusals: set[frozenset[str]] = set()
 

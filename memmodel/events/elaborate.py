@@ -15,6 +15,7 @@ from memmodel.base.relations import include
 from memmodel.errors import TooLarge
 from memmodel.events.graph import BarrierEvent, EventGraph, MemoryEvent, ObjectEvent
 from memmodel.events.knowledge import Knowledge
+from memmodel.events.loops import Loops
 from memmodel.events.values import ZERO
 from memmodel.events.walk import Walk
 from memmodel.litmus.syntax import LocValue, Number, RegValue, Term, terms_of
@@ -34,8 +35,9 @@ def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term]) -> EventG
     """Events of a test. Raises TooLarge."""
     knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered))
     seeds = _constants(lowered)
+    loops = [Loops(program) for program in lowered.programs]
     for number in range(MAX_PASSES):
-        walk = Walk(lowered, knowledge, bound)
+        walk = Walk(lowered, knowledge, bound, loops)
         graph = walk.graph()
         _ask(walk, graph, terms)
         walk.build.settle()

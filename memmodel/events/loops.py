@@ -91,20 +91,19 @@ def _live_at(program: Program) -> list[frozenset[str]]:
     steps = program.steps
     visible = frozenset(name for step in steps for name in assigned(step.op) if not is_hidden(name))
     live: list[frozenset[str]] = [frozenset() for _ in steps] + [visible]
+    reads = [frozenset(name for name in used(step) if not name.startswith("$")) for step in steps]
+    sets = [frozenset(assigned(step.op)) if step.guard is None else frozenset() for step in steps]
     stable = False
     while not stable:
         stable = True
         for number in reversed(range(len(steps))):
-            step = steps[number]
-            following = []
-            if isinstance(step.op, Jump):
-                following.append(program.target(step.op.label))
-            if not isinstance(step.op, Jump) or step.op.when is not None or step.guard is not None:
-                following.append(number + 1)
-            after = frozenset[str]().union(*(live[one] for one in following))
-            if step.guard is None:
-                after -= frozenset(assigned(step.op))
-            now = after | frozenset(name for name in used(step) if not name.startswith("$"))
+            op = steps[number].op
+            after = frozenset[str]()
+            if isinstance(op, Jump):
+                after = live[program.target(op.label)]
+            if not isinstance(op, Jump) or op.when is not None or steps[number].guard is not None:
+                after |= live[number + 1]
+            now = (after - sets[number]) | reads[number]
             if now != live[number]:
                 live[number], stable = now, False
     return live

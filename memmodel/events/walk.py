@@ -7,7 +7,7 @@ run and when. `accesses`, `asynchronous` and `objects` say what each step does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from memmodel.base.labels import Allocates, Mark, Marker
 from memmodel.base.logic import FALSE, TRUE
@@ -40,13 +40,14 @@ Arrive = Callable[[int, State], None]
 
 
 class Walk:
-    """One pass over all threads."""
+    """One pass over all threads; `loops` are those of each."""
 
-    def __init__(self, lowered: LoweredTest, knowledge: Knowledge, bound: int) -> None:
+    def __init__(self, lowered: LoweredTest, knowledge: Knowledge, bound: int, loops: Sequence[Loops]) -> None:
         self.build = Builder(lowered, knowledge)
         self._lowered = lowered
         self._bound = bound
         self._logic = self.build.logic
+        self._loops = loops
         self._ended = [FALSE] * len(lowered.programs)
         self._exited = [FALSE] * len(lowered.programs)
         self._allocates = any(
@@ -89,7 +90,7 @@ class Walk:
     # ---- one thread ----------------------------------------------------------------------------------------------
 
     def _thread(self, number: int, thread: Thread, program: Program) -> dict[str, Value]:
-        loops = Loops(program)
+        loops = self._loops[number]
         self._heads: dict[Loop, int] = {}
         start = State(TRUE, {name: constant(value) for name, value in program.initial.items()}, {})
         waiting: dict[tuple[int, ...], list[tuple[int, State]]] = {}

@@ -119,7 +119,7 @@ class View:
 
     def _kept(self, number: int) -> int:
         """The set S of a node [S]."""
-        return sum(row for row in self.rows(number))
+        return rows.range_of(self.rows(number))
 
     def _pointwise(self, op: str, args: Sequence[int]) -> Value:
         first = self.value(args[0])
