@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
+from unittest.mock import patch
 
 from memmodel import api
 from memmodel.answer import Budget
 from memmodel.cat.flags import FindingKind
 from memmodel.cat.load import load_model
 from memmodel.emit import EmittedModule, emit
+from memmodel.emit.address import EmittedVariables
 from memmodel.errors import InputError
 from memmodel.kernel.check import entry_of, judge
+from memmodel.kernel.engines import copies, mma, tensor, wgmma
+from memmodel.kernel.engines.matrices import MatrixDescriptor
+from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.judge.explore import ExploreOptions
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, parse_launch
+from memmodel.kernel.machine.maps import Stretch
+from memmodel.kernel.machine.memory import Block, DeviceMemory
+from memmodel.kernel.machine.parts import Cta
 from memmodel.kernel.text.reader import parse_module
 from memmodel.kernel.text.syntax import PtxModule
 from memmodel.litmus import parse_litmus
-from memmodel.litmus.syntax import Layout
+from memmodel.litmus.syntax import Layout, LitmusTest, Variable
+from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.source import Source
 
 ROOT = Path(__file__).parent.parent
@@ -43,8 +55,8 @@ def litmus_files() -> list[Path]:
     return sorted((ROOT / "litmus").rglob("*.litmus"))
 
 
-def launched(module: EmittedModule) -> tuple[PtxModule, Launch]:
-    """The module and the launch that its heading asks for. Raises InputError."""
+def launched(module: EmittedModule, test: LitmusTest) -> tuple[PtxModule, Launch]:
+    """The module and the launch that its heading asks for, with the tensor maps of the test. Raises InputError."""
     read = parse_module(Source(f"{module.name}.ptx", module.text))
     entry = entry_of(read, None)
     head = re.search(r"// Launch: grid (\d+), block (\d+)(?:, clusters of (\d+))?", module.text)
@@ -62,7 +74,74 @@ def launched(module: EmittedModule) -> tuple[PtxModule, Launch]:
         params.append({"name": one.name, "type": "ptr", "address": number << 32, "bytes": 4096, "init": "zero"})
     cluster = int(head[3] or 1)
     given = {"grid": [int(head[1]), 1, 1], "block": [int(head[2]), 1, 1], "cluster": [cluster, 1, 1], "params": params}
-    return read, parse_launch(given)
+    symbols = DeviceMemory(read, entry, parse_launch(given)).symbols
+    maps = [
+        _map(test, variable, number, symbols)
+        for variable in test.variables
+        for number in range(len(variable.maps))
+        if symbols.get(variable.name, ("", 0))[0] in ("global", "const")
+    ]
+    return read, parse_launch({**given, "tensormaps": maps})
+
+
+def _map(test: LitmusTest, variable: Variable, number: int, symbols: dict[str, tuple[str, int]]) -> dict[str, object]:
+    """The map that a variable starts with, for the launch. Raises InputError."""
+    view = variable.maps[number]
+    data = next(one for one in test.variables if one.name == view.data)
+    if data.type is None or view.data not in symbols:
+        raise InputError("the tensor of a map is no variable of the module")
+    element, shape = data.type.width // 8, view.shape or (data.length,)
+    strides = [element * prod(shape[:axis]) for axis in range(1, len(shape))]
+    return {
+        "param": variable.name,
+        "offset": number * TENSORMAP_BYTES,
+        "address": symbols[view.data][1],
+        "element_bytes": element,
+        "dims": shape,
+        "strides_bytes": strides,
+        "box": view.box or shape,
+    }
+
+
+@contextmanager
+def tiles_of_tests(ends: Sequence[int], columns: Sequence[int]) -> Iterator[set[int]]:
+    """Matrices as tests have them: a descriptor is an address, from which the matrix reaches to the next of these ends,
+    in tensor memory to the next of these columns, and tiles are aligned to 16 bytes. Gives the addresses in use.
+    """
+    starts: set[int] = set()
+
+    def decoded(value: int) -> MatrixDescriptor:
+        starts.add(value & 0x3FFFF)
+        return MatrixDescriptor(value & 0x3FFFF, 0, 0, 0)
+
+    def touched(matrix: MatrixDescriptor, rows: int, depth: int, element: int, *, transposed: bool) -> list[Stretch]:
+        return [(matrix.start, _clipped(matrix.start, rows * depth, ends))]
+
+    def stretch(cta: Cta, lane: int, column: int, count: int) -> tuple[Block, int, int]:
+        return tensor.stretch(cta, lane, column, _clipped(column, count, columns))
+
+    def owners(cta: Cta, column: int, count: int) -> tuple[TraceEvent, ...]:
+        return tensor.owners(cta, column, _clipped(column, count, columns))
+
+    changed = {"matrix_bytes": touched, "blackwell": decoded, "stretch": stretch, "owners": owners}
+    with (
+        patch.multiple(wgmma, hopper=decoded, matrix_bytes=touched),
+        patch.multiple(mma, **changed),
+        patch.object(copies, "TENSOR_CHUNK", 16),
+    ):
+        yield starts
+
+
+def _clipped(start: int, whole: int, ends: Sequence[int]) -> int:
+    return min(whole, min((one for one in ends if one > start), default=start + whole) - start)
+
+
+def _shared_ends(read: PtxModule, launch: Launch) -> list[int]:
+    """Where variables in shared memory end."""
+    entry = entry_of(read, None)
+    symbols = DeviceMemory(read, entry, launch).symbols
+    every = {one.name: one for one in (*read.variables.values(), *entry.variables) if one.space == "shared"}
+    return [symbols[name][1] + one.size for name, one in every.items() if one.size]
 
 
 def found(path: Path) -> tuple[KernelVerdict, set[str]]:
@@ -71,13 +150,21 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
     if test.layout is not Layout.BLOCKS:
         raise InputError("it is in columns")
     module = emit(test)
-    read, launch = launched(module)
+    read, launch = launched(module, test)
     options = ExploreOptions(first=False)
-    verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
+    ends = _shared_ends(read, launch)
+    offsets = EmittedVariables.of(test, 1).offsets
+    columns = [offsets[one.name] + one.length for one in test.variables if one.name in offsets]
+    with tiles_of_tests(ends, columns) as starts:
+        verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
+    if starts:  # now it is known where the next matrix begins
+        with tiles_of_tests([*ends, *starts], columns):
+            verdict = judge(read, entry_of(read, None), launch, load_model("ptx-9.3"), options, Budget(seconds=SECONDS))
     kinds = set()
     for one in verdict.serious:
         own = ["// line" in side.instruction.span.line_text for side in one.sides]  # not of the set-up
-        between = "race" in one.rule or one.rule == "undefined-after-exit"  # the end of a kernel is none of its test
+        # The end of a kernel, which frees tensor memory, is none of its test.
+        between = "race" in one.rule or one.rule in ("undefined-after-exit", "undefined-tensor-memory")
         if all(own) if between else any(own):
             kinds.add("hang" if one.rule in ("hang", "barrier-divergence") else OF.get(one.kind, one.kind))
     return verdict, kinds
@@ -117,8 +204,6 @@ REASONS = (
     (r"\baliases\b", "aliases are one address in PTX"),
     (r"try_cancel", "a launch of one cluster has no other one to cancel"),
     (r"multimem", "a multimem address is one buffer"),
-    (r"tcgen05\.(mma|cp)|wgmma\.mma_async", "a matrix descriptor of a test is an address"),
-    (r"tcgen05", "the set-up frees tensor memory that is in use, and warps reach a part of it only"),
     (r"st\.async|multicast", "a CTA of the kernel ends before a signal that the test does not wait for"),
     (r"bar\.warp\.sync", "lanes that are no thread of the test arrive, too"),
     (r"cta_group::2", "the pair of CTAs is not launched"),
@@ -127,6 +212,9 @@ REASONS = (
 """What makes the emitted kernel another program than the test."""
 
 KNOWN = {
+    "D13": "each of two warps becomes a warpgroup",
+    "ld-then-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
+    "st-to-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
     "relaxed-copy-as-flag": "a strong copy is judged as a weak one",
     "relaxed-copy-reads-flag": "a strong copy is judged as a weak one",
     "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",

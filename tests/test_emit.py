@@ -186,6 +186,45 @@ def test_wgmma_takes_a_warpgroup_at_a_multiple_of_four_warps() -> None:
     assert "setp.eq.u32 %mm_p, %mm_here, 4;\n    @%mm_p bra mm_thread_P0;" in text
 
 
+def test_who_loads_tensor_memory_is_the_first_warp_of_a_warpgroup() -> None:
+    load = "cta 0 { tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [t]; tcgen05.wait::ld.sync.aligned; }"
+    text = module(".tensor .b32 t[8];", "cta 0 { membar.cta; }", load, load).text
+    assert "block 288" in text  # warps 0, 4 and 8
+    assert [f"setp.eq.u32 %mm_p, %mm_here, {warp};" in text for warp in (0, 1, 4, 8)] == [True, False, True, True]
+
+
+def test_every_lane_waits_and_orders_its_own_operations() -> None:
+    text = module(
+        ".tensor .b32 t[8]; .shared .b64 bar = mbarrier(1);",
+        """cta 0 {
+        L: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra L;
+        mbarrier.test_wait.parity.shared::cta.b64 %q, [bar], 0;
+        tcgen05.fence::after_thread_sync;
+        tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r0}, [t];
+        tcgen05.wait::ld.sync.aligned; }""",
+    ).text
+    lines = [line.split(" //")[0].strip() for line in text.splitlines()]
+    assert "mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0;" in lines
+    assert "@%mm_lead mbarrier.test_wait.parity.shared::cta.b64 %q, [bar], 0;" in lines
+    meet = "bar.warp.sync 0xffffffff;"
+    for line in ("tcgen05.fence::after_thread_sync;", "tcgen05.wait::ld.sync.aligned;"):
+        at = lines.index(line)
+        assert lines[at - 1] == lines[at + 1] == meet
+
+
+def test_at_the_end_warps_meet_at_a_barrier_that_the_test_leaves_alone() -> None:
+    shared, ends = ".shared .u32 s;", "s == 0"
+    free = module(shared, "cta 0 { bar.sync 15; }", "cta 0 { bar.sync 15; }", condition=ends).text
+    assert "bar.sync 14;" in free and "mm_done" not in free
+    unknown = module(shared, "cta 0 { mov.u32 %r0, 3; bar.sync %r0; }", condition=ends).text
+    assert "atom.shared.add.u32 %mm_n, [mm_done], 1;" in unknown
+    pair = "cta {}, cluster 0 {{ {} }}"
+    meets = "barrier.cluster.arrive; barrier.cluster.wait;"
+    away = module(shared, *(pair.format(n, "membar.cta;") for n in (0, 1))).text
+    assert away.count("barrier.cluster.wait.aligned;") >= 1 and "mm_left" not in away
+    assert "mm_left" in module(shared, *(pair.format(n, meets) for n in (0, 1))).text
+
+
 def test_threads_of_one_warp_are_its_lanes() -> None:
     text = module("", "cta 0, warp 0 { bar.warp.sync 3; }", "cta 0, warp 0 { bar.warp.sync 3; }").text
     assert "Launch: grid 1, block 32." in text

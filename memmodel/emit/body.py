@@ -2,12 +2,13 @@
 
 In: a Seat, its instructions and registers. Out: lines of PTX, each with its place in the litmus file. Settled here:
 which lanes execute what. A thread that never needs a whole warp runs in one lane. Otherwise all lanes
-run: they compute and branch alike, the first lane alone touches memory, and what it read goes to the others.
+run: they compute and branch alike, the first lane alone touches memory, and what it read goes to the others; each waits
+for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memmodel.emit.address import OURS, Addresses, EmittedVariables, clean, number, plus
@@ -43,7 +44,7 @@ from memmodel.source import Span
 Line = tuple[str, Span | None]
 
 FULL = "0xffffffff"
-_LAST_BARRIER = 15
+LAST_BARRIER = 15
 _PURE = frozenset(head for row in (*compute.ROWS, *control.ROWS) for head in row.heads) | {
     "cvta",
     "isspacep",
@@ -58,18 +59,36 @@ _PURE = frozenset(head for row in (*compute.ROWS, *control.ROWS) for head in row
 _NAMED = ("mov", "cvta", "mapa", "getctarank")
 """Instructions that take the name of a variable as an operand."""
 
-_READS = ("ld", "mbarrier.test_wait", "mbarrier.try_wait")
+_TESTS = ("mbarrier.test_wait", "mbarrier.try_wait")
+_READS = ("ld", *_TESTS)
 """Instructions that may be repeated by every warp of a warpgroup."""
 
 
 _ROWS = ("ldmatrix", "stmatrix")
 """Instructions in which every lane names a row of its own."""
 
+_BY_LANE = "tcgen05.fence"
+"""Orders what the executing lane does, so that every lane has to execute it."""
+
+_WAITS = ("tcgen05.wait", "wgmma.wait_group")
+"""Every lane waits for what it has issued itself."""
+
 
 def is_collective(instruction: Instruction) -> bool:
     """Must all lanes of a warp execute it together?"""
     parts = instruction.parts
     return parts[0] in ("bar", "barrier") or "aligned" in parts or "sync" in parts
+
+
+def _polled(body: Sequence[Instruction | Label]) -> Iterator[Instruction]:
+    """Tests of mbarrier objects that are repeated until they succeed, with nothing else in the loop."""
+    for head, test, again in zip(body, body[1:], body[2:], strict=False):
+        if not (isinstance(head, Label) and isinstance(test, Instruction) and isinstance(again, Instruction)):
+            continue
+        back = again.parts[0] == "bra" and again.operands and again.operands[0] == Sym(head.name)
+        fails = again.guard is not None and again.guard.negated and test.operands[0] == Reg(again.guard.register)
+        if test.mnemonic.startswith(_TESTS) and test.guard is None and back and fails:
+            yield test
 
 
 class ThreadBody:
@@ -95,7 +114,7 @@ class ThreadBody:
         self.opaque = OpaqueZero(code)
         self.whole = seat.lane is None and any(is_collective(item) for item, _ in code)
         self.lines: list[Line] = []
-        self._meetings = 0
+        self._polls = {id(item) for item in _polled(seat.thread.body)}
 
     @property
     def end(self) -> str:
@@ -202,9 +221,9 @@ class ThreadBody:
             self._put(f"{guard}bra {self.end};", item)
             return
         text = self._spell(item, reading)
-        if not self.whole or reading.head in _PURE:
+        if not self.whole or reading.head in _PURE or id(item) in self._polls:
             self._put(f"{guard}{text};", item)
-        elif is_collective(item):
+        elif is_collective(item) or item.mnemonic.startswith(_BY_LANE):
             self._together(item, reading, guard, text)
         else:
             self._alone(item, reading, text)
@@ -219,7 +238,7 @@ class ThreadBody:
         if reading.head == "stmatrix" and self.seat.warps > 1:
             guard = self._first_warp(item.guard)
         self._put(f"{guard}{text};", item)
-        if reading.head in _ROWS:
+        if reading.head in _ROWS or item.mnemonic.startswith((_BY_LANE, *_WAITS)):
             self._meet()  # what other lanes did comes before what the first lane does next
         if reading.head == "elect.sync":
             # The thread is what all lanes do together, and it has been elected.
@@ -239,7 +258,7 @@ class ThreadBody:
     def _meet(self) -> None:
         """What the first lane did comes before what all lanes do now."""
         if self.seat.warps > 1:
-            number = _LAST_BARRIER - self.seat.warp // 4
+            number = LAST_BARRIER - self.seat.warp // 4
             self.lines.append((f"bar.sync {number}, {32 * self.seat.warps};", None))
         else:
             self.lines.append((f"bar.warp.sync {FULL};", None))

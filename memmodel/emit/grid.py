@@ -1,7 +1,8 @@
 """Where each litmus thread runs in a launch: GPU, CTA, warp, lane.
 
 In: LitmusTest. Out: Grid. Settled here: a litmus thread is a warp, or four where wgmma wants a warpgroup; threads that
-the test puts into one warp are its lanes 0, 1, …; CTA n of a cluster has rank n in it.
+the test puts into one warp are its lanes 0, 1, …; who reads or writes tensor memory is the first warp of a warpgroup;
+CTA n of a cluster has rank n in it.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def arrange(test: LitmusTest) -> Grid:
         first = 0
         for key, group in _warps(threads).items():
             width = GROUP if key[0] == "group" else 1
+            if any(reaches_quarter(thread) for thread in group):
+                first += -first % GROUP
             for lane, thread in enumerate(group):
                 gpu = gpus.index(thread.place.gpu)
                 seats[thread.name] = Seat(thread, gpu, ids[cta_id], first, width, lane if len(group) > 1 else None)
@@ -144,6 +147,12 @@ def _warps(threads: list[Thread]) -> dict[tuple[object, ...], list[Thread]]:
             key = ("group", *key[1:])
         found.setdefault(key, []).append(thread)
     return found
+
+
+def reaches_quarter(thread: Thread) -> bool:
+    """Does the thread use tcgen05.ld or tcgen05.st, with which warp n of a warpgroup reaches the n-th quarter of the
+    lanes of tensor memory? All such threads take the first one, in which their addresses are."""
+    return any(item.parts[:2] in (("tcgen05", "ld"), ("tcgen05", "st")) for item in instructions(thread))
 
 
 def needs_group(thread: Thread) -> bool:

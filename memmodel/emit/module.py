@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
-from memmodel.emit.body import FULL, Line, ThreadBody
-from memmodel.emit.grid import Grid, Seat, arrange
+from memmodel.emit.body import FULL, LAST_BARRIER, Line, ThreadBody
+from memmodel.emit.grid import GROUP, Grid, Seat, arrange
 from memmodel.emit.opaque import zero
 from memmodel.emit.registers import collect
 from memmodel.emit.target import CLUSTERS, Target, oldest_target
@@ -20,8 +20,20 @@ from memmodel.emit.variables import constant_parameters, declare, declare_parame
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
+from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_condition, whose
-from memmodel.litmus.syntax import Layout, LitmusTest, LocValue, Reg, RegValue, Term, root_of, terms_of
+from memmodel.litmus.syntax import (
+    Imm,
+    Instruction,
+    Layout,
+    LitmusTest,
+    LocValue,
+    Reg,
+    RegValue,
+    Term,
+    root_of,
+    terms_of,
+)
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
 from memmodel.ptx import Space
@@ -101,7 +113,7 @@ class _Writer:
         for line in (f".version {PTX_VERSION}", f".target {self.target}", ".address_size 64", ""):
             self._add(line)
         self.lines += declare(self.test, self.memory)
-        if self._shared_results or self._allocates or any(grid.cluster > 1 for grid in self.grids.values()):
+        if any(self._needs_count(grid) for grid in self.grids.values()):
             self._add(f".shared .align 4 .b32 {OURS}done;")
         if self._allocates:
             self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
@@ -113,7 +125,7 @@ class _Writer:
 
     def _kernel(self, threads: list[list[Line]]) -> None:
         """The launch of one grid."""
-        if self.grid.cluster > 1:
+        if self.grid.cluster > 1 and self._needs_count(self.grid):
             self._add(f".global .align 4 .b32 {self._left}[{self.grid.ctas // self.grid.cluster}];")
         self._signature()
         self._add("{")
@@ -208,7 +220,7 @@ class _Writer:
             add(f".reg .b64 {zero(64)};")
             add(f"ld.param.u64 {zero(64)}, [{OURS}zero];")
         lines = initialise(self.test, self.memory)
-        if self._finishes:
+        if self._needs_count(self.grid):
             lines.append((f"st.shared.b32 [{OURS}done], 0;", None))
         if lines:
             add(f"setp.ne.u32 %{OURS}p, %{OURS}tid, 0;")
@@ -303,19 +315,12 @@ class _Writer:
         self._code("ret;")
 
     def _last_warp(self) -> None:
-        """The last warp of each CTA waits for its cluster, stores its shared memory, and frees its tensor memory."""
-        add, p, n = self._code, f"%{OURS}p", f"%{OURS}n"
+        """One warp of each CTA, when all warps of its cluster are done, stores its shared memory and frees its tensor
+        memory.
+        """
+        add, p = self._code, f"%{OURS}p"
         add(f"bar.warp.sync {FULL};")
-        add(f"mov.u32 {n}, 0;")
-        add(f"setp.eq.u32 {p}, %{OURS}lane, 0;")
-        add("membar.cta;")
-        add(f"@{p} atom.shared.add.u32 {n}, [{OURS}done], 1;")
-        add(f"shfl.sync.idx.b32 {n}, {n}, 0, 31, {FULL};")
-        add(f"setp.ne.u32 {p}, {n}, {self.grid.warps - 1};")
-        add(f"@{p} bra {OURS}leave;")
-        add("membar.cta;")
-        if self.grid.cluster > 1:
-            self._meet_cluster()
+        self._meet()
         for slot, term in self._shared_results:
             extent, kind = self.space.term(term)
             if extent.instance.owner is None or not self.grid.has_cta(extent.instance.owner):
@@ -330,6 +335,50 @@ class _Writer:
         if self._allocates:
             add(f"tcgen05.dealloc.{self._group}.sync.aligned.b32 %{OURS}tmem, {self.memory.columns()};")
         self._add(f"{OURS}leave:")
+
+    def _meet(self) -> None:
+        """Wait for the other warps; one of them goes on. A barrier does it that the test leaves alone, or a count."""
+        add, p, n = self._code, f"%{OURS}p", f"%{OURS}n"
+        clustered = self.grid.cluster > 1
+        if not self._needs_count(self.grid):
+            whole = ["barrier.cluster.arrive.aligned;", "barrier.cluster.wait.aligned;"]
+            for line in whole if clustered else [f"bar.sync {self._spare};"]:
+                add(line)
+            add(f"setp.ne.u32 {p}, %{OURS}warp, 0;")
+            add(f"@{p} bra {OURS}leave;")
+            return
+        add(f"mov.u32 {n}, 0;")
+        add(f"setp.eq.u32 {p}, %{OURS}lane, 0;")
+        add("membar.cta;")
+        add(f"@{p} atom.shared.add.u32 {n}, [{OURS}done], 1;")
+        add(f"shfl.sync.idx.b32 {n}, {n}, 0, 31, {FULL};")
+        add(f"setp.ne.u32 {p}, {n}, {self.grid.warps - 1};")
+        add(f"@{p} bra {OURS}leave;")
+        add("membar.cta;")
+        if clustered:
+            self._meet_cluster()
+
+    @property
+    def _items(self) -> list[Instruction]:
+        return [item for thread in self.test.threads for item in instructions(thread)]
+
+    @property
+    def _spare(self) -> int | None:
+        """A named barrier that neither the test uses nor a warpgroup; None where that is not known."""
+        taken = set(range(LAST_BARRIER + 1 - self.grid.warps // GROUP, LAST_BARRIER + 1))
+        for item in self._items:
+            if is_cta_barrier(item.mnemonic):
+                operand = item.operands[1 if is_reduction(item.mnemonic) else 0]
+                if not isinstance(operand, Imm):
+                    return None
+                taken.add(operand.value)
+        return next((one for one in range(LAST_BARRIER, 0, -1) if one not in taken), None)
+
+    def _needs_count(self, grid: Grid) -> bool:
+        """Does each warp count itself at the end, since the barrier that would do is not free?"""
+        if grid.cluster > 1:
+            return any(item.parts[:2] == ("barrier", "cluster") for item in self._items)
+        return bool(self._shared_results or self._allocates) and self._spare is None
 
     def _meet_cluster(self) -> None:
         """A CTA stays until all CTAs of its cluster are done, which may still access its shared memory.

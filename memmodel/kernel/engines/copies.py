@@ -25,6 +25,8 @@ from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.ptx import Proxy, Scope, Sem
 
 CHUNK = 16
+TENSOR_CHUNK = 128
+"""What the shared memory of a bulk copy, and of a tensor copy, is aligned to."""
 
 
 def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -289,8 +291,9 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if where is None:
                 machine.unknown("the address of the copy", instruction)
             found = tensor(machine, warp, lane)
-            if where % 128:
-                raise Faulty("undefined-address", "the shared memory of a tensor copy is aligned to 128 bytes")
+            if where % TENSOR_CHUNK:
+                message = f"the shared memory of a tensor copy is aligned to {TENSOR_CHUNK} bytes"
+                raise Faulty("undefined-address", message)
             if to_global and found.negative:
                 message = f"the coordinates of {instruction.opcode} to .global are not negative"
                 machine.problem("undefined-instruction", message, instruction)

@@ -16,6 +16,7 @@ from memmodel.base.labels import (
     Fence,
     GroupWait,
     Half,
+    InitialWrite,
     Issue,
     Label,
     Mark,
@@ -33,6 +34,7 @@ from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
 from memmodel.kernel.judge.frame import KernelFrame
+from memmodel.kernel.judge.given import given_maps
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
 from memmodel.kernel.machine.memory import Block
@@ -67,6 +69,8 @@ class Graph:
         self._parts: dict[int, list[tuple[int, int]]] = {}
         self._shared: dict[tuple[object, ...], int] = {}
         self._operations: dict[object, int] = {}
+        self._initial: set[tuple[object, ...]] = set()
+        self._given: list[tuple[int, int]] = []
         self.pair_of: dict[frozenset[int], int] = {}
         self._restricted = any(
             isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
@@ -79,6 +83,8 @@ class Graph:
         kept |= {one for _, members in placed for one in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         kept |= {stands for _, stands in conflicts.touching.values()}
+        given = [(use, roles.standing([use.thread])[0]) for use in given_maps(run)]
+        kept |= {stands for _, stands in given}
         kept |= roles.kept({run.threads[one].cta for one in kept})
         for number in sorted(kept):
             self._thread(number)
@@ -88,6 +94,8 @@ class Graph:
             self._place(number, place)
         for (_, at), (use, stands) in conflicts.touching.items():
             self._touch(use, stands, at)
+        for use, stands in given:
+            self._given_map(use, stands)
         for number in sorted(kept):
             self._waited(number)
 
@@ -205,6 +213,19 @@ class Graph:
             if first == at and block.instance.owner == owner:
                 self._use(len(self.pairs), use, number, Cell(block.instance, at, OBJECT_BYTES))
 
+    def _given_map(self, use: Use, number: int) -> None:
+        """A read of a tensor map, and the initial write that it reads from."""
+        block = use.parts[0].block
+        key = number, use.epoch, use.part, block, use.first
+        if key in self._initial:
+            return
+        cell = Cell(Instance(f"{block.instance.name} {use.first}", None, block.instance.space, 1), 0, 1)
+        self._initial.add(key)
+        new = len(self.points)
+        self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
+        self.behind.append(Judged(use.at, use.thread))
+        self._given.append((new, self._use(-1, use, number, cell)))
+
     def _waited(self, number: int) -> None:
         """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
         warpgroup executes them together, so that other threads that wait come after what stands before them.
@@ -246,7 +267,7 @@ class Graph:
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
-        pairs: dict[str, list[tuple[int, int]]] = {"rf": [], "compl": []}
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self._given], "compl": []}
         for thread in {one.thread for one in self.points if one.thread is not None}:
             for event in self.run.threads[thread].events:
                 self._communication(event, pairs)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 
-from memmodel.base.labels import Access, Family, Label, Mark, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -102,7 +102,9 @@ class RunJudge:
             found.open += self._by_chance(weaker, set(raised))
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
-        for rule, one, other in raised:
+        rules = {check.name: check.doc for check in model.flags}
+        for rule, first, other in raised:
+            one = other if isinstance(self.graph.points[first].label, InitialWrite) else first
             name, where = self._named(rule, one, other)
             key = name, frozenset(self.graph.behind[n].at for n in (one, other))
             old = known.get(key)
@@ -110,6 +112,8 @@ class RunJudge:
                 old.count += 1
                 continue
             made = self._finding(name, where, leads.missing(rule, one, other) if ways else None, one, other)
+            if one == other:
+                made.message = rules.get(rule, "").rstrip(".")
             if old is not None and len(made.steps) >= len(old.steps):
                 old.count += 1
                 continue
@@ -135,7 +139,8 @@ class RunJudge:
         kept = 0
         for number, point in enumerate(points):
             red = isinstance(point.label, Access) and point.label.family is Family.RED
-            kept |= (red or self.graph.behind[number].at in chosen) << number
+            first = isinstance(point.label, InitialWrite)  # of what nothing else writes
+            kept |= (red or first or self.graph.behind[number].at in chosen) << number
         if not any(row & ~kept for row in rows):
             return self.execution
         if chosen not in self._leasts:
