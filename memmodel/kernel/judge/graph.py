@@ -105,8 +105,10 @@ class Graph:
                 whole = min(event, event.partner, key=lambda one: one.order or 0)
             order = ((whole.order or 0) + 1) * STEP
             self._add(event, order, None, whole)
-            for told in event.signals:
+            for part, told in enumerate(event.signals):
                 self._add(told, None, self.number[id(event)], event)
+                if isinstance(told.label, Access):
+                    self._parts.setdefault(id(event), []).append((self.number[id(told)], part))
 
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
         new = len(self.points)
@@ -116,6 +118,7 @@ class Graph:
         block = event.block
         cell = None if block is None else Cell(block.instance, event.first, event.size)
         access = isinstance(event.label, Access)
+        first = self.number[id(whole)] if issue is None else self.number.get(id(event.partner), new)
         self.points.append(
             Point(
                 new,
@@ -124,7 +127,7 @@ class Graph:
                 thread.place,
                 order,
                 self.number[id(whole)],
-                self.number[id(whole)] if access else None,
+                first if access else None,
                 issue,
                 cell,
                 None if cell is None else cell.instance.name,
@@ -181,6 +184,8 @@ class Graph:
         uses.sort(key=lambda one: one[0].event is None)
         (strong, thread), (weak, other) = uses
         event = self.run.threads[thread].events[strong.epoch]
+        if strong.event is not None and strong.event.issue is not None:
+            event = event.signals[strong.part]
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
@@ -222,7 +227,7 @@ class Graph:
         thread = self.run.threads[number]
         order: int | None = (use.epoch + 1) * STEP if use.event is not None else use.epoch * STEP + 1 + new
         issue = None
-        if use.issue is not None:
+        if use.issue is not None or (use.event is not None and use.event.issue is not None):
             issue, order = self.number[id(thread.events[use.epoch])], None
             self._parts.setdefault(id(thread.events[use.epoch]), []).append((new, use.part))
         instruction = new if issue is None else issue
@@ -275,11 +280,10 @@ class Graph:
         return rows
 
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
-        mine = self.number[id(event)]
-        if event.source is not None and id(event.source) in self.number:
-            pairs["rf"].append((self.number[id(event.source)], mine))
         for one in (event, *event.signals):
             target = self.number[id(one)]
+            if one.source is not None and id(one.source) in self.number:
+                pairs["rf"].append((self.number[id(one.source)], target))
             for issue in one.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label

@@ -79,12 +79,18 @@ def _semantics(instruction: PtxInstruction, side: Side) -> Access:
 
 
 def strong(
-    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int
-) -> TraceEvent:
-    """A strong access as an event; a read takes what the last strong write left."""
-    if label.side is Side.READ:
-        machine.poll(warp.threads[lane], at, block, first)
-    made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
+    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int,
+    issue: TraceEvent | None = None,
+) -> TraceEvent:  # fmt: skip
+    """A strong access as an event; a read takes what the last strong write left. `issue`: of an asynchronous one."""
+    if issue is not None:
+        made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
+        issue.signals.append(made)
+        issue.note = (*issue.note, block.instance.name, first, size)
+    else:
+        if label.side is Side.READ:
+            machine.poll(warp.threads[lane], at, block, first)
+        made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
