@@ -349,3 +349,52 @@ def test_rows_of_matrices(count: str, shape: str, rows: int) -> None:
     place = "shl.b32 %r9, %r0, 4;\nadd.s32 %r9, %r9, %r2;\nsetp.eq.u32 %p5, %r0, {};\n@%p5 add.s32 %r9, %r9, 4;\n"
     assert rules(place.format(rows - 1) + text, threads=32) == {"undefined-address"}
     assert rules(place.format(rows) + text, threads=32) == set()
+
+
+LINE = "setp.eq.s32 %p1, %r0, 0;\n{before}bar.sync 0;\n{after}"
+DISCARD = "@%p1 discard.global.L2 [%d0], 128;\n"
+LOOK = "@!%p1 ld.global.u32 %r10, [%d0+64];\n"
+
+
+def test_discard_is_a_weak_write_of_128_bytes() -> None:
+    assert not rules(LINE.format(before=LOOK, after=DISCARD))
+    assert rules(LINE.format(before="", after=DISCARD + LOOK)) == {"data-race"}
+    assert not rules(LINE.format(before="", after=DISCARD + LOOK.replace("+64", "+128")))
+    assert rules("discard.L2 [%d0], 128;", threads=32) == {"same-store-race"}
+    assert rules("discard.L2 [%d0+64], 128;", threads=1) == {"undefined-address"}
+
+
+def test_what_is_discarded_is_not_known() -> None:
+    """Not even that two lanes load the same."""
+    known = "st.global.u32 [%d0], 1;\n{}ld.global.u32 %r10, [%d0];\nsetp.ne.u32 %p3, %r10, 1;\n@%p3 trap;"
+    assert judged(known.format(""), threads=1).word == "clean"
+    assert judged(known.format("discard.L2 [%d0], 128;\n"), threads=1).word == "undecided"
+    stored = "{}bar.sync 0;\nld.global.u32 %r10, [%d0];\nst.shared.u32 [%r2], %r10;"
+    assert rules(stored.format(""), threads=32) == {"equal-store-race"}
+    assert "same-store-race" in rules(stored.format(DISCARD.replace("@%p1", "@%p0")), threads=32)
+
+
+def test_a_cache_policy_is_opaque() -> None:
+    body = "mov.u64 %d5, 1;\n{}setp.ne.u64 %p3, %d5, 1;\n@%p3 trap;"
+    assert judged(body.format("")).word == "clean"
+    assert judged(body.format("createpolicy.fractional.L2::evict_last.b64 %d5, 1.0;\n")).word == "undecided"
+
+
+VOLATILE = """.local .align 4 .b8 mine[8];
+mov.u64 %d5, mine;
+cvta.local.u64 %d6, %d5;
+{store}.u32 [%d6], %r0;
+{load}.u32 %r10, [%d6];
+setp.ne.u32 %p3, %r10, %r0;
+@%p3 trap;
+"""
+
+
+def test_volatile_accesses_to_local_memory() -> None:
+    """As `nvcc -G` writes them. Relaxed ones are for global and shared memory ("ld")."""
+    assert judged(VOLATILE.format(store="st.volatile", load="ld.volatile")).word == "clean"
+    assert judged(VOLATILE.format(store="st", load="ld.volatile")).word == "clean"
+    for store, load in (("st.relaxed.gpu", "ld"), ("st", "ld.acquire.cta"), ("st", "ld.mmio.relaxed.sys")):
+        assert rules(VOLATILE.format(store=store, load=load)) == {"undefined-address"}
+    shared = VOLATILE.replace("cvta.local.u64 %d6, %d5;", "cvt.u64.u32 %d5, %r2;\ncvta.shared.u64 %d6, %d5;")
+    assert "data-race" in rules(shared.format(store="st.volatile", load="ld"))

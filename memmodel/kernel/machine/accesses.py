@@ -19,9 +19,11 @@ from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, VectorOperand
 from memmodel.kernel.values.lanes import Get
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope, Sem, Window
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
+DISCARDED = 128
+"""Bytes that discard is about."""
 SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
 
 
@@ -32,6 +34,8 @@ def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
         return None
     if instruction.words[:2] == ("st", "bulk"):
         return _zeros(compiler, instruction)
+    if head == "discard":
+        return _discard(compiler, instruction)
     if head in ("ld", "ldu", "st"):
         return _move(compiler, instruction)
     if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
@@ -120,7 +124,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
+    # Memory of the thread is for weak and for volatile accesses; constants and parameters are only read.
+    local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
     parts = not compiler.packed.isdisjoint(held)
@@ -144,14 +149,16 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
+        own = {lane: machine.private(warp, lane, addresses[lane], size) if local else None for lane in lanes}
         if machine.schedule.looks and not weak:
-            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in lanes]
+            shared = [lane for lane in lanes if own[lane] is None]
+            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in shared]
             if any([machine.held(warp.threads[lane], instruction, at, reads=load) for lane, at in places]):
                 return False
         hidden = number in machine.schedule.opaque
         lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
-            private = machine.private(warp, lane, addresses[lane], size) if space == "generic" and local else None
+            private = own[lane]
             block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
             if (at + block.address) % size:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
@@ -168,7 +175,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                if not weak:
+                if not weak and private is None:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
             for part, values in enumerate(lists):
@@ -214,6 +221,25 @@ def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
                 machine.forget(block, at, size)
                 block.write(at, bytes(size))
+        return True
+
+    return step
+
+
+def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """discard: a weak write of 128 bytes of global memory, whose values are indeterminate ("discard")."""
+    get = address(compiler, instruction, instruction.operands[0])
+    label = Access(Side.WRITE)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places = list(get(warp))
+        for lane in lanes:
+            block, at = machine.place(warp, "generic", places[lane], DISCARDED, instruction, Window.GLOBAL)
+            if (at + block.address) % DISCARDED:
+                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {DISCARDED} bytes")
+            machine.weak(block, at, DISCARDED, warp.threads[lane], label, instruction.number, None)
+            machine.forget(block, at, DISCARDED)
+            block.forget(at, DISCARDED)
         return True
 
     return step

@@ -89,7 +89,9 @@ class Machine:
             self.unknown("the address", instruction)
         found = self._find(warp, space, address)
         if found is None:
-            raise Faulty("undefined-address", f"address {address:#x} is outside every object")
+            local = LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32)
+            where = "in local memory, which this instruction does not take" if local else "outside every object"
+            raise Faulty("undefined-address", f"address {address:#x} is {where}")
         block, at = found
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
