@@ -204,8 +204,7 @@ def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
 def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """cp.async.bulk and cp.reduce.async.bulk."""
     words, operands = instruction.words, list(instruction.operands)
-    if "ignore_oob" in words:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    skips = [compiler.get(operands.pop(3), instruction, 32) for _ in range(2)] if "ignore_oob" in words else []
     form = _form(instruction)
     target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
     sizes = compiler.get(operands[2], instruction)
@@ -219,10 +218,13 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             size, where = size_of[lane], to[lane]
             if size is None or where is None:
                 machine.unknown("the size or the address of the copy", instruction)
-            origin = machine.place(warp, form.source, start[lane], size, instruction)
+            left, right = (_ignored(machine, one(warp)[lane], instruction) for one in skips) if skips else (0, 0)
+            begin, read = start[lane], max(0, size - left - right)
+            block, at = machine.place(warp, form.source, begin and begin + left, read, instruction)
+            origin = block, at - left
             _aligned(origin, size)
             made = _Copying(machine, warp, lane, instruction, form)
-            made.read([(*origin, size)])
+            made.read([(block, at, read)])
             made.twin(machine.steps, where, start[lane])
             ends = [(where, 0)]
             if objects is not None:
@@ -239,7 +241,9 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 if kept is None:
                     machine.unknown("the mask of the copy", instruction)
                 made.write([(block, at + first, count) for first, count in kept], part)
-                for first, count in kept:
+                block.forget(at, left)
+                block.forget(at + size - right, right)
+                for first, count in [(left, read)] if skips else kept:
                     if form.updates is None:
                         block.copy(at + first, origin[0], origin[1] + first, count)
                     else:
@@ -251,6 +255,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _ignored(machine: Machine, count: int | None, instruction: PtxInstruction) -> int:
+    """Bytes at an end of the source that .ignore_oob leaves out: they may lie outside the allocation."""
+    if count is None:
+        machine.unknown("the number of bytes to ignore", instruction)
+    if count >= CHUNK:
+        raise Faulty("undefined-instruction", f"up to {CHUNK - 1} bytes are ignored at an end, and not {count}")
+    return count
 
 
 def _chosen(mask: int | None, size: int) -> list[tuple[int, int]] | None:

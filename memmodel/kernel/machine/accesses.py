@@ -354,7 +354,8 @@ def gathered(warp: Warp, lanes: Lanes) -> bool:
 
 def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """cp.async: 4, 8 or 16 bytes, of which `src-size` are read and the rest is zero."""
-    operands = instruction.operands
+    hinted = any("cache_hint" in word for word in instruction.words)
+    operands = instruction.operands[:-1] if hinted else instruction.operands
     target = address(compiler, instruction, operands[0])
     source = address(compiler, instruction, operands[1])
     sizes = compiler.get(operands[2], instruction)
