@@ -285,12 +285,13 @@ def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> 
 
 
 def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, in tile mode."""
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor."""
     form, operands = _form(instruction), list(instruction.operands)
-    if any("im2col" in word for word in instruction.words):
+    if any(word.startswith("im2col::") for word in instruction.words):
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     to_global = form.target == "global"
-    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1])
+    offsets = operands.pop(3) if "im2col" in instruction.words else None
+    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1], offsets)
     shared = address(compiler, instruction, operands[1 if to_global else 0])
     objects = None if to_global else address(compiler, instruction, operands[2])
     masks = compiler.get(operands[3], instruction, 16) if form.multicast else None
