@@ -124,7 +124,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    # Memory of the thread is for weak and for volatile accesses; constants and parameters are only read.
+    # Memory of the thread is for weak and volatile accesses; constants and parameters are only read.
     local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
@@ -150,19 +150,16 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
         own = {lane: machine.private(warp, lane, addresses[lane], size) if local else None for lane in lanes}
-        if machine.schedule.looks and not weak:
-            shared = [lane for lane in lanes if own[lane] is None]
-            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in shared]
-            if any([machine.held(warp.threads[lane], instruction, at, reads=load) for lane, at in places]):
-                return False
+        common = {lane: addresses[lane] for lane in lanes if own[lane] is None}
+        if machine.schedule.looks and not weak and _held(machine, warp, common, space, size, instruction, window):
+            return False
         hidden = number in machine.schedule.opaque
         lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
-            private = own[lane]
-            block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
+            block, at = own[lane] or machine.place(warp, space, addresses[lane], size, instruction, window)
             if (at + block.address) % size:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
-            if private is not None or block is machine.memory.params:
+            if own[lane] is not None or block is machine.memory.params:
                 pass
             elif weak:
                 stored = None if load else _together([one[lane] for one in lists], unit)
@@ -175,7 +172,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                if not weak and private is None:
+                if not weak and own[lane] is None:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
             for part, values in enumerate(lists):
@@ -183,6 +180,16 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _held(
+    machine: Machine, warp: Warp, addresses: dict[int, Value], space: str, size: int, instruction: PtxInstruction,
+    window: Window,
+) -> bool:  # fmt: skip
+    """Does a lane wait until nobody else can go on?"""
+    reads = instruction.words[0] != "st"
+    places = [(n, machine.place(warp, space, one, size, instruction, window)) for n, one in addresses.items()]
+    return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 
 def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
