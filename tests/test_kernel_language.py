@@ -398,3 +398,39 @@ def test_volatile_accesses_to_local_memory() -> None:
         assert rules(VOLATILE.format(store=store, load=load)) == {"undefined-address"}
     shared = VOLATILE.replace("cvta.local.u64 %d6, %d5;", "cvt.u64.u32 %d5, %r2;\ncvta.shared.u64 %d6, %d5;")
     assert "data-race" in rules(shared.format(store="st.volatile", load="ld"))
+
+
+@pytest.mark.parametrize("access", ["ld.global.v8.b32 {0}, [%d0]", "st.global.v8.b32 [%d0], {0}"])
+def test_sinks_in_vectors_are_not_accessed(access: str) -> None:
+    vector = "{%r10, _, %r12, %r13, %r14, %r15, %r16, %r17}"
+    body = "setp.eq.s32 %p1, %r0, 0;\n@%p1 {};\n@!%p1 st.global.u32 [%d0+{}], 1;"
+    assert not rules(body.format(access.format(vector), 4), threads=2)
+    assert rules(body.format(access.format(vector), 8), threads=2) == {"data-race"}
+    assert rules(body.format(access.format(vector.replace("_", "%r11")), 4), threads=2) == {"data-race"}
+
+
+def test_a_vector_with_sinks_may_overwrite_its_address() -> None:
+    assert judged("mov.u64 %d5, %d0;\nld.global.v4.u64 {%d5, %d6, _, %d7}, [%d5];", threads=1).word == "clean"
+
+
+MMIO = """mov.u32 %r10, %ctaid.x;
+setp.ne.u32 %p3, %r10, 0;
+@%p3 bra READER;
+st.global.u32 [%d0+64], 7;
+st.mmio.{release}.sys.global.u32 [%d0], 1;
+ret;
+READER:
+ld.mmio.{acquire}.sys.global.u32 %r11, [%d0];
+setp.ne.u32 %p4, %r11, 1;
+@%p4 bra READER;
+ld.global.u32 %r12, [%d0+64];
+"""
+
+
+def test_mmio_may_release_and_acquire() -> None:
+    def found(release: str, acquire: str) -> set[str]:
+        verdict = judged(MMIO.format(release=release, acquire=acquire), 1, 2, "zero")
+        return {one.rule for one in verdict.findings}
+
+    assert not found("release", "acquire")
+    assert found("relaxed", "acquire") == found("release", "relaxed") == {"data-race"}

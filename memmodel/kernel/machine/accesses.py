@@ -6,6 +6,7 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
@@ -17,7 +18,7 @@ from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, VectorOperand
+from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.kernel.values.lanes import Get
 from memmodel.ptx import Proxy, Scope, Sem, Window
 
@@ -37,7 +38,7 @@ def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
     if head == "discard":
         return _discard(compiler, instruction)
     if head in ("ld", "ldu", "st"):
-        return _move(compiler, instruction)
+        return _partly(compiler, instruction) or _move(compiler, instruction)
     if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
         return _copy(compiler, instruction)
     return None
@@ -74,9 +75,9 @@ def _semantics(instruction: PtxInstruction, side: Side) -> Access:
     scope = next((SCOPES[word] for word in words if word in SCOPES), None)
     if "volatile" in words:
         return Access(side, Sem.RELAXED, Scope.SYS, spelt="volatile")
-    if "mmio" in words:
-        return Access(side, Sem.RELAXED, scope or Scope.SYS, spelt="mmio")
     sem = next((SEMS[word] for word in words if word in SEMS), None)
+    if "mmio" in words:
+        return Access(side, sem or Sem.RELAXED, scope or Scope.SYS, spelt="mmio")
     if sem is None:
         return Access(side, proxy=Proxy.READ_ONLY if "nc" in words else Proxy.GENERIC)
     return Access(side, sem, scope)
@@ -107,6 +108,30 @@ def strong(
     if label.side is Side.WRITE:
         known[first] = (size, made)
     return made
+
+
+def _partly(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """A weak vector with sinks: what they stand for is neither read nor written ("ld", "st")."""
+    words, operands = instruction.words, instruction.operands
+    what = next((one for one in operands if isinstance(one, VectorOperand)), None)
+    where = next((one for one in operands if isinstance(one, AddressOperand)), None)
+    sunk = what is not None and any(isinstance(one, Sink) for one in what.items)
+    if what is None or where is None or not sunk or any(word in SEMS or word == "volatile" for word in words):
+        return None
+    unit, alone = (width_of(words[-1]) or 0) // 8, tuple(word for word in words if word not in ("v2", "v4", "v8"))
+    steps = []
+    for number, item in sorted(
+        enumerate(what.items), key=lambda one: one[1] == where.base
+    ):  # the address is read first
+        if not isinstance(item, Sink):
+            place = replace(where, offset=where.offset + number * unit)
+            both = tuple(item if one is what else place if one is where else one for one in operands)
+            steps.append(_move(compiler, replace(instruction, words=alone, operands=both)))
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        return all(one(machine, warp, lanes, group) for one in steps)
+
+    return step
 
 
 def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
