@@ -165,6 +165,22 @@ def test_registers_of_wgmma_used_after_its_fence(after_fence: str, defined: bool
     assert rules(verdict_of(late, threads=128)) == (set() if defined else {"undefined-instruction"})
 
 
+DENSE = f"m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;"
+
+
+@pytest.mark.parametrize(
+    ("shape", "flags"),
+    [("m64n8k32.f32.f16.f16", ", 0, 0"), ("m64n8k16.f32.tf32.tf32", ""), ("m64n8k64.f32.e4m3.e4m3", "")],
+)
+def test_sparse_wgmma(shape: str, flags: str) -> None:
+    """Metadata and a selector stand behind the matrices."""
+    sparse = f"{shape} {FRAGMENT}, %d10, %d10, %r0, 0, 1, 1, 1{flags};"
+    body = WGMMA.replace(f"sync.aligned.{DENSE}", f"sp.sync.aligned.{sparse}")
+    assert ".sp." in body
+    assert verdict_of(body, threads=128).word == "clean"
+    assert "data-race" in rules(verdict_of(without(body, "fence.proxy.async.shared::cta;"), threads=128))
+
+
 # ---- tcgen05 ---------------------------------------------------------------------------------------------------
 
 TENSOR = (

@@ -41,12 +41,17 @@ class _Part(BaseModel):
 
 
 class Buffer(_Part):
-    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown."""
+    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown.
+
+    `multimem`: these are multimem addresses, which point to these buffers or variables; none of them, if the launch
+    does not touch what they point to by other addresses.
+    """
 
     name: str = ""
     address: Address
     bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
     init: Literal["zero", "iota"] | None = None
+    multimem: tuple[str, ...] | None = None
 
 
 class Param(_Part):
@@ -59,6 +64,7 @@ class Param(_Part):
     init: Literal["zero", "iota"] | None = None
     value: int | float | None = None
     hex: str | None = None
+    multimem: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Param:
@@ -157,7 +163,7 @@ class Launch(_Part):
     def all_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of pointers, and the others."""
         pointed = tuple(
-            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init)
+            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init, multimem=one.multimem)
             for one in self.params
             if one.type == "ptr" and one.address is not None and one.bytes is not None
         )

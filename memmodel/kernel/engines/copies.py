@@ -7,7 +7,7 @@ parts are is what the rows of `isa.movement` say of litmus tests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
 from memmodel.kernel.engines.operands import maps_of, multicast_ranks
@@ -111,6 +111,7 @@ def _form(instruction: PtxInstruction) -> CopyForm:
     scope = next((SCOPES[word] for word in words if word in SCOPES), None)
     common = {"proxy": Proxy.ASYNC, "family": family, "asynchronous": True}
     reads = Access(Side.READ, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+    common |= {"spelt": "multimem"} if "multimem" in words else {}
     if reduces:
         scope = scope or (Scope.GPU if "tensor" in words else Scope.SYS)
         read, write = (Access(s, Sem.RELAXED, scope, rmw=True, **common) for s in (Side.READ, Side.WRITE))  # type: ignore[arg-type]
@@ -119,7 +120,7 @@ def _form(instruction: PtxInstruction) -> CopyForm:
             family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8
         )
     if sem is not Sem.WEAK:
-        reads = Access(Side.READ, sem, scope, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+        reads = replace(reads, sem=sem, scope=scope)
     writes = Access(Side.WRITE, sem, scope if sem is not Sem.WEAK else None, **common)  # type: ignore[arg-type]
     many = any("multicast" in word for word in words)
     scalar = None if sem is Sem.WEAK else CHUNK
@@ -240,14 +241,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
                 if kept is None:
                     machine.unknown("the mask of the copy", instruction)
-                made.write([(block, at + first, count) for first, count in kept], part)
-                block.forget(at, left)
-                block.forget(at + size - right, right)
-                for first, count in [(left, read)] if skips else kept:
-                    if form.updates is None:
-                        block.copy(at + first, origin[0], origin[1] + first, count)
-                    else:
-                        block.forget(at + first, count)
+                for one in machine.replicas(block, instruction) if "multimem" in words else (block,):
+                    made.write([(one, at + first, count) for first, count in kept], part)
+                    one.forget(at, left)
+                    one.forget(at + size - right, right)
+                    for first, count in [(left, read)] if skips else kept:
+                        if form.updates is None:
+                            one.copy(at + first, origin[0], origin[1] + first, count)
+                        else:
+                            one.forget(at + first, count)
                 if objects is not None:
                     made.tell(at_object(machine, warp, instruction, bar), size, part)
             if form.grouped:

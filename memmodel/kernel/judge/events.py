@@ -149,7 +149,8 @@ class LaunchTrace:
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
     kernel did not let its atomic operations be made in the order that was asked for. `assumed`: what was taken for
-    granted, as notes.
+    granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
+    `unchecked`: what the launch would have to say, as sentences.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -162,6 +163,8 @@ class LaunchTrace:
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
+    multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
+    unchecked: dict[str, None] = field(default_factory=dict)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)

@@ -34,7 +34,7 @@ from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
 from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Sem, Space
@@ -130,7 +130,7 @@ class Graph:
                 first if access else None,
                 issue,
                 cell,
-                None if cell is None else cell.instance.name,
+                None if cell is None else _named(cell, event.label),
                 event.size if access else None,
                 self._range(event),
             )
@@ -234,7 +234,7 @@ class Graph:
         operation = new
         if isinstance(use.label, Access) and use.label.rmw:
             operation = self._operations.setdefault((number, use.epoch, cell), new)
-        name, scalar = cell.instance.name, use.scalar
+        name, scalar = _named(cell, use.label), use.scalar
         self.points.append(
             Point(new, use.label, number, thread.place, order, instruction, operation, issue, cell, name, scalar)
         )
@@ -420,6 +420,11 @@ class Graph:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and one.after > test.seen) or one.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
+
+
+def _named(cell: Cell, label: Label) -> str:
+    """The virtual address that an event goes through."""
+    return f"multimem address of {cell.instance.name}" if aliased(label) else cell.instance.name
 
 
 def _has_ended(thread: TraceThread) -> bool:

@@ -15,6 +15,7 @@ from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
 from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.multimem import multimem_step
 from memmodel.kernel.engines.packing import cleared_first, with_bits
 from memmodel.kernel.engines.stasync import async_step
 from memmodel.kernel.engines.tensor import tensor_step
@@ -49,7 +50,8 @@ ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
     warp_step, access_step, atomic_step, fragment_step, sync_step, object_step, copy_step, map_step, wgmma_step,
-    mma_step, tensor_step, cluster_step, async_step, texture_step, stack_step,
+    mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
+    stack_step,
 )  # fmt: skip
 IGNORED_CALLS = ("vprintf",)
 """Functions of the system that touch no memory of the kernel; what they return is unknown."""

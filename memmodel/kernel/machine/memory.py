@@ -136,6 +136,7 @@ class DeviceMemory:
         self._pointing: list[tuple[Block, Initial]] = []
         self._buffers()
         self._module_variables(module)
+        self.replicas = self._replicas()
         workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
@@ -213,6 +214,20 @@ class DeviceMemory:
                 content = b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(one.bytes // 4))
             instance = Instance(name, None, Space.GLOBAL, one.bytes)
             self.blocks.append(_block(instance, one.address, one.bytes, content))
+
+    def _replicas(self) -> dict[Block, tuple[Block, ...]]:
+        """The memory that multimem addresses point to, as far as the launch says it."""
+        named = {one.instance.name: one for one in self.blocks}
+        found: dict[Block, tuple[Block, ...]] = {}
+        for one in self.launch.all_buffers:
+            for other in one.multimem or ():
+                if other not in named:
+                    raise InputError(f"{one.name} points to {other}, and there is no memory of that name")
+                if named[other].size < one.bytes:
+                    raise InputError(f"{one.name} has {one.bytes:,} bytes, and {other} only {named[other].size:,}")
+            if one.multimem is not None:
+                found[named[one.name or hex(one.address)]] = tuple(named[other] for other in one.multimem)
+        return found
 
     def _module_variables(self, module: PtxModule) -> None:
         at = MODULE_START

@@ -11,6 +11,7 @@ import random
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
+from memmodel.kernel.engines.multimem import misused
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
@@ -386,6 +387,9 @@ class Scheduler:
         for warp in waiting:
             for group in warp.groups:
                 code = self.code[group.at]
+                if self.run.multimem and group.waits is None and group.on is None:
+                    what = "threads poll what another device may write through a multimem address"
+                    raise Refused(what, code.instruction.span)
                 aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
                 divergent = aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
@@ -400,4 +404,9 @@ def _fails(instruction: PtxInstruction) -> bool:
 
 def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
     """Run a launch under one schedule."""
-    return Scheduler(module, entry, launch, schedule or Schedule()).go()
+    scheduler = Scheduler(module, entry, launch, schedule or Schedule())
+    run = scheduler.go()
+    for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
+        message = "a multimem address is accessed by another instruction than multimem"
+        scheduler.machine.problem("undefined-address", message, one)
+    return run

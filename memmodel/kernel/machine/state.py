@@ -356,6 +356,16 @@ class Machine:
         x, y, z = self.unstarted.pop(0)
         return 1 | x << 32 | y << 64 | z << 96
 
+    def replicas(self, block: Block, instruction: PtxInstruction) -> tuple[Block, ...]:
+        """The memory that a multimem address points to. Where the launch names none, one block stands for all of it:
+        the replicas are accessed alike.
+        """
+        self.run.multimem.setdefault(block, instruction)
+        if block not in self.memory.replicas:
+            why = "the launch does not say what this multimem address points to"
+            self.run.unchecked.setdefault(f"line {instruction.line}: {instruction.opcode}: {why}")
+        return self.memory.replicas.get(block) or (block,)
+
     # ---- looking ahead ---------------------------------------------------------------------------------------
 
     def peeked(self, warp: Warp, lane: int, instruction: PtxInstruction, block: Block, at: int, parity: int) -> None:
