@@ -77,6 +77,9 @@ _OF_NUMBERS = (
 _OF_SHAPES = ("m16n16", "m8n16", "m16n8", "b8x16", "b6x16_p32", "b4x16_p64")
 """Matrices of ldmatrix and stmatrix that litmus tests do not have."""
 
+_SURFACES = ("suld", "sust")
+"""The model does not apply to what these touch."""
+
 _SPARSE = re.compile(r"m64n\d{1,3}k(16|32|64)")
 """Shapes of sparse wgmma.mma_async, which litmus tests do not have."""
 
@@ -129,7 +132,7 @@ def stray(mnemonic: str) -> Refusal | None:
     test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
     """
     first, *qualifiers = mnemonic.split(".")
-    if (first in SCALAR and first != "cvta") or not _group(first):
+    if (first in SCALAR and first != "cvta") or first in _SURFACES or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
         shaped = first == "wgmma" and "sp" in qualifiers and _SPARSE.fullmatch(word)
