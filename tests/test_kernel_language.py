@@ -331,8 +331,8 @@ def test_textures_are_read_only() -> None:
     verdict = judged(fetch + "st.shared.u32 [%r3], %r5;\n")
     assert verdict.word == "clean" and "texture" in verdict.notes[0]
     assert judged(fetch + reached("%r9", "1")).word == "undecided"
-    verdict = judged("suld.b.1d.b32.trap %r5, [%d0, {%r0}];\n")
-    assert verdict.word == "undecided" and "suld.b.1d.b32.trap is not known" in verdict.open[0]
+    verdict = judged("sust.b.1d.b32.trap [%d0, {%r0}], %r5;\n")
+    assert verdict.word == "undecided" and "sust.b.1d.b32.trap" in verdict.open[0]
 
 
 def test_qualifiers_after_the_type() -> None:
