@@ -1,4 +1,4 @@
-"""What older and rarer PTX has: vector registers, shfl and vote without .sync, surfaces."""
+"""What older and rarer PTX has: vector registers, shfl and vote without .sync, surfaces, malloc and free."""
 
 from __future__ import annotations
 
@@ -77,3 +77,54 @@ def test_surfaces_that_are_written(write: str) -> None:
     """The memory consistency model does not apply to them; what else the kernel does is judged."""
     assert judged(f"{write};", before=SURFACE).word == "undecided"
     assert "data-race" in rules(f"{write};\nst.global.u32 [%d0], %r0;", SURFACE)
+
+
+# ---- malloc, free ----------------------------------------------------------------------------------------------
+
+SYSTEM = ".extern .func (.param .b64 r) malloc (.param .b64 a);\n.extern .func free (.param .b64 a);\n"
+MALLOC = """{ .param .b64 a; .param .b64 r;
+st.param.b64 [a], 64;
+call.uni (r), malloc, (a);
+ld.param.b64 %d5, [r]; }
+"""
+FREE = "{ .param .b64 a;\nst.param.b64 [a], %d5;\ncall.uni free, (a); }\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (MALLOC + "st.global.u32 [%d5+60], %r0;\nld.u32 %r10, [%d5+60];\n" + FREE, set()),
+        (MALLOC + "st.global.u32 [%d5+64], %r0;", {"undefined-address"}),
+        (MALLOC + FREE + "st.global.u32 [%d5], %r0;", {"undefined-address"}),
+        (MALLOC + FREE + FREE, {"undefined-address"}),
+        ("mov.u64 %d5, %d0;\n" + FREE, {"undefined-address"}),
+        ("mov.u64 %d5, 0;\n" + FREE, set()),
+    ],
+    ids=["use", "beyond", "after", "twice", "other", "null"],
+)
+def test_memory_of_the_heap(body: str, found: set[str]) -> None:
+    """Each thread has its own."""
+    assert rules(body, SYSTEM) == found
+
+
+SHARED = f"""@!%p0 bra B;
+{MALLOC}st.shared.u64 [%r2], %d5;
+B: bar.sync 0;
+ld.shared.u64 %d6, [%r2];
+setp.eq.u32 %p4, %r0, 33;
+@%p4 ACCESS;
+SYNC
+@!%p0 bra E;
+{FREE}E:
+"""
+
+
+@pytest.mark.parametrize(
+    "access",
+    ["ld.global.u32 %r10, [%d6+8]", "st.global.u32 [%d6+8], %r0", "red.relaxed.gpu.global.add.u32 [%d6+8], 1"],
+)
+def test_memory_is_freed_after_its_use(access: str) -> None:
+    """Thread 0 gives its memory to thread 33, and frees it."""
+    body = SHARED.replace("ACCESS", access)
+    assert not rules(body.replace("SYNC", "bar.sync 0;"), SYSTEM)
+    assert rules(body.replace("SYNC", ""), SYSTEM) & {"data-race", "undefined-address"}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.isa.table import stray
 from memmodel.kernel.engines.atomics import atomic_step
-from memmodel.kernel.engines.calls import CallPlan, stack_step
+from memmodel.kernel.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
@@ -53,8 +53,8 @@ STEPS = (
     mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
     stack_step,
 )  # fmt: skip
-IGNORED_CALLS = ("vprintf",)
-"""Functions of the system that touch no memory of the kernel; what they return is unknown."""
+SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
+"""Functions of the system that are known. The first one touches no memory of the kernel."""
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     name = next((one.name for one in operands if isinstance(one, Symbol)), "")
     through = next((one for one in operands if isinstance(one, Register)), None)
     if through is None and name not in entry.callees:
-        if name not in IGNORED_CALLS and name != "__assertfail":
+        if name not in SYSTEM_CALLS:
             raise Refused(f"the call of {name or 'a function'} is not known", span)
         return
     lists = [one.items for one in operands if isinstance(one, Arguments)]

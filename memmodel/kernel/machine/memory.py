@@ -35,6 +35,7 @@ begins at the last one; nothing else may be touched.
 """
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
+HEAP_START = 0x7B00_0000_0000
 WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
 
@@ -134,6 +135,8 @@ class DeviceMemory:
         self.private_size = 0
         self.blocks: list[Block] = []
         self._pointing: list[tuple[Block, Initial]] = []
+        self.heap: dict[int, Block] = {}
+        self._allocated = 0
         self._buffers()
         self._module_variables(module)
         self.replicas = self._replicas()
@@ -302,6 +305,23 @@ class DeviceMemory:
         if self.shared_start < SHARED_START:
             made.write(self.shared_start, bytes(SHARED_START - self.shared_start))
         return made
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory of the heap."""
+        address = HEAP_START + self._allocated
+        self._allocated += (size | 15) + 1
+        reserve(2 * self._allocated)
+        block = _block(Instance(f"heap memory {len(self.heap)}", None, Space.GLOBAL, size), address, max(1, size))
+        self.heap[address] = block
+        at = bisect.bisect_right(self._starts, address)
+        self._starts.insert(at, address)
+        self.blocks.insert(at, block)
+        return address
+
+    def release(self, block: Block) -> None:
+        """Memory of the heap that is free again; its address is not given out once more."""
+        at = self.blocks.index(block)
+        del self.blocks[at], self._starts[at], self.heap[block.address]
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""

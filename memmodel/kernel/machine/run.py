@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
+from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.engines.multimem import misused
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
@@ -25,7 +25,7 @@ from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
-from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -324,9 +324,7 @@ class Scheduler:
             enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
         if code.control == "call" and not _fails(code.instruction):
-            for operand in code.instruction.operands[:1]:
-                if isinstance(operand, Arguments):
-                    forget_results(self.machine, warp, lanes, operand)
+            system_call(self.machine, warp, lanes, code.instruction)
             group.at += 1
             return False
         if code.control == "ret" and group.frames:
