@@ -173,3 +173,47 @@ def test_a_map_is_for_one_mode() -> None:
 def test_maps_that_do_not_fit(changes: dict[str, object]) -> None:
     with pytest.raises(InputError):
         copied(**changes)
+
+
+# ---- strong copies ---------------------------------------------------------------------------------------------
+
+STRONG = "cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.b128 [%d0], [%r2], 64"
+BOTH = """.reg .b128 %q;
+mov.u32 %r10, %ctaid.x;
+setp.eq.u32 %p1, %r10, 0;
+@%p1 {};
+@!%p1 {};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (STRONG, set()),
+        ("ld.relaxed.gpu.global.b128 %q, [%d0+16]", set()),
+        ("ld.relaxed.cta.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
+        ("ld.relaxed.gpu.global.u32 %r11, [%d0+16]", {"mixed-size-race", "undefined-unfinished-copy"}),
+        ("ld.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
+        (STRONG.replace("relaxed.gpu.", "").replace(".b128", ""), {"data-race", "undefined-unfinished-copy"}),
+    ],
+)
+def test_strong_copies(other: str, found: set[str]) -> None:
+    """Elements of 16 bytes are strong at the scope written ("cp.async.bulk")."""
+    verdict = judged(BOTH.format(STRONG, other), threads=1, ctas=2)
+    assert {one.rule for one in verdict.findings} == found
+
+
+def test_what_a_strong_copy_leaves_is_open() -> None:
+    """Two of them have no order, so that a branch on what is there is on unknown data."""
+    body = f"""st.shared.u32 [%r2], 1;
+fence.proxy.async.shared::cta;
+{STRONG};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+ld.global.u32 %r11, [%d0];
+setp.ne.u32 %p3, %r11, 1;
+@%p3 trap;"""
+    assert judged(body, threads=1).word == "undecided"
+    assert judged(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"

@@ -246,7 +246,7 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                     one.forget(at, left)
                     one.forget(at + size - right, right)
                     for first, count in [(left, read)] if skips else kept:
-                        if form.updates is None:
+                        if form.updates is None and form.scalar is None:
                             one.copy(at + first, origin[0], origin[1] + first, count)
                         else:
                             one.forget(at + first, count)
