@@ -63,6 +63,7 @@ def launched(module: EmittedModule, test: LitmusTest) -> tuple[PtxModule, Launch
     if head is None:
         raise InputError("it has several grids")
     params: list[dict[str, object]] = []
+    replicas = dict(re.findall(r"// (\w+): a multimem address of ([\w, ]+)", module.text))
     for number, one in enumerate(entry.params, 1):
         if one.name.endswith("_gpu"):
             raise InputError("it is for several devices")
@@ -71,6 +72,12 @@ def launched(module: EmittedModule, test: LitmusTest) -> tuple[PtxModule, Launch
             continue
         if one.size is not None and one.type == "b8":
             raise InputError("it has constant parameters")
+        there = replicas.get(one.name.removeprefix("mm_ptr_"))
+        if there is not None:
+            names = there.split(", ")
+            size = read.variables[names[0]].size
+            params.append({"name": one.name, "type": "ptr", "address": number << 32, "bytes": size, "multimem": names})
+            continue
         params.append({"name": one.name, "type": "ptr", "address": number << 32, "bytes": 4096, "init": "zero"})
     cluster = int(head[3] or 1)
     given = {"grid": [int(head[1]), 1, 1], "block": [int(head[2]), 1, 1], "cluster": [cluster, 1, 1], "params": params}
@@ -203,7 +210,6 @@ def compared(path: Path) -> tuple[str, str]:
 REASONS = (
     (r"\baliases\b", "aliases are one address in PTX"),
     (r"try_cancel", "a launch of one cluster has no other one to cancel"),
-    (r"multimem", "a multimem address is one buffer"),
     (r"st\.async|multicast", "a CTA of the kernel ends before a signal that the test does not wait for"),
     (r"bar\.warp\.sync", "lanes that are no thread of the test arrive, too"),
     (r"cta_group::2", "the pair of CTAs is not launched"),

@@ -165,6 +165,22 @@ def test_registers_of_wgmma_used_after_its_fence(after_fence: str, defined: bool
     assert rules(verdict_of(late, threads=128)) == (set() if defined else {"undefined-instruction"})
 
 
+DENSE = f"m64n8k16.f32.f16.f16 {FRAGMENT}, %d10, %d10, 1, 1, 1, 0, 0;"
+
+
+@pytest.mark.parametrize(
+    ("shape", "flags"),
+    [("m64n8k32.f32.f16.f16", ", 0, 0"), ("m64n8k16.f32.tf32.tf32", ""), ("m64n8k64.f32.e4m3.e4m3", "")],
+)
+def test_sparse_wgmma(shape: str, flags: str) -> None:
+    """Metadata and a selector stand behind the matrices."""
+    sparse = f"{shape} {FRAGMENT}, %d10, %d10, %r0, 0, 1, 1, 1{flags};"
+    body = WGMMA.replace(f"sync.aligned.{DENSE}", f"sp.sync.aligned.{sparse}")
+    assert ".sp." in body
+    assert verdict_of(body, threads=128).word == "clean"
+    assert "data-race" in rules(verdict_of(without(body, "fence.proxy.async.shared::cta;"), threads=128))
+
+
 # ---- tcgen05 ---------------------------------------------------------------------------------------------------
 
 TENSOR = (
@@ -211,6 +227,86 @@ def test_tcgen05() -> None:
 )
 def test_tcgen05_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TENSOR, missing)))
+
+
+SCALED = (
+    INIT
+    + DESCRIPTORS
+    + """add.s32 %r22, %r4, 64;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r22], 512;
+bar.sync 0;
+ld.shared.b32 %r23, [%r22];
+st.shared.b32 [%r3], %r0;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+mov.b32 %r24, SHAPE;
+mov.pred %p5, 0;
+add.s32 %r25, %r23, 256;
+add.s32 %r26, %r23, 260;
+add.s32 %r27, %r23, COLUMN;
+@%p0 tcgen05.mma.cta_group::1.kind::KIND [%r23], %d10, %d10, %r24, [%r25], [%r26], %p5;
+tcgen05.st.sync.aligned.32x32b.x1.b32 [%r27], {%r0};
+tcgen05.wait::st.sync.aligned;
+@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];
+"""
+    + wait("%r4", 0)
+    + """tcgen05.fence::after_thread_sync;
+tcgen05.fence::before_thread_sync;
+bar.sync 0;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 512;
+"""
+)
+"""Scale factors of A in columns 256 to 259, of B from 260 on; a store to a column while they are read."""
+
+MX8, MX4 = "mxf8f6f4.block_scale.block32", "mxf4nvf4.block_scale.block16"
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "depth", "read"),
+    [(MX8, 64, 0, 2), (MX8, 128, 0, 4), (MX8, 256, 0, 8), (MX8, 8, 0, 1), (MX4, 128, 0, 4), (MX4, 128, 1, 8)],
+)
+def test_columns_of_scale_factors(kind: str, columns: int, depth: int, read: int) -> None:
+    """One for 32 rows of A or columns of B; where K is 96, perhaps two ("Scale Factor B ID")."""
+
+    def stored(column: int) -> set[str]:
+        shape = depth << 31 | 1 << 27 | columns >> 3 << 17
+        return rules(
+            verdict_of(SCALED.replace("SHAPE", f"{shape:#x}").replace("KIND", kind).replace("COLUMN", f"{column}"))
+        )
+
+    assert "tensor-memory-hazard" in stored(259)
+    assert "tensor-memory-hazard" in stored(260 + read - 1)
+    assert not stored(260 + read)
+
+
+PAIR_SCALED = (
+    INIT
+    + DESCRIPTORS
+    + """add.s32 %r22, %r4, 64;
+tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r22], 512;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+ld.shared.b32 %r23, [%r22];
+mov.b32 %r24, 0x10400000;
+mov.pred %p5, 0;
+add.s32 %r25, %r23, 256;
+add.s32 %r26, %r23, 260;
+add.s32 %r27, %r23, COLUMN;
+@%p2 tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32 [%r23], %d10, %d10, %r24, [%r25], [%r26], %p5;
+tcgen05.st.sync.aligned.32x32b.x1.b32 [%r27], {%r0};
+tcgen05.wait::st.sync.aligned;
+"""
+)
+
+
+@pytest.mark.parametrize(("column", "read"), [(267, True), (268, False)])
+def test_each_cta_of_a_pair_scales_all_columns(column: int, read: bool) -> None:
+    """M is 256 and N is 256: the factors of B lie in 8 columns of both CTAs."""
+    found = verdict_of(PAIR_SCALED.replace("COLUMN", f"{column}"), ctas=2, cluster=2)
+    places = [
+        {one.cta for one in finding.sides} for finding in found.findings if finding.rule == "tensor-memory-hazard"
+    ]
+    assert bool(places) is read
 
 
 def test_the_fence_depends_on_the_reading() -> None:

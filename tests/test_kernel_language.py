@@ -331,8 +331,8 @@ def test_textures_are_read_only() -> None:
     verdict = judged(fetch + "st.shared.u32 [%r3], %r5;\n")
     assert verdict.word == "clean" and "texture" in verdict.notes[0]
     assert judged(fetch + reached("%r9", "1")).word == "undecided"
-    verdict = judged("suld.b.1d.b32.trap %r5, [%d0, {%r0}];\n")
-    assert verdict.word == "undecided" and "suld.b.1d.b32.trap is not known" in verdict.open[0]
+    verdict = judged("sust.b.1d.b32.trap [%d0, {%r0}], %r5;\n")
+    assert verdict.word == "undecided" and "sust.b.1d.b32.trap" in verdict.open[0]
 
 
 def test_qualifiers_after_the_type() -> None:
@@ -349,3 +349,88 @@ def test_rows_of_matrices(count: str, shape: str, rows: int) -> None:
     place = "shl.b32 %r9, %r0, 4;\nadd.s32 %r9, %r9, %r2;\nsetp.eq.u32 %p5, %r0, {};\n@%p5 add.s32 %r9, %r9, 4;\n"
     assert rules(place.format(rows - 1) + text, threads=32) == {"undefined-address"}
     assert rules(place.format(rows) + text, threads=32) == set()
+
+
+LINE = "setp.eq.s32 %p1, %r0, 0;\n{before}bar.sync 0;\n{after}"
+DISCARD = "@%p1 discard.global.L2 [%d0], 128;\n"
+LOOK = "@!%p1 ld.global.u32 %r10, [%d0+64];\n"
+
+
+def test_discard_is_a_weak_write_of_128_bytes() -> None:
+    assert not rules(LINE.format(before=LOOK, after=DISCARD))
+    assert rules(LINE.format(before="", after=DISCARD + LOOK)) == {"data-race"}
+    assert not rules(LINE.format(before="", after=DISCARD + LOOK.replace("+64", "+128")))
+    assert rules("discard.L2 [%d0], 128;", threads=32) == {"same-store-race"}
+    assert rules("discard.L2 [%d0+64], 128;", threads=1) == {"undefined-address"}
+
+
+def test_what_is_discarded_is_not_known() -> None:
+    """Not even that two lanes load the same."""
+    known = "st.global.u32 [%d0], 1;\n{}ld.global.u32 %r10, [%d0];\nsetp.ne.u32 %p3, %r10, 1;\n@%p3 trap;"
+    assert judged(known.format(""), threads=1).word == "clean"
+    assert judged(known.format("discard.L2 [%d0], 128;\n"), threads=1).word == "undecided"
+    stored = "{}bar.sync 0;\nld.global.u32 %r10, [%d0];\nst.shared.u32 [%r2], %r10;"
+    assert rules(stored.format(""), threads=32) == {"equal-store-race"}
+    assert "same-store-race" in rules(stored.format(DISCARD.replace("@%p1", "@%p0")), threads=32)
+
+
+def test_a_cache_policy_is_opaque() -> None:
+    body = "mov.u64 %d5, 1;\n{}setp.ne.u64 %p3, %d5, 1;\n@%p3 trap;"
+    assert judged(body.format("")).word == "clean"
+    assert judged(body.format("createpolicy.fractional.L2::evict_last.b64 %d5, 1.0;\n")).word == "undecided"
+
+
+VOLATILE = """.local .align 4 .b8 mine[8];
+mov.u64 %d5, mine;
+cvta.local.u64 %d6, %d5;
+{store}.u32 [%d6], %r0;
+{load}.u32 %r10, [%d6];
+setp.ne.u32 %p3, %r10, %r0;
+@%p3 trap;
+"""
+
+
+def test_volatile_accesses_to_local_memory() -> None:
+    """As `nvcc -G` writes them. Relaxed ones are for global and shared memory ("ld")."""
+    assert judged(VOLATILE.format(store="st.volatile", load="ld.volatile")).word == "clean"
+    assert judged(VOLATILE.format(store="st", load="ld.volatile")).word == "clean"
+    for store, load in (("st.relaxed.gpu", "ld"), ("st", "ld.acquire.cta"), ("st", "ld.mmio.relaxed.sys")):
+        assert rules(VOLATILE.format(store=store, load=load)) == {"undefined-address"}
+    shared = VOLATILE.replace("cvta.local.u64 %d6, %d5;", "cvt.u64.u32 %d5, %r2;\ncvta.shared.u64 %d6, %d5;")
+    assert "data-race" in rules(shared.format(store="st.volatile", load="ld"))
+
+
+@pytest.mark.parametrize("access", ["ld.global.v8.b32 {0}, [%d0]", "st.global.v8.b32 [%d0], {0}"])
+def test_sinks_in_vectors_are_not_accessed(access: str) -> None:
+    vector = "{%r10, _, %r12, %r13, %r14, %r15, %r16, %r17}"
+    body = "setp.eq.s32 %p1, %r0, 0;\n@%p1 {};\n@!%p1 st.global.u32 [%d0+{}], 1;"
+    assert not rules(body.format(access.format(vector), 4), threads=2)
+    assert rules(body.format(access.format(vector), 8), threads=2) == {"data-race"}
+    assert rules(body.format(access.format(vector.replace("_", "%r11")), 4), threads=2) == {"data-race"}
+
+
+def test_a_vector_with_sinks_may_overwrite_its_address() -> None:
+    assert judged("mov.u64 %d5, %d0;\nld.global.v4.u64 {%d5, %d6, _, %d7}, [%d5];", threads=1).word == "clean"
+
+
+MMIO = """mov.u32 %r10, %ctaid.x;
+setp.ne.u32 %p3, %r10, 0;
+@%p3 bra READER;
+st.global.u32 [%d0+64], 7;
+st.mmio.{release}.sys.global.u32 [%d0], 1;
+ret;
+READER:
+ld.mmio.{acquire}.sys.global.u32 %r11, [%d0];
+setp.ne.u32 %p4, %r11, 1;
+@%p4 bra READER;
+ld.global.u32 %r12, [%d0+64];
+"""
+
+
+def test_mmio_may_release_and_acquire() -> None:
+    def found(release: str, acquire: str) -> set[str]:
+        verdict = judged(MMIO.format(release=release, acquire=acquire), 1, 2, "zero")
+        return {one.rule for one in verdict.findings}
+
+    assert not found("release", "acquire")
+    assert found("relaxed", "acquire") == found("release", "relaxed") == {"data-race"}

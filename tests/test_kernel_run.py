@@ -111,7 +111,8 @@ def test_what_division_by_zero_gives_is_not_known(head: str, divisor: str, word:
     [
         ("ld.u32 %r9, [{}];", "c p s g l"),
         ("ld.relaxed.gpu.u32 %r9, [{}];", "s g"),
-        ("ld.volatile.u32 %r9, [{}];", "s g"),
+        ("ld.volatile.u32 %r9, [{}];", "s g l"),
+        ("st.volatile.u32 [{}], 1;", "s g l"),
         ("ld.v8.b32 {{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}}, [{}];", "g"),
         ("ld.mmio.relaxed.sys.u32 %r9, [{}];", "g"),
         ("st.u32 [{}], 1;", "s g l"),

@@ -58,7 +58,7 @@ class Access:
     """A read or write of memory.
 
     `sem`: WEAK, RELAXED, ACQUIRE (reads) or RELEASE (writes); weak accesses have no scope. `rmw`: half of an atomic
-    read-modify-write. `asynchronous`: made outside program order. `spelt`: "volatile" or "mmio" where it is.
+    read-modify-write. `asynchronous`: made outside program order. `spelt`: "volatile", "mmio" or "multimem" if it is.
     `group`: N of .cta_group::N. `form`: shape and kind of a tcgen05 operation.
     """
 

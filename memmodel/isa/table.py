@@ -6,6 +6,7 @@ Settled here: a file is loaded when an instruction is looked up whose first word
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
@@ -66,12 +67,21 @@ SCALAR = frozenset(word for _, file, words in _FILES if file.startswith(_COMPUTI
 """The first words of instructions that only compute or jump."""
 
 
-_OF_NUMBERS = ("noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2")
+_OF_NUMBERS = (
+    "noftz", "ftz", "rn", "satfinite", "f16x2", "bf16x2", "f32x2", "acc::f16", "acc::f32",
+    "e4m3", "e5m2", "e4m3x2", "e5m2x2", "e4m3x4", "e5m2x4",
+)  # fmt: skip
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
 
 _OF_SHAPES = ("m16n16", "m8n16", "m16n8", "b8x16", "b6x16_p32", "b4x16_p64")
 """Matrices of ldmatrix and stmatrix that litmus tests do not have."""
+
+_SURFACES = ("suld", "sust")
+"""The model does not apply to what these touch."""
+
+_SPARSE = re.compile(r"m64n\d{1,3}k(16|32|64)")
+"""Shapes of sparse wgmma.mma_async, which litmus tests do not have."""
 
 
 @cache
@@ -122,10 +132,11 @@ def stray(mnemonic: str) -> Refusal | None:
     test may write. One that nothing has is misspelt or new, and what it means must not be skipped.
     """
     first, *qualifiers = mnemonic.split(".")
-    if (first in SCALAR and first != "cvta") or not _group(first):
+    if (first in SCALAR and first != "cvta") or first in _SURFACES or not _group(first):
         return None
     for position, word in enumerate(qualifiers, start=1):
-        if word not in _words() and word not in (*_OF_NUMBERS, *_OF_SHAPES):
+        shaped = first == "wgmma" and "sp" in qualifiers and _SPARSE.fullmatch(word)
+        if word not in _words() and word not in (*_OF_NUMBERS, *_OF_SHAPES) and not shaped:
             close = nearest(word, _words())
             hint = f"did you mean '.{close}'?" if close else None
             return Refusal(f"unknown qualifier '.{word[:40]}' of {first}", hint, position)

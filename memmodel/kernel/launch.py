@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from memmodel.errors import InputError
 from memmodel.kernel.text.syntax import PtxFunction
+from memmodel.memory.tensormap import MAX_DIMENSIONS
 from memmodel.source import read_bytes
 
 MAX_THREADS = 1024
@@ -30,6 +31,7 @@ def _number(value: object) -> object:
 
 
 Address = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=1 << 64)]
+Corner = Annotated[int, Field(ge=-(1 << 15), lt=1 << 15)]
 Extent = Annotated[int, Field(ge=1, le=1 << 31)]
 Dim3 = tuple[Extent, Extent, Extent]
 
@@ -39,12 +41,17 @@ class _Part(BaseModel):
 
 
 class Buffer(_Part):
-    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown."""
+    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown.
+
+    `multimem`: these are multimem addresses, which point to these buffers or variables; none of them, if the launch
+    does not touch what they point to by other addresses.
+    """
 
     name: str = ""
     address: Address
     bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
     init: Literal["zero", "iota"] | None = None
+    multimem: tuple[str, ...] | None = None
 
 
 class Param(_Part):
@@ -57,6 +64,7 @@ class Param(_Part):
     init: Literal["zero", "iota"] | None = None
     value: int | float | None = None
     hex: str | None = None
+    multimem: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Param:
@@ -76,10 +84,22 @@ class Param(_Part):
         return self
 
 
+class Im2colSpec(_Part):
+    """What a tensor map for im2col says in place of a box. The corners of its bounding box are W, H, D, as far as the
+    tensor has them: from its first element, and from its last one.
+    """
+
+    pixels: Annotated[int, Field(ge=1, le=1 << 10)]
+    channels: Annotated[int, Field(ge=1, le=1 << 8)]
+    lower: tuple[Corner, ...]
+    upper: tuple[Corner, ...]
+
+
 class TensorMapSpec(_Part):
     """What the 128 opaque bytes at `offset` of a parameter describe. `dims` from the innermost.
 
-    `param`: a parameter that holds it or points to it, a variable of the module, or a buffer.
+    `param`: a parameter that holds it or points to it, a variable of the module, or a buffer. A tensor map has a `box`,
+    or `im2col`. `element_strides`: how many elements a copy steps on in each dimension, 1 where it is not given.
     """
 
     param: str
@@ -88,8 +108,28 @@ class TensorMapSpec(_Part):
     element_bytes: Annotated[int, Field(ge=1, le=16)]
     dims: tuple[int, ...]
     strides_bytes: tuple[int, ...]
-    box: tuple[int, ...]
+    box: tuple[Annotated[int, Field(ge=1, lt=1 << 16)], ...] = ()
     swizzle: int = 0
+    element_strides: tuple[Annotated[int, Field(ge=1, le=8)], ...] = ()
+    im2col: Im2colSpec | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> TensorMapSpec:
+        rank = len(self.dims)
+        if not 1 <= rank <= MAX_DIMENSIONS or any(size < 1 for size in self.dims):
+            raise ValueError(f"a tensor has 1 to {MAX_DIMENSIONS} dimensions, none of them empty")
+        if len(self.strides_bytes) < rank - 1:
+            raise ValueError(f"a tensor of {rank} dimensions has {rank - 1} strides, not {len(self.strides_bytes)}")
+        if len(self.box) != (rank if self.im2col is None else 0):
+            raise ValueError(f"a box of a tensor of {rank} dimensions has as many, and a map for im2col has none")
+        if len(self.element_strides) not in (0, rank):
+            raise ValueError(
+                f"a tensor of {rank} dimensions has {rank} element strides, not {len(self.element_strides)}"
+            )
+        corners = () if self.im2col is None else (self.im2col.lower, self.im2col.upper)
+        if any(not 1 <= len(one) == rank - 2 for one in corners):
+            raise ValueError("a tensor for im2col has 3 to 5 dimensions, and its corners two fewer")
+        return self
 
 
 class Launch(_Part):
@@ -123,7 +163,7 @@ class Launch(_Part):
     def all_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of pointers, and the others."""
         pointed = tuple(
-            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init)
+            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init, multimem=one.multimem)
             for one in self.params
             if one.type == "ptr" and one.address is not None and one.bytes is not None
         )

@@ -42,6 +42,11 @@ TOUCHES = frozenset(
         "stmatrix",
         "wgmma",
         "tcgen05",
+        "multimem",
+        "discard",
+        "suld",
+        "sust",
+        "sured",
         "call",
     ]
 )
@@ -60,12 +65,8 @@ def any_grid(entry: PtxFunction, launch: Launch, run: LaunchTrace) -> str:
     if sum(extent > 1 for extent in launch.grid) != 1:
         return "not shown: that takes a launch with several CTAs in one dimension"
     for thread in run.threads:
-        for event in thread.events:
-            if (
-                isinstance(event.label, Access)
-                and event.block is not None
-                and event.block.instance.space is Space.GLOBAL
-            ):
+        for event in thread.strong():
+            if event.block is not None and event.block.instance.space is Space.GLOBAL:
                 return f"not shown: CTAs may meet at {_at(body[event.at])}"
     counted = _counted(run)
     for one in run.weak():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Action, Family, Issue, Mbarrier
+from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
@@ -62,7 +62,8 @@ class ObjectLayout:
 
     def signals(self, event: TraceEvent) -> list[TraceEvent]:
         """The signals of an asynchronous instruction that the story is about; the first one if there are many."""
-        return event.signals[:1] if isinstance(event.label, Issue) else []
+        told = [one for one in event.signals if isinstance(one.label, Signal)]
+        return told[:1] if isinstance(event.label, Issue) else []
 
     def _count(self, one: Deed, place: Place) -> None:
         event = one.event
@@ -76,7 +77,7 @@ class ObjectLayout:
             if _expects(one):
                 self.expecting.setdefault(place, event)
             return
-        signal = event.signals[0]
+        signal = self.signals(event)[0]
         if getattr(signal.label, "action", None) is Action.ARRIVE:
             self.counts[place] = self.counts.get(place, 0) + 1
         else:

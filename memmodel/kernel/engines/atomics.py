@@ -93,7 +93,7 @@ def _plan(instruction: PtxInstruction) -> AtomicPlan:
     second = Sem.RELEASE if sem in (Sem.RELEASE, Sem.ACQ_REL) else Sem.RELAXED
     family = Family.ATOM if words[0] == "atom" else Family.RED
     return AtomicPlan(
-        instruction, op, _modifies(op, kind), unit,
+        instruction, op, modifies(op, kind), unit,
         Access(Side.READ, first, scope, family=family, rmw=True),
         Access(Side.WRITE, second, scope, family=family, rmw=True),
     )  # fmt: skip
@@ -137,7 +137,8 @@ def _leaves(plan: AtomicPlan, old: Bits, given: list[Bits]) -> Bits:
     return NOTHING if told is None else told(old, *given)
 
 
-def _modifies(op: str, kind: str) -> Fn | None:
+def modifies(op: str, kind: str) -> Fn | None:
+    """What an operation leaves, from the old value and its operands; None if it is not known."""
     width = width_of(kind) or 32
     mask = (1 << width) - 1
     special: dict[str, Fn] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from memmodel.base.labels import Access, Side
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PRIVATE_START, STACK, Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, PutAside, Warp
@@ -92,16 +93,45 @@ def chosen_callee(
     return plan, [lane for lane in lanes if lane not in others]
 
 
-def forget_results(machine: Machine, warp: Warp, lanes: Lanes, results: Arguments) -> None:
-    """What a function of the system returns is not known."""
-    for one in results.items:
-        place = machine.memory.symbols.get(one.name) if isinstance(one, Symbol) else None
-        if place is None:
-            continue
-        for lane in lanes:
-            found = machine.private(warp, lane, LOCAL_WINDOW + place[1], 1)
-            if found is not None:
-                found[0].forget(found[1], 8)
+HEAP = ("malloc", "free")
+
+
+def system_call(machine: Machine, warp: Warp, lanes: Lanes, call: PtxInstruction) -> None:
+    """A call of a function of the system: malloc, free, or one that touches no memory of the kernel and whose result is
+    not known.
+    """
+    name = next((one.name for one in call.operands if isinstance(one, Symbol)), "")
+    symbols = machine.memory.symbols
+    lists = [one.items for one in call.operands if isinstance(one, Arguments)]
+    places = [[symbols[x.name][1] for x in one if isinstance(x, Symbol) and x.name in symbols] for one in lists]
+    for lane in lanes:
+        found = [machine.private(warp, lane, LOCAL_WINDOW + at, 1) for part in places for at in part]
+        own = [one for one in found if one is not None]
+        if name == "malloc" and len(own) == 2:
+            (block, at), (_, given) = own
+            size = block.load(given, 8)
+            if size is None:
+                machine.unknown("how many bytes malloc is asked for", call)
+            machine.run.assumed.setdefault(f"line {call.line}: malloc was taken to return memory, and not null")
+            block.store(at, 8, machine.memory.allocate(size))
+        elif name == "free" and len(own) == 1:
+            _free(machine, warp, lane, own[0][0].load(own[0][1], 8), call)
+        elif isinstance(call.operands[0], Arguments):
+            for block, at in own[: len(places[0])]:
+                block.forget(at, 8)
+
+
+def _free(machine: Machine, warp: Warp, lane: int, address: int | None, call: PtxInstruction) -> None:
+    """To free memory conflicts with all use of it, as a write of all its bytes does."""
+    if address is None:
+        machine.unknown("what is freed", call)
+    if address == 0:
+        return
+    block = machine.memory.heap.get(address)
+    if block is None:
+        raise Faulty("undefined-address", f"{address:#x} is freed, and is no memory that malloc returned")
+    machine.weak(block, 0, block.size, warp.threads[lane], Access(Side.WRITE), call.number, None)
+    machine.memory.release(block)
 
 
 def stack_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:

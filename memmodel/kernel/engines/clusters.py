@@ -1,28 +1,25 @@
-"""Instructions about the CTAs of a cluster: addresses, asynchronous stores, launch control.
+"""Instructions about the CTAs of a cluster: addresses, launch control.
 
 In: an Instruction. Out: a step. A response of try_cancel is a number of ours: 0 says that nothing was cancelled, else
-bit 0
-is set and the coordinates of the first CTA of the cancelled cluster lie above, 32 bits each. Source: PTX ISA "mapa",
-"getctarank", "isspacep", "st.async", "red.async", "clusterlaunchcontrol".
+bit 0 is set and the coordinates of the first CTA of the cancelled cluster lie above, 32 bits each. Source: PTX ISA
+"mapa", "getctarank", "isspacep", "clusterlaunchcontrol".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.accesses import SCOPES, address
-from memmodel.kernel.machine.alu import function, width_of
+from memmodel.kernel.machine.accesses import address
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, RANK_SHIFT, SHARED_WINDOW
-from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.objects import signalled
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction, Symbol, VectorOperand
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope
 
 RESPONSE_BYTES = 16
 _LOW = (1 << RANK_SHIFT) - 1
@@ -36,8 +33,6 @@ def cluster_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | 
         return _rank(compiler, instruction)
     if words[0] == "isspacep":
         return _in_space(compiler, instruction)
-    if words[:2] in (("st", "async"), ("red", "async")):
-        return _store(compiler, instruction)
     if words[0] != "clusterlaunchcontrol":
         return None
     return _try_cancel(compiler, instruction) if words[1] == "try_cancel" else _query(compiler, instruction)
@@ -99,58 +94,6 @@ def _in_space(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         for lane in lanes:
             value = values[lane]
             warp.own(slot)[lane] = None if value is None else int(inside(warp, value))
-        return True
-
-    return step
-
-
-# ---- st.async, red.async -----------------------------------------------------------------------------------------
-
-
-def _store(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """A store or an atomic update that tells of its end by a complete-tx."""
-    words, operands = instruction.words, instruction.operands
-    reduces = words[0] == "red"
-    unit = (width_of(words[-1]) or 0) // 8
-    if "release" in words or not unit or len(operands) < 3:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    where, told = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[2])
-    items = operands[1].items if isinstance(operands[1], VectorOperand) else (operands[1],)
-    sources = [compiler.get(one, instruction, unit * 8) for one in items]
-    scope = next((SCOPES[word] for word in words if word in SCOPES), Scope.CLUSTER)
-    plain = Access(Side.WRITE, family=Family.ST_ASYNC, asynchronous=True)
-    strong = replace(plain, sem=Sem.RELAXED, scope=scope, rmw=True)
-    labels = [
-        replace(strong if reduces else plain, side=side)
-        for side in ((Side.READ, Side.WRITE) if reduces else (Side.WRITE,))
-    ]
-    op = next((word for word in words if word in ("add", "min", "max", "and", "or", "xor", "inc", "dec")), "")
-    fn, size = function((op, words[-1])) if reduces else None, unit * len(items)
-    signal = Signal(Action.COMPLETE_TX, Scope.CLUSTER, Family.ST_ASYNC)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        places, objects = list(where(warp)), list(told(warp))
-        lists = [list(one(warp)) for one in sources]
-        for lane in lanes:
-            block, at = machine.place(warp, "shared::cluster", places[lane], size, instruction)
-            if at % size:
-                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {size} bytes")
-            barrier = at_object(machine, warp, instruction, objects[lane])
-            if barrier[0] is not block:
-                message = f"{words[0]}.async to one CTA, and its mbarrier object in another"
-                machine.problem("undefined-instruction", message, instruction)
-            thread = warp.threads[lane]
-            issue = machine.event(thread, instruction.number, Issue(Family.ST_ASYNC))
-            for label in labels:
-                machine.weak(block, at, size, thread, label, instruction.number, unit, issue)
-            machine.forget(block, at, size)
-            for part, values in enumerate(lists):
-                old = block.load(at + part * unit, unit) if reduces else 0
-                new = values[lane]
-                if reduces:
-                    new = None if old is None or new is None or fn is None else fn(old, new)
-                block.store(at + part * unit, unit, new)
-            signalled(machine, issue, signal, *barrier, [issue], size)
         return True
 
     return step

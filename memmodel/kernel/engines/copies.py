@@ -7,7 +7,7 @@ parts are is what the rows of `isa.movement` say of litmus tests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
 from memmodel.kernel.engines.operands import maps_of, multicast_ranks
@@ -113,6 +113,7 @@ def _form(instruction: PtxInstruction) -> CopyForm:
     scope = next((SCOPES[word] for word in words if word in SCOPES), None)
     common = {"proxy": Proxy.ASYNC, "family": family, "asynchronous": True}
     reads = Access(Side.READ, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+    common |= {"spelt": "multimem"} if "multimem" in words else {}
     if reduces:
         scope = scope or (Scope.GPU if "tensor" in words else Scope.SYS)
         read, write = (Access(s, Sem.RELAXED, scope, rmw=True, **common) for s in (Side.READ, Side.WRITE))  # type: ignore[arg-type]
@@ -121,7 +122,7 @@ def _form(instruction: PtxInstruction) -> CopyForm:
             family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8
         )
     if sem is not Sem.WEAK:
-        reads = Access(Side.READ, sem, scope, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+        reads = replace(reads, sem=sem, scope=scope)
     writes = Access(Side.WRITE, sem, scope if sem is not Sem.WEAK else None, **common)  # type: ignore[arg-type]
     many = any("multicast" in word for word in words)
     scalar = None if sem is Sem.WEAK else CHUNK
@@ -206,8 +207,7 @@ def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
 def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """cp.async.bulk and cp.reduce.async.bulk."""
     words, operands = instruction.words, list(instruction.operands)
-    if "ignore_oob" in words:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    skips = [compiler.get(operands.pop(3), instruction, 32) for _ in range(2)] if "ignore_oob" in words else []
     form = _form(instruction)
     target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
     sizes = compiler.get(operands[2], instruction)
@@ -221,10 +221,13 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             size, where = size_of[lane], to[lane]
             if size is None or where is None:
                 machine.unknown("the size or the address of the copy", instruction)
-            origin = machine.place(warp, form.source, start[lane], size, instruction)
+            left, right = (_ignored(machine, one(warp)[lane], instruction) for one in skips) if skips else (0, 0)
+            begin, read = start[lane], max(0, size - left - right)
+            block, at = machine.place(warp, form.source, begin and begin + left, read, instruction)
+            origin = block, at - left
             _aligned(origin, size)
             made = _Copying(machine, warp, lane, instruction, form)
-            made.read([(*origin, size)])
+            made.read([(block, at, read)])
             made.twin(machine.steps, where, start[lane])
             ends = [(where, 0)]
             if objects is not None:
@@ -240,12 +243,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
                 if kept is None:
                     machine.unknown("the mask of the copy", instruction)
-                made.write([(block, at + first, count) for first, count in kept], part)
-                for first, count in kept:
-                    if form.updates is None:
-                        block.copy(at + first, origin[0], origin[1] + first, count)
-                    else:
-                        block.forget(at + first, count)
+                for one in machine.replicas(block, instruction) if "multimem" in words else (block,):
+                    made.write([(one, at + first, count) for first, count in kept], part)
+                    one.forget(at, left)
+                    one.forget(at + size - right, right)
+                    for first, count in [(left, read)] if skips else kept:
+                        if form.updates is None and form.scalar is None:
+                            one.copy(at + first, origin[0], origin[1] + first, count)
+                        else:
+                            one.forget(at + first, count)
                 if objects is not None:
                     made.tell(at_object(machine, warp, instruction, bar), size, part)
             if form.grouped:
@@ -253,6 +259,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _ignored(machine: Machine, count: int | None, instruction: PtxInstruction) -> int:
+    """Bytes at an end of the source that .ignore_oob leaves out: they may lie outside the allocation."""
+    if count is None:
+        machine.unknown("the number of bytes to ignore", instruction)
+    if count >= CHUNK:
+        raise Faulty("undefined-instruction", f"up to {CHUNK - 1} bytes are ignored at an end, and not {count}")
+    return count
 
 
 def _chosen(mask: int | None, size: int) -> list[tuple[int, int]] | None:
@@ -274,12 +289,13 @@ def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> 
 
 
 def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, in tile mode."""
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor."""
     form, operands = _form(instruction), list(instruction.operands)
-    if any("im2col" in word for word in instruction.words):
+    if any(word.startswith("im2col::") for word in instruction.words):
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     to_global = form.target == "global"
-    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1])
+    offsets = operands.pop(3) if "im2col" in instruction.words else None
+    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1], offsets)
     shared = address(compiler, instruction, operands[1 if to_global else 0])
     objects = None if to_global else address(compiler, instruction, operands[2])
     masks = compiler.get(operands[3], instruction, 16) if form.multicast else None

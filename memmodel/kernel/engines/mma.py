@@ -28,8 +28,14 @@ Spans = Iterable[tuple[Block, int, int]]
 BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
 """Bits of an element of A and B in shared memory; 8 for the other kinds."""
 
-DEPTH = 32
-"""Bytes of K that one dense tcgen05.mma works on."""
+DEPTH, DEEPER = 32, 48
+"""Bytes of K that one dense tcgen05.mma works on; the second where K is 96."""
+
+META = 4
+"""Columns of tensor memory that the metadata of a sparse matrix A may lie in."""
+
+FOURS = ("kind::mxf4", "kind::mxf4nvf4")
+"""Kinds of which bit 31 of the instruction descriptor says how deep K is."""
 
 
 def mma_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -74,18 +80,28 @@ class _Issued:
 
 @dataclass(frozen=True, slots=True)
 class MmaShape:
-    """M and N, and which matrices are stored along M or N: from the instruction descriptor."""
+    """M and N, and which matrices are stored along M or N: from the instruction descriptor. `depth`: bytes of K of a
+    dense matrix.
+    """
 
     rows: int
     columns: int
     turns_a: bool
     turns_b: bool
+    depth: int = DEPTH
+
+    def scales(self, count: int) -> int:
+        """Columns of tensor memory with the scale factors of so many rows: 32 rows in each, all lane partitions
+        alike. Those of a K of 96 may go on in as many more ("Scale Factor A ID").
+        """
+        return -(-count // 32) * (1 if self.depth == DEPTH else 2)
 
 
 def shape_of(value: int, kind: str) -> MmaShape:
     """An instruction descriptor taken apart."""
     rows = rows_of(value, scaled=kind in SCALED)
-    return MmaShape(rows, columns_of(value), bool(value >> 15 & 1), bool(value >> 16 & 1))
+    depth = DEEPER if kind in FOURS and value >> 31 & 1 else DEPTH
+    return MmaShape(rows, columns_of(value), bool(value >> 15 & 1), bool(value >> 16 & 1), depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +164,20 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             left = known(machine, warp, lane, given.left, "the matrix A")
             for cta in pair_of(machine, warp, group_number):
                 columns = shape.columns // group_number
-                deep = DEPTH * 2 if sparse else DEPTH
+                deep = shape.depth * 2 if sparse else shape.depth
                 _matrix(made, instruction, cta, right, columns, deep, bits, turned=shape.turns_b)
                 rows = shape.rows // group_number
                 if not given.left_in_tensor:
-                    _matrix(made, instruction, cta, left, rows, DEPTH, bits, turned=shape.turns_a)
+                    _matrix(made, instruction, cta, left, rows, shape.depth, bits, turned=shape.turns_a)
                 else:
-                    made.own(warp.cta, left & 0xFFFF, DEPTH // 4)
-                    made.touch(Side.READ, _spans(cta, left, _rows(rows, serial=serial), DEPTH // 4))
-                for get, wide in zip((given.meta, *given.scales), (rows, rows, columns), strict=False):
+                    made.own(warp.cta, left & 0xFFFF, shape.depth // 4)
+                    made.touch(Side.READ, _spans(cta, left, _rows(rows, serial=serial), shape.depth // 4))
+                # Each CTA of a pair scales its own rows of A, and all columns of B.
+                counts = META, shape.scales(max(rows, 128)), shape.scales(shape.columns)
+                for get, count in zip((given.meta, *given.scales), counts, strict=False):
                     if get is not None:
                         where = known(machine, warp, lane, get, "the address of scale factors")
-                        count = max(4, wide // 32) if get is not given.meta else 4
-                        made.own(warp.cta, where & 0xFFFF, 1)
+                        made.own(warp.cta, where & 0xFFFF, count)
                         made.touch(Side.READ, _spans(cta, where & 0xFFFF, range(128), count))
                 spans = list(_spans(cta, target, *layout))
                 if adds & 1:
@@ -219,7 +236,8 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     target, source = address(compiler, instruction, instruction.operands[0]), instruction.operands[1]
     descriptor = compiler.get(source, instruction)
     group_number = group_of_words(words)
-    lanes_of = range(128) if rows != 4 else range(4)
+    # The text does not say which lanes four rows go to: the first ones, or the first of each warp.
+    lanes_of = range(128) if rows != 4 else (0, 1, 2, 3, 32, 64, 96)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         for lane in lanes:

@@ -34,8 +34,10 @@ class BoxAt:
     negative: bool
 
 
-def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Callable[[Machine, Warp, int], BoxAt]:
-    """`[map, {c0, c1, …}]`: the box that a lane names."""
+def maps_of(
+    compiler: Compiler, instruction: PtxInstruction, operand: Operand, offsets: Operand | None = None
+) -> Callable[[Machine, Warp, int], BoxAt]:
+    """`[map, {c0, c1, …}]`: the box that a lane names. `offsets`: of im2col."""
     if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
         raise Refused(f"{instruction.opcode} takes a tensor map and coordinates in brackets here", instruction.span)
     vector = operand.rest[0]
@@ -44,6 +46,9 @@ def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
     gets = [compiler.get(one, instruction, 32) for one in items]
     words = instruction.words
     rows = 4 if "tile::gather4" in words or "tile::scatter4" in words else 0
+    image = "im2col" in words or "im2col_no_offs" in words
+    moves = [] if offsets is None else offsets.items if isinstance(offsets, VectorOperand) else (offsets,)
+    moved = [compiler.get(one, instruction, 16) for one in moves]
 
     def find(machine: Machine, warp: Warp, lane: int) -> BoxAt:
         address = where(warp)[lane]
@@ -57,19 +62,29 @@ def maps_of(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
         tile = "what the tensor map holds is not known" if number is None else read_map(number)
         if isinstance(tile, str):
             raise Refused(tile, instruction.span)
+        if image is not (tile.corners is not None):
+            raise Refused(f"the tensor map is {'not ' if image else ''}for im2col", instruction.span)
         if rows:
             return _rows(block, first, tile, at[0], at[1:])
         if len(at) != len(tile.map.sizes):
             message = f"the tensor map has {len(tile.map.sizes)} dimensions, and {len(at)} coordinates are given"
             raise Refused(message, instruction.span)
-        return BoxAt(block, first, tile.outside(tuple(at)), tile.size, tile.inside, min(at) < 0)
+        distances = [get(warp)[lane] for get in moved] or [0] * (len(at) - 2)
+        if None in distances:
+            machine.unknown("an offset of im2col", instruction)
+        if len(distances) != max(0, len(at) - 2):
+            raise Refused(f"im2col takes {len(at) - 2} offsets here, and {len(distances)} are given", instruction.span)
+        outside = tile.outside(tuple(at), tuple(one or 0 for one in distances))
+        if outside is None:
+            raise Refused("the coordinates lie outside the bounding box of im2col", instruction.span)
+        return BoxAt(block, first, outside, tile.size, tile.inside, min(at) < 0)
 
     return find
 
 
 def _rows(block: Block, first: int, tile: Tile, column: int, rows: list[int]) -> BoxAt:
     """.tile::gather4 and .tile::scatter4: four rows of a matrix."""
-    outside = [one for row in rows for one in tile.outside((column, row))]
+    outside = [one for row in rows for one in tile.outside((column, row)) or ()]
     size = tile.size * len(rows)
 
     def inside(where: int) -> list[Stretch]:

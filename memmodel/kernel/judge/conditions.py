@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memmodel.base.labels import Access, Action, Barrier, Half, Mbarrier, Signal
+from memmodel.base.labels import Action, Barrier, Half, Mbarrier, Signal
 from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
 from memmodel.kernel.judge.graph import Graph
@@ -161,9 +161,9 @@ def strong_sizes(run: LaunchTrace, body: tuple[PtxInstruction, ...]) -> list[str
     """Strong accesses that overlap in part: their races are not judged here."""
     extents: dict[Block, dict[tuple[int, int], TraceEvent]] = {}
     for thread in run.threads:
-        for event in thread.events:
-            if isinstance(event.label, Access) and event.block is not None:
-                extents.setdefault(event.block, {}).setdefault((event.first, event.size), event)
+        for event in thread.strong():
+            assert event.block is not None
+            extents.setdefault(event.block, {}).setdefault((event.first, event.size), event)
     found = []
     for places in extents.values():
         end, last = -1, None

@@ -56,12 +56,7 @@ class Conflicts:
         Memory of a CTA in which equal threads do the same as in an equal CTA before is left out.
         """
         run = self._run
-        strong = [
-            event
-            for thread in run.threads
-            for event in thread.events
-            if isinstance(event.label, Access) and event.block is not None
-        ]
+        strong = [event for thread in run.threads for event in thread.strong()]
         meets = dict.fromkeys(one.block for one in strong if one.block is not None)
         written = dict.fromkeys(one.block for one in run.single if _writes(one.label)) | meets
         written |= dict.fromkeys(one.block for one in run.lanes if _writes(one.label))
@@ -85,10 +80,15 @@ class Conflicts:
                 merged.setdefault((one.thread, one.epoch, one.label, one.scalar, issue, one.part), []).append(one)
             found[block] = [use for members in merged.values() for use in _joined(members)]
         for event in strong:
-            assert event.block is not None and event.order is not None
+            whole = event.issue or event
+            part = whole.signals.index(event) if event.issue is not None else 0
+            assert event.block is not None and whole.order is not None
             found[event.block].append(
-                Use(event.thread, event.order, event.label, event.size, event.at, event.first, event.size, None, event)
-            )
+                Use(
+                    event.thread, whole.order, event.label, event.size, event.at, event.first, event.size, None, event,
+                    part=part,
+                )
+            )  # fmt: skip
         return found
 
     def _alike(self, block: Block, single: list[WeakAccess], lanes: list[LaneAccesses]) -> object:

@@ -44,12 +44,16 @@ class _Values:
 
 def stored_values(body: tuple[PtxInstruction, ...], run: LaunchTrace, at: int) -> dict[int, Hashable]:
     """For each thread of a full warp what the store at a place stores."""
+    if body[at].words[0] == "discard":
+        return {}
     targets = {operand.at for one in body for operand in one.operands if isinstance(operand, JumpTarget)}
     begin = at
     while begin > 0 and begin not in targets and body[begin - 1].words[0] not in CONTROL:
         begin -= 1
     loads: dict[tuple[int, int], list[Hashable]] = {}
-    for one in run.weak():
+    # What discard leaves may differ from load to load.
+    unstable = any(one.words[0] == "discard" for one in body)
+    for one in run.weak() if not unstable else ():
         if begin <= one.at < at and one.issue is None:
             loads.setdefault((one.thread, one.at), []).append((one.epoch, one.block, one.first))
     warps: dict[tuple[int, int], list[int]] = {}

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
-from memmodel.base.labels import Label
+from memmodel.base.labels import Access, Label
 from memmodel.base.points import BarrierId
 from memmodel.errors import InputError
 from memmodel.kernel.machine.memory import Block
@@ -27,10 +27,10 @@ class TraceEvent:
 
     `order`: place among the events of its thread; None for a part. `block`, `first`, `size`: what it is about.
     `note`: what tells it from others of the same instruction, the same for threads that do the same. `signals`: of an
-    issue, those that tell of its end. `completes`: the issues that are over with it, all of them or their `parts`, or
-    only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue its tensor
-    map. `owners`: of an event about tensor memory the allocations. `twin`: the same for
-    copies that lanes issue at once, from one place to another.
+    issue, those that tell of its end, and its strong accesses. `completes`: the issues that are over with it, all of
+    them or their `parts`, or only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue
+    its tensor map. `owners`: of an event about tensor memory the allocations. `twin`: the same for copies that lanes
+    issue at once, from one place to another.
     """
 
     thread: int
@@ -124,6 +124,12 @@ class TraceThread:
     events: list[TraceEvent] = field(default_factory=list)
     epoch: int = 0
 
+    def strong(self) -> Iterator[TraceEvent]:
+        """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
+        for event in self.events:
+            parts = (one for one in event.signals if isinstance(one.label, Access))
+            yield from (event, *parts) if isinstance(event.label, Access) and event.block is not None else parts
+
 
 @dataclass(slots=True)
 class Failure:
@@ -143,7 +149,8 @@ class LaunchTrace:
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
     kernel did not let its atomic operations be made in the order that was asked for. `assumed`: what was taken for
-    granted, as notes.
+    granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
+    `unchecked`: what the launch would have to say, as sentences.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -156,6 +163,8 @@ class LaunchTrace:
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
+    multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
+    unchecked: dict[str, None] = field(default_factory=dict)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)

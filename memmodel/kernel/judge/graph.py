@@ -36,7 +36,7 @@ from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, Tr
 from memmodel.kernel.judge.frame import KernelFrame
 from memmodel.kernel.judge.given import given_maps
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, outlives
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Sem, Space
@@ -113,8 +113,10 @@ class Graph:
                 whole = min(event, event.partner, key=lambda one: one.order or 0)
             order = ((whole.order or 0) + 1) * STEP
             self._add(event, order, None, whole)
-            for told in event.signals:
+            for part, told in enumerate(event.signals):
                 self._add(told, None, self.number[id(event)], event)
+                if isinstance(told.label, Access):
+                    self._parts.setdefault(id(event), []).append((self.number[id(told)], part))
 
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
         new = len(self.points)
@@ -124,6 +126,7 @@ class Graph:
         block = event.block
         cell = None if block is None else Cell(block.instance, event.first, event.size)
         access = isinstance(event.label, Access)
+        first = self.number[id(whole)] if issue is None else self.number.get(id(event.partner), new)
         self.points.append(
             Point(
                 new,
@@ -132,10 +135,10 @@ class Graph:
                 thread.place,
                 order,
                 self.number[id(whole)],
-                self.number[id(whole)] if access else None,
+                first if access else None,
                 issue,
                 cell,
-                None if cell is None else cell.instance.name,
+                None if cell is None else _named(cell, event.label),
                 event.size if access else None,
                 self._range(event),
             )
@@ -189,6 +192,8 @@ class Graph:
         uses.sort(key=lambda one: one[0].event is None)
         (strong, thread), (weak, other) = uses
         event = self.run.threads[thread].events[strong.epoch]
+        if strong.event is not None and strong.event.issue is not None:
+            event = event.signals[strong.part]
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
@@ -243,14 +248,14 @@ class Graph:
         thread = self.run.threads[number]
         order: int | None = (use.epoch + 1) * STEP if use.event is not None else use.epoch * STEP + 1 + new
         issue = None
-        if use.issue is not None:
+        if use.issue is not None or (use.event is not None and use.event.issue is not None):
             issue, order = self.number[id(thread.events[use.epoch])], None
             self._parts.setdefault(id(thread.events[use.epoch]), []).append((new, use.part))
         instruction = new if issue is None else issue
         operation = new
         if isinstance(use.label, Access) and use.label.rmw:
             operation = self._operations.setdefault((number, use.epoch, cell), new)
-        name, scalar = cell.instance.name, use.scalar
+        name, scalar = _named(cell, use.label), use.scalar
         self.points.append(
             Point(new, use.label, number, thread.place, order, instruction, operation, issue, cell, name, scalar)
         )
@@ -296,11 +301,10 @@ class Graph:
         return rows
 
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
-        mine = self.number[id(event)]
-        if event.source is not None and id(event.source) in self.number:
-            pairs["rf"].append((self.number[id(event.source)], mine))
         for one in (event, *event.signals):
             target = self.number[id(one)]
+            if one.source is not None and id(one.source) in self.number:
+                pairs["rf"].append((self.number[id(one.source)], target))
             for issue in one.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label
@@ -437,6 +441,11 @@ class Graph:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and one.after > test.seen) or one.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
+
+
+def _named(cell: Cell, label: Label) -> str:
+    """The virtual address that an event goes through."""
+    return f"multimem address of {cell.instance.name}" if aliased(label) else cell.instance.name
 
 
 def _has_ended(thread: TraceThread) -> bool:

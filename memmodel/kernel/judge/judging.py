@@ -88,7 +88,7 @@ class RunJudge:
         for problem in problems(self.run):
             add(found.findings, problem)
         found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
-        found.open += strong_sizes(self.run, self.body)
+        found.open += [*strong_sizes(self.run, self.body), *self.run.unchecked]
         count = len(self.execution.events)
         if count > MAX_EVENTS:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")

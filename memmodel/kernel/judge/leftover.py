@@ -25,13 +25,16 @@ Initial = Callable[[Block, int, int], int | None]
 
 
 def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
-    """Places to which several threads write what is not the same in every order: the writes of each by their kind."""
+    """Places to which several threads, or asynchronous instructions of one, write what is not the same in every order:
+    the writes of each by their kind.
+    """
     found = []
     for events in strong_writes(run).values():
         by_kind: dict[Hashable, list[TraceEvent]] = {}
         for one in events:
             by_kind.setdefault(_kind(one, body[one.at]), []).append(one)
-        if len({one.thread for one in events}) > 1 and (len(by_kind) > 1 or None in by_kind):
+        several = len({one.thread for one in events}) > 1 or (len(events) > 1 and any(one.issue for one in events))
+        if several and (len(by_kind) > 1 or None in by_kind):
             found.append(by_kind)
     return found
 
@@ -84,9 +87,9 @@ def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
     """The strong writes of the run by their first byte."""
     found: dict[Place, list[TraceEvent]] = {}
     for thread in run.threads:
-        for event in thread.events:
-            label = event.label
-            if isinstance(label, Access) and label.side is Side.WRITE and event.block is not None:
+        for event in thread.strong():
+            assert event.block is not None
+            if isinstance(event.label, Access) and event.label.side is Side.WRITE:
                 found.setdefault((event.block, event.first), []).append(event)
     return found
 
@@ -121,7 +124,8 @@ def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows 
         others = [one for _, events in kinds[place + 1 :] for one in events]
         for one in mine:
             for other in [*others, *(mine if kind is None else ())]:
-                if one.thread == other.thread or {one.at, other.at} <= found:
+                alone = one.thread == other.thread and one.issue is other.issue is None
+                if one is other or alone or {one.at, other.at} <= found:
                     continue
                 first, second = graph.number.get(id(one)), graph.number.get(id(other))
                 if first is None or second is None:  # other threads stand for these

@@ -58,11 +58,10 @@ def _quiet(run: LaunchTrace, chosen: frozenset[int]) -> dict[Block | None, set[E
     """The locations that only quiet operations touch; none in a block in which locations overlap."""
     extents: dict[Block | None, dict[Extent, bool]] = {}
     for thread in run.threads:
-        for event in thread.events:
-            if _strong(event):
-                known = extents.setdefault(event.block, {})
-                place = event.first, event.size
-                known[place] = known.get(place, True) and _rmw(event) and event.at not in chosen
+        for event in thread.strong():
+            known = extents.setdefault(event.block, {})
+            place = event.first, event.size
+            known[place] = known.get(place, True) and _rmw(event) and event.at not in chosen
     found = {}
     for block, places in extents.items():
         ordered = sorted(places)
@@ -76,8 +75,9 @@ def _strong(event: TraceEvent) -> bool:
 
 
 def _rmw(event: TraceEvent) -> bool:
+    """An atomic operation that a thread makes itself."""
     label = event.label
-    return isinstance(label, Access) and label.rmw
+    return isinstance(label, Access) and label.rmw and event.issue is None
 
 
 def _accesses(thread: TraceThread, loud: list[bool], numbers: list[int]) -> list[WeakAccess]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Hashable, Sequence
 
-from memmodel.base.labels import Access, Family, Issue
+from memmodel.base.labels import Family, Issue
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
 
 Who = tuple[int, int, int]
@@ -37,7 +37,7 @@ class Roles:
             ctas.setdefault(key[0], []).append(key)
         self.cluster_of = {cta: _cluster(warps[keys[0]][0]) for cta, keys in ctas.items()}
         inside: dict[Hashable, list[tuple[int, int]]] = {}
-        meets = any(isinstance(event.label, Access) for thread in run.threads for event in thread.events)
+        meets = any(True for thread in run.threads for _ in thread.strong())
         for cta, keys in ctas.items():
             kind = cta if meets or alone else frozenset(Counter(classes[k] for k in keys).items())
             inside.setdefault(self.cluster_of[cta], []).append((cta, self._number("cta", kind)))

@@ -53,7 +53,7 @@ class Use:
         """Is it a weak access that a thread makes itself, through the generic proxy?"""
         label = self.label
         plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
-        return plain and self.event is None and self.issue is None
+        return plain and not aliased(label) and self.event is None and self.issue is None
 
     @property
     def alone(self) -> bool:
@@ -113,6 +113,11 @@ class SharedPlace:
         for n, m in self.comparable:
             self.pairs[n, m].compare(members[n][0], members[m][0], first, size)
         self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
+
+
+def aliased(label: Label) -> bool:
+    """Does an access go through a multimem address, which is another virtual address of the same memory?"""
+    return isinstance(label, Access) and label.spelt == "multimem"
 
 
 def outlives(label: Label) -> bool:

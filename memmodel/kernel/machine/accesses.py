@@ -6,6 +6,7 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
@@ -17,11 +18,13 @@ from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, VectorOperand
+from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.kernel.values.lanes import Get
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx import Proxy, Scope, Sem, Window
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
+DISCARDED = 128
+"""Bytes that discard is about."""
 SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, "acq_rel": Sem.ACQ_REL}
 
 
@@ -32,8 +35,10 @@ def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
         return None
     if instruction.words[:2] == ("st", "bulk"):
         return _zeros(compiler, instruction)
+    if head == "discard":
+        return _discard(compiler, instruction)
     if head in ("ld", "ldu", "st"):
-        return _move(compiler, instruction)
+        return _partly(compiler, instruction) or _move(compiler, instruction)
     if instruction.words[:2] == ("cp", "async") and instruction.words[2] in ("ca", "cg"):
         return _copy(compiler, instruction)
     return None
@@ -70,21 +75,27 @@ def _semantics(instruction: PtxInstruction, side: Side) -> Access:
     scope = next((SCOPES[word] for word in words if word in SCOPES), None)
     if "volatile" in words:
         return Access(side, Sem.RELAXED, Scope.SYS, spelt="volatile")
-    if "mmio" in words:
-        return Access(side, Sem.RELAXED, scope or Scope.SYS, spelt="mmio")
     sem = next((SEMS[word] for word in words if word in SEMS), None)
+    if "mmio" in words:
+        return Access(side, sem or Sem.RELAXED, scope or Scope.SYS, spelt="mmio")
     if sem is None:
         return Access(side, proxy=Proxy.READ_ONLY if "nc" in words else Proxy.GENERIC)
     return Access(side, sem, scope)
 
 
 def strong(
-    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int
-) -> TraceEvent:
-    """A strong access as an event; a read takes what the last strong write left."""
-    if label.side is Side.READ:
-        machine.poll(warp.threads[lane], at, block, first)
-    made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
+    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int,
+    issue: TraceEvent | None = None,
+) -> TraceEvent:  # fmt: skip
+    """A strong access as an event; a read takes what the last strong write left. `issue`: of an asynchronous one."""
+    if issue is not None:
+        made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
+        issue.signals.append(made)
+        issue.note = (*issue.note, block.instance.name, first, size)
+    else:
+        if label.side is Side.READ:
+            machine.poll(warp.threads[lane], at, block, first)
+        made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
@@ -97,6 +108,30 @@ def strong(
     if label.side is Side.WRITE:
         known[first] = (size, made)
     return made
+
+
+def _partly(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """A weak vector with sinks: what they stand for is neither read nor written ("ld", "st")."""
+    words, operands = instruction.words, instruction.operands
+    what = next((one for one in operands if isinstance(one, VectorOperand)), None)
+    where = next((one for one in operands if isinstance(one, AddressOperand)), None)
+    sunk = what is not None and any(isinstance(one, Sink) for one in what.items)
+    if what is None or where is None or not sunk or any(word in SEMS or word == "volatile" for word in words):
+        return None
+    unit, alone = (width_of(words[-1]) or 0) // 8, tuple(word for word in words if word not in ("v2", "v4", "v8"))
+    steps = []
+    for number, item in sorted(
+        enumerate(what.items), key=lambda one: one[1] == where.base
+    ):  # the address is read first
+        if not isinstance(item, Sink):
+            place = replace(where, offset=where.offset + number * unit)
+            both = tuple(item if one is what else place if one is where else one for one in operands)
+            steps.append(_move(compiler, replace(instruction, words=alone, operands=both)))
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        return all(one(machine, warp, lanes, group) for one in steps)
+
+    return step
 
 
 def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
@@ -114,7 +149,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
         return _private(instruction, get, slots, sources, unit, extend=extend)
-    local = weak and size <= WIDEST_SHARED  # memory of the thread; constants and parameters are only read
+    # Memory of the thread is for weak and volatile accesses; constants and parameters are only read.
+    local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
     parts = not compiler.packed.isdisjoint(held)
@@ -138,18 +174,17 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
     def slow(machine: Machine, warp: Warp, lanes: Lanes, addresses: Row) -> bool:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
-        if machine.schedule.looks and not weak:
-            places = [(lane, machine.place(warp, space, addresses[lane], size, instruction, window)) for lane in lanes]
-            if any([machine.held(warp.threads[lane], instruction, at, reads=load) for lane, at in places]):
-                return False
+        own = {lane: machine.private(warp, lane, addresses[lane], size) if local else None for lane in lanes}
+        common = {lane: addresses[lane] for lane in lanes if own[lane] is None}
+        if machine.schedule.looks and not weak and _held(machine, warp, common, space, size, instruction, window):
+            return False
         hidden = number in machine.schedule.opaque
         lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
-            private = machine.private(warp, lane, addresses[lane], size) if space == "generic" and local else None
-            block, at = private or machine.place(warp, space, addresses[lane], size, instruction, window)
+            block, at = own[lane] or machine.place(warp, space, addresses[lane], size, instruction, window)
             if (at + block.address) % size:
                 raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
-            if private is not None or block is machine.memory.params:
+            if own[lane] is not None or block is machine.memory.params:
                 pass
             elif weak:
                 stored = None if load else _together([one[lane] for one in lists], unit)
@@ -162,7 +197,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                if not weak:
+                if not weak and own[lane] is None:
                     _strong_result(machine, warp, lane, slots, instruction)
                 continue
             for part, values in enumerate(lists):
@@ -170,6 +205,16 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _held(
+    machine: Machine, warp: Warp, addresses: dict[int, Value], space: str, size: int, instruction: PtxInstruction,
+    window: Window,
+) -> bool:  # fmt: skip
+    """Does a lane wait until nobody else can go on?"""
+    reads = instruction.words[0] != "st"
+    places = [(n, machine.place(warp, space, one, size, instruction, window)) for n, one in addresses.items()]
+    return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 
 def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
@@ -208,6 +253,25 @@ def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
                 machine.forget(block, at, size)
                 block.write(at, bytes(size))
+        return True
+
+    return step
+
+
+def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """discard: a weak write of 128 bytes of global memory, whose values are indeterminate ("discard")."""
+    get = address(compiler, instruction, instruction.operands[0])
+    label = Access(Side.WRITE)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places = list(get(warp))
+        for lane in lanes:
+            block, at = machine.place(warp, "generic", places[lane], DISCARDED, instruction, Window.GLOBAL)
+            if (at + block.address) % DISCARDED:
+                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {DISCARDED} bytes")
+            machine.weak(block, at, DISCARDED, warp.threads[lane], label, instruction.number, None)
+            machine.forget(block, at, DISCARDED)
+            block.forget(at, DISCARDED)
         return True
 
     return step
@@ -322,7 +386,8 @@ def gathered(warp: Warp, lanes: Lanes) -> bool:
 
 def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """cp.async: 4, 8 or 16 bytes, of which `src-size` are read and the rest is zero."""
-    operands = instruction.operands
+    hinted = any("cache_hint" in word for word in instruction.words)
+    operands = instruction.operands[:-1] if hinted else instruction.operands
     target = address(compiler, instruction, operands[0])
     source = address(compiler, instruction, operands[1])
     sizes = compiler.get(operands[2], instruction)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from memmodel.isa.table import stray
 from memmodel.kernel.engines.atomics import atomic_step
-from memmodel.kernel.engines.calls import CallPlan, stack_step
+from memmodel.kernel.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.engines.clusters import cluster_step
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.fragments import fragment_step
 from memmodel.kernel.engines.mma import mma_step
+from memmodel.kernel.engines.multimem import multimem_step
 from memmodel.kernel.engines.packing import cleared_first, with_bits
+from memmodel.kernel.engines.stasync import async_step
 from memmodel.kernel.engines.tensor import tensor_step
 from memmodel.kernel.engines.tensormaps import map_step
 from memmodel.kernel.engines.textures import texture_step
@@ -48,10 +50,11 @@ ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
     warp_step, access_step, atomic_step, fragment_step, sync_step, object_step, copy_step, map_step, wgmma_step,
-    mma_step, tensor_step, cluster_step, texture_step, stack_step,
+    mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
+    stack_step,
 )  # fmt: skip
-IGNORED_CALLS = ("vprintf",)
-"""Functions of the system that touch no memory of the kernel; what they return is unknown."""
+SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
+"""Functions of the system that are known. The first one touches no memory of the kernel."""
 
 
 @dataclass(slots=True)
@@ -219,7 +222,7 @@ def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     name = next((one.name for one in operands if isinstance(one, Symbol)), "")
     through = next((one for one in operands if isinstance(one, Register)), None)
     if through is None and name not in entry.callees:
-        if name not in IGNORED_CALLS and name != "__assertfail":
+        if name not in SYSTEM_CALLS:
             raise Refused(f"the call of {name or 'a function'} is not known", span)
         return
     lists = [one.items for one in operands if isinstance(one, Arguments)]

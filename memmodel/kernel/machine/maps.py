@@ -7,6 +7,7 @@ global memory, and of shared memory behind the swizzle. Source: PTX ISA "Tensors
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from memmodel.kernel.launch import TensorMapSpec
@@ -23,9 +24,12 @@ from memmodel.memory.tensormap import (
 )
 
 SWIZZLE = (80, 4)
-STRIDED = (84, 1)
 INTERLEAVED = (85, 1)
-"""Fields of ours beside those of `memory.tensormap`: code of the swizzle, element strides above 1, interleave."""
+IM2COL = (86, 1)
+_STEPS, _LOWER, _UPPER = 608, 648, 696
+"""Fields of ours beside those of `memory.tensormap`: code of the swizzle, interleave, is it for im2col?, element
+strides less one, and the corners of the bounding box of im2col. The box of such a map is its channels and its pixels.
+"""
 
 SPANS = {0: 0, 1: 32, 2: 64, 3: 128, 4: 96}
 """Bytes of a row by the code of `.swizzle_mode`."""
@@ -37,43 +41,105 @@ Stretch = tuple[int, int]
 """First byte and length."""
 
 
+def step_field(axis: int) -> tuple[int, int]:
+    """Where the element stride in a dimension stands, less one."""
+    return _STEPS + 8 * axis, 8
+
+
 def described(spec: TensorMapSpec) -> int:
     """The number that stands for a map of the launch."""
-    rank = len(spec.dims)
+    rank, image = len(spec.dims), spec.im2col
     strides = tuple(spec.strides_bytes[: rank - 1])
-    number = TensorMap(spec.address, spec.element_bytes, spec.dims, spec.box, strides).pack()
+    box = spec.box if image is None else (image.channels, image.pixels, *(1,) * (rank - 2))
+    number = TensorMap(spec.address, spec.element_bytes, spec.dims, box, strides).pack()
+    for axis, step in enumerate(spec.element_strides):
+        number = insert(number, step_field(axis), step - 1)
+    if image is not None:
+        number = insert(number, IM2COL, 1)
+        for axis, (low, high) in enumerate(zip(image.lower, image.upper, strict=True)):
+            number = insert(insert(number, (_LOWER + 16 * axis, 16), low), (_UPPER + 16 * axis, 16), high)
     code = next((code for code, span in SPANS.items() if span == spec.swizzle), 0)
     return insert(number, SWIZZLE, code)
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A map taken apart. `span`: bytes of the swizzle, 0 for none."""
+    """A map taken apart. `span`: bytes of the swizzle, 0 for none. `steps`: element strides. `corners`: of the bounding
+    box of im2col, in each of its dimensions.
+    """
 
     map: TensorMap
     span: int
+    steps: tuple[int, ...]
+    corners: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many elements a copy takes in each dimension: in im2col as many pixels as the map says."""
+        inner, *others = self.map.box
+        if self.corners is not None:
+            return self.map.box
+        return inner, *(-(-size // step) for size, step in zip(others, self.steps[1:], strict=True))
 
     @property
     def size(self) -> int:
         """Bytes that a copy transfers."""
-        return self.map.box_bytes
+        return self.map.element * prod(self.shape)
 
-    def outside(self, coordinates: tuple[int, ...]) -> list[Stretch]:
-        """The bytes in global memory, joined where they touch."""
+    def outside(self, coordinates: tuple[int, ...], offsets: tuple[int, ...] = ()) -> list[Stretch] | None:
+        """The bytes in global memory, joined where they touch. `offsets`: of im2col; None: outside its bounding box."""
+        pixels = self._tiled(coordinates[1:]) if self.corners is None else self._pixels(coordinates[1:], offsets)
         found: list[Stretch] = []
-        for address, size in self.map.rows(coordinates):
-            if address is None:
+        for at in pixels or ():
+            one = self._row(coordinates[0], at)
+            if one is None:
                 continue
-            if found and sum(found[-1]) == address:
-                found[-1] = (found[-1][0], found[-1][1] + size)
+            if found and sum(found[-1]) == one[0]:
+                found[-1] = (found[-1][0], found[-1][1] + one[1])
             else:
-                found.append((address, size))
+                found.append(one)
+        return None if pixels is None else found
+
+    def _row(self, first: int, at: tuple[int, ...]) -> Stretch | None:
+        """The bytes of the innermost dimension at these outer coordinates, as far as they lie in the tensor."""
+        one = self.map
+        if any(not 0 <= c < size for c, size in zip(at, one.sizes[1:], strict=True)):
+            return None
+        low, high = max(first, 0), min(first + one.box[0], one.sizes[0])
+        start = one.address + sum(c * stride for c, stride in zip(at, one.strides, strict=True))
+        return (start + low * one.element, (high - low) * one.element) if high > low else None
+
+    def _tiled(self, start: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The outer coordinates of a box: each dimension is traversed in its steps ("Traversal-Stride")."""
+        sides = zip(start, self.map.box[1:], self.steps[1:], strict=True)
+        ranges = [range(first, first + size, step) for first, size, step in sides]
+        return [at[::-1] for at in product(*reversed(ranges))]
+
+    def _pixels(self, start: tuple[int, ...], offsets: tuple[int, ...]) -> list[tuple[int, ...]] | None:
+        """The outer coordinates of im2col: as many bases as there are pixels per column, in the bounding box and then
+        in the next image, each moved by the offsets ("im2col mode"). None: the first one lies outside the bounding box.
+        """
+        assert self.corners is not None
+        bounds = [(low, size - 1 + high) for (low, high), size in zip(self.corners, self.map.sizes[1:], strict=False)]
+        *base, image = start
+        if any(not low <= c <= high for c, (low, high) in zip(base, bounds, strict=True)):
+            return None
+        found = []
+        for _ in range(self.map.box[1]):
+            found.append((*(c + offset for c, offset in zip(base, offsets, strict=True)), image))
+            for axis, (low, high) in enumerate(bounds):
+                base[axis] += self.steps[axis + 1]
+                if base[axis] <= high:
+                    break
+                base[axis] = low
+            else:
+                image += 1
         return found
 
     def inside(self, first: int) -> list[Stretch]:
         """The bytes in shared memory of a box that begins at this address."""
         inner = self.map.box[0] * self.map.element
-        rows = prod(self.map.box[1:])
+        rows = prod(self.shape[1:])
         if inner >= self.span:
             return [(first, inner * rows)]
         # A row is as long as the span; the swizzle moves its pieces of 16 bytes.
@@ -88,11 +154,19 @@ def read_map(number: int) -> Tile | str:
     found = TensorMap.unpack(number)
     if found is None:
         return "no tensor map is known to lie there"
-    if extract(number, STRIDED):
-        return "element strides above 1 are not known"
     if extract(number, INTERLEAVED):
         return "interleaved tensor maps are not known"
-    return Tile(found, SPANS.get(extract(number, SWIZZLE), 0))
+    rank = len(found.sizes)
+    steps = tuple(extract(number, step_field(axis)) + 1 for axis in range(rank))
+    corners = None
+    if extract(number, IM2COL):
+        corners = tuple((_corner(number, _LOWER, axis), _corner(number, _UPPER, axis)) for axis in range(rank - 2))
+    return Tile(found, SPANS.get(extract(number, SWIZZLE), 0), steps, corners)
+
+
+def _corner(number: int, begin: int, axis: int) -> int:
+    value = extract(number, (begin + 16 * axis, 16))
+    return value - (1 << 16) if value >> 15 else value
 
 
 def replaced(number: int, field: str, axis: int, value: int) -> int | None:
@@ -103,7 +177,7 @@ def replaced(number: int, field: str, axis: int, value: int) -> int | None:
     if field == "rank":
         return insert(number, RANK, value + 1)
     if field == "element_stride":
-        return insert(number, STRIDED, 1) if value != 1 else number
+        return insert(number, step_field(axis), value - 1) if 1 <= value <= 8 else None
     if field == "interleave_layout":
         return insert(number, INTERLEAVED, value != 0)
     if field == "swizzle_mode":

@@ -35,6 +35,7 @@ begins at the last one; nothing else may be touched.
 """
 MODULE_START = 0x7E00_0000_0000
 FUNCTION_START = 0x7D00_0000_0000
+HEAP_START = 0x7B00_0000_0000
 WORKSPACE_START, WORKSPACE = 0x7C00_0000_0000, 64
 """Memory that the driver zeroes for a cooperative launch and names in %envreg1 and %envreg2: its grid barrier."""
 
@@ -134,8 +135,11 @@ class DeviceMemory:
         self.private_size = 0
         self.blocks: list[Block] = []
         self._pointing: list[tuple[Block, Initial]] = []
+        self.heap: dict[int, Block] = {}
+        self._allocated = 0
         self._buffers()
         self._module_variables(module)
+        self.replicas = self._replicas()
         workspace = Instance("grid workspace", None, Space.GLOBAL, WORKSPACE)
         self.blocks.append(_block(workspace, WORKSPACE_START, WORKSPACE, bytes(WORKSPACE)))
         self.symbols |= {name: ("func", FUNCTION_START + 128 * number) for number, name in enumerate(entry.callees)}
@@ -214,6 +218,20 @@ class DeviceMemory:
             instance = Instance(name, None, Space.GLOBAL, one.bytes)
             self.blocks.append(_block(instance, one.address, one.bytes, content))
 
+    def _replicas(self) -> dict[Block, tuple[Block, ...]]:
+        """The memory that multimem addresses point to, as far as the launch says it."""
+        named = {one.instance.name: one for one in self.blocks}
+        found: dict[Block, tuple[Block, ...]] = {}
+        for one in self.launch.all_buffers:
+            for other in one.multimem or ():
+                if other not in named:
+                    raise InputError(f"{one.name} points to {other}, and there is no memory of that name")
+                if named[other].size < one.bytes:
+                    raise InputError(f"{one.name} has {one.bytes:,} bytes, and {other} only {named[other].size:,}")
+            if one.multimem is not None:
+                found[named[one.name or hex(one.address)]] = tuple(named[other] for other in one.multimem)
+        return found
+
     def _module_variables(self, module: PtxModule) -> None:
         at = MODULE_START
         for one in module.variables.values():
@@ -287,6 +305,23 @@ class DeviceMemory:
         if self.shared_start < SHARED_START:
             made.write(self.shared_start, bytes(SHARED_START - self.shared_start))
         return made
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory of the heap."""
+        address = HEAP_START + self._allocated
+        self._allocated += (size | 15) + 1
+        reserve(2 * self._allocated)
+        block = _block(Instance(f"heap memory {len(self.heap)}", None, Space.GLOBAL, size), address, max(1, size))
+        self.heap[address] = block
+        at = bisect.bisect_right(self._starts, address)
+        self._starts.insert(at, address)
+        self.blocks.insert(at, block)
+        return address
+
+    def release(self, block: Block) -> None:
+        """Memory of the heap that is free again; its address is not given out once more."""
+        at = self.blocks.index(block)
+        del self.blocks[at], self._starts[at], self.heap[block.address]
 
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.kernel.engines.calls import back, chosen_callee, enter, forget_results
+from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
+from memmodel.kernel.engines.multimem import misused
 from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
@@ -24,7 +25,7 @@ from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looking_ahead, written
-from memmodel.kernel.text.syntax import Arguments, PtxFunction, PtxInstruction, PtxModule, Symbol
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -323,9 +324,7 @@ class Scheduler:
             enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
         if code.control == "call" and not _fails(code.instruction):
-            for operand in code.instruction.operands[:1]:
-                if isinstance(operand, Arguments):
-                    forget_results(self.machine, warp, lanes, operand)
+            system_call(self.machine, warp, lanes, code.instruction)
             group.at += 1
             return False
         if code.control == "ret" and group.frames:
@@ -386,6 +385,9 @@ class Scheduler:
         for warp in waiting:
             for group in warp.groups:
                 code = self.code[group.at]
+                if self.run.multimem and group.waits is None and group.on is None:
+                    what = "threads poll what another device may write through a multimem address"
+                    raise Refused(what, code.instruction.span)
                 aligned = "aligned" in code.instruction.words or code.instruction.words[0] == "bar"
                 divergent = aligned and group.waits is None and len(warp.groups) > 1
                 rule = "barrier-divergence" if divergent else "hang"
@@ -400,4 +402,9 @@ def _fails(instruction: PtxInstruction) -> bool:
 
 def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
     """Run a launch under one schedule."""
-    return Scheduler(module, entry, launch, schedule or Schedule()).go()
+    scheduler = Scheduler(module, entry, launch, schedule or Schedule())
+    run = scheduler.go()
+    for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
+        message = "a multimem address is accessed by another instruction than multimem"
+        scheduler.machine.problem("undefined-address", message, one)
+    return run

@@ -89,7 +89,9 @@ class Machine:
             self.unknown("the address", instruction)
         found = self._find(warp, space, address)
         if found is None:
-            raise Faulty("undefined-address", f"address {address:#x} is outside every object")
+            local = LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 32)
+            where = "in local memory, which this instruction does not take" if local else "outside every object"
+            raise Faulty("undefined-address", f"address {address:#x} is {where}")
         block, at = found
         if not self.takes(warp, WINDOWS.get(space, window), block):
             raise Faulty("undefined-address", f"address {address:#x} is {BadAddress.WINDOW.value}")
@@ -353,6 +355,16 @@ class Machine:
             return 0
         x, y, z = self.unstarted.pop(0)
         return 1 | x << 32 | y << 64 | z << 96
+
+    def replicas(self, block: Block, instruction: PtxInstruction) -> tuple[Block, ...]:
+        """The memory that a multimem address points to. Where the launch names none, one block stands for all of it:
+        the replicas are accessed alike.
+        """
+        self.run.multimem.setdefault(block, instruction)
+        if block not in self.memory.replicas:
+            why = "the launch does not say what this multimem address points to"
+            self.run.unchecked.setdefault(f"line {instruction.line}: {instruction.opcode}: {why}")
+        return self.memory.replicas.get(block) or (block,)
 
     # ---- looking ahead ---------------------------------------------------------------------------------------
 

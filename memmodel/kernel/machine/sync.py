@@ -10,10 +10,11 @@ from memmodel.isa.synchronization.barrier import RESOURCES
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, PairTurn, Warp
-from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx import Proxy, Scope, Sem, Window
@@ -23,8 +24,6 @@ NOTHING = (
     "prefetch",
     "prefetchu",
     "applypriority",
-    "discard",
-    "createpolicy",
     "pmevent",
     "griddepcontrol",
 )
@@ -43,6 +42,8 @@ def sync_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
         return None if label is None else _emit(instruction, label)
     if words[0] in NOTHING:
         return lambda machine, warp, lanes, group: True
+    if words[0] == "createpolicy":
+        return _policy(instruction)
     if words[0] in ("bar", "barrier") and "cluster" not in words and "warp" not in words:
         return _barrier(compiler, instruction)
     if words[:2] == ("barrier", "cluster"):
@@ -50,6 +51,17 @@ def sync_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
     if words[0] == "setmaxnreg":
         return _pool(instruction)
     return None
+
+
+def _policy(instruction: PtxInstruction) -> Blocking:
+    """createpolicy: a cache policy is an opaque value."""
+    forget = forgetting(written(instruction))
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        forget(warp, lanes)
+        return True
+
+    return step
 
 
 def fence_label(words: tuple[str, ...]) -> Label | None:

@@ -6,6 +6,7 @@ In: an Instruction. Out: a step that waits until the lanes of its mask are there
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
@@ -29,6 +30,8 @@ def warp_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
         return _together(compiler, instruction, 4, _shuffle(compiler, instruction))
     if words[:2] == ("vote", "sync"):
         return _together(compiler, instruction, 2, _vote(compiler, instruction))
+    if words[0] in ("shfl", "vote"):
+        return _converged(compiler, instruction)
     if words[0] == "match":
         return _together(compiler, instruction, 2, _match(compiler, instruction))
     if words[0] == "redux":
@@ -63,6 +66,22 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
         for mask, members in teams.items():
             work(machine, warp, members, mask)
             _waited(machine, warp, members, mask, instruction.number)
+        return True
+
+    return step
+
+
+def _converged(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """shfl and vote without .sync, of the lanes that are active: known where no lane of the warp is elsewhere."""
+    words = instruction.words
+    synced = replace(instruction, words=(words[0], "sync", *words[1:]))
+    work = (_shuffle if words[0] == "shfl" else _vote)(compiler, synced)
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        mask = sum(1 << lane for lane in lanes)
+        if mask != warp.live:
+            machine.unknown("which lanes take part", instruction)
+        work(machine, warp, lanes, mask)
         return True
 
     return step

@@ -69,6 +69,12 @@ def _of(one: PtxInstruction) -> Iterator[Mutation]:
         yield from _more_groups(one)
     elif (head == "tcgen05" and words[1] in TENSOR) or head == "griddepcontrol":
         yield _removed(one)
+    elif head == "multimem" and words[1] != "cp":
+        yield from _semantics(one)
+        yield from _scope(one)
+    elif head in ACCESSES and words[1] == "async":
+        if "sys" in words and "mmio" not in words:
+            yield _worded(one, "sys", "gpu")
     elif head in ACCESSES:
         yield from _semantics(one)
         yield from _scope(one)

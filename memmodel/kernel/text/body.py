@@ -54,6 +54,7 @@ class _Scope:
 
     registers: dict[str, Register] = field(default_factory=dict)
     ranges: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    vectors: dict[str, VectorOperand] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     tables: dict[str, tuple[PtxToken, ...]] = field(default_factory=dict)
     variables: dict[str, ModuleVariable] = field(default_factory=dict)
@@ -229,12 +230,25 @@ class BodyReader:
             if cursor.accept("<"):
                 count = cursor.integer("a number of registers")
                 cursor.expect(">")
-                scope.ranges[name.text] = (count, kind, width)
+                if lanes == 1:
+                    scope.ranges[name.text] = (count, kind, width)
+                for number in range(count if lanes > 1 else 0):
+                    self._vector(f"{name.text}{number}", lanes, kind, width)
+            elif lanes > 1:
+                self._vector(name.text, lanes, kind, width)
             else:
-                scope.registers[name.text] = self._new(name.text, kind, width * lanes)
+                scope.registers[name.text] = self._new(name.text, kind, width)
             if not cursor.accept(","):
                 break
         cursor.expect(";")
+
+    def _vector(self, name: str, lanes: int, kind: str, width: int) -> None:
+        """A vector register: its components, which have two names each ("Vectors as Operands")."""
+        scope = self._scopes[-1]
+        components = tuple(self._new(f"{name}.{one}", kind, width) for one in "xyzw0123"[:lanes])
+        for one, *letters in zip(components, "xyzw", "rgba", strict=False):
+            scope.registers |= {f"{name}.{letter}": one for letter in letters}
+        scope.vectors[name] = VectorOperand(components)
 
     def _new(self, name: str, kind: str, width: int) -> Register:
         if self.slots >= MAX_REGISTERS:
@@ -327,8 +341,9 @@ class BodyReader:
         if text == "_":
             return Sink()
         register = self._register(text)
-        if register is not None:
-            return register
+        vector = next((scope.vectors[text] for scope in reversed(self._scopes) if text in scope.vectors), None)
+        if register is not None or vector is not None:
+            return register or vector or Sink()
         if _SPECIAL.fullmatch(text):
             return Special(text)
         whole, _, selector = text.rpartition(".")

@@ -9,7 +9,7 @@ from memmodel.errors import InputError
 from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, Special
 
-SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol")
+SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol", "multimem")
 SHOWN = 3
 MAX_STATES = 200_000
 

@@ -1,0 +1,125 @@
+"""st.async and red.async of kernels: to global memory with .release, and to the shared memory of the cluster."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_engines import rules, verdict_of, wait
+from kernel_samples import judged
+
+from memmodel.kernel.judge.verdict import KernelVerdict
+
+POLLED = """
+mov.u32 %r10, %ctaid.x;
+setp.ne.u32 %p3, %r10, 0;
+@%p3 bra READER;
+st.global.u32 [%d0+64], 7;
+{store};
+{after}
+ret;
+READER:
+ld.{load}.gpu.global.u32 %r11, [%d0];
+setp.ne.u32 %p4, %r11, 1;
+@%p4 bra READER;
+ld.global.u32 %r12, [%d0+64];
+"""
+"""CTA 0 writes data and, asynchronously, a flag; CTA 1 polls the flag and reads the data."""
+
+STORE = "st.async.release.gpu.global.u32 [%d0], 1"
+
+
+def polled(store: str = STORE, load: str = "acquire", after: str = "") -> KernelVerdict:
+    return judged(POLLED.format(store=store, load=load, after=after), 1, 2, "zero")
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        STORE,
+        "st.async.mmio.release.sys.global.u32 [%d0], 1",
+        "st.async.release.sys.u32 [%d0], 1",
+        "red.async.release.gpu.global.add.u32 [%d0], 1",
+    ],
+)
+def test_the_issue_of_a_release_comes_before_who_acquires_it(store: str) -> None:
+    verdict = polled(store)
+    assert verdict.word == "clean", (rules(verdict), verdict.open)
+
+
+@pytest.mark.parametrize(
+    ("load", "after"), [("relaxed", ""), ("acquire", "st.global.u32 [%d0+64], 8;")], ids=["relaxed", "after"]
+)
+def test_what_a_release_does_not_order(load: str, after: str) -> None:
+    """Nothing acquires it; or the store stands after the issue."""
+    assert rules(polled(load=load, after=after)) == {"data-race"}
+
+
+def test_an_asynchronous_store_is_not_in_program_order() -> None:
+    """A weak load of the same thread races with it."""
+    assert "data-race" in rules(judged(f"{STORE};\nld.global.u32 %r10, [%d0];", threads=1))
+
+
+def test_two_asynchronous_stores_of_one_thread_have_no_order() -> None:
+    """Which is the last one depends on the schedule, and so does the branch."""
+    body = f"{STORE};\n{STORE.replace(', 1', ', 2')};\nbar.sync 0;\n"
+    branch = (
+        "ld.relaxed.gpu.global.u32 %r10, [%d0];\nsetp.eq.u32 %p3, %r10, 2;\n@%p3 bra X;\nst.global.u32 [%d0+8], 1;\nX:"
+    )
+    assert judged(body + branch, threads=1, init="zero").word == "explored"
+
+
+def test_counting_is_no_race() -> None:
+    assert judged("red.async.release.gpu.global.add.u32 [%d0], 1;", threads=64, ctas=2, init="zero").word == "clean"
+    mixed = "red.async.release.gpu.global.add.u32 [%d0], 1;\nst.global.u32 [%d0], 1;"
+    assert "data-race" in rules(judged(mixed, threads=64, ctas=2, init="zero"))
+
+
+@pytest.mark.parametrize("where", ["%d0+2", "%d9"])
+def test_where_a_release_goes(where: str) -> None:
+    """To aligned global memory, and not to shared memory."""
+    body = f"cvt.u64.u32 %d8, %r2;\ncvta.shared.u64 %d9, %d8;\nst.async.release.gpu.u32 [{where}], 1;"
+    assert rules(judged(body, threads=1)) == {"undefined-address"}
+
+
+# ---- to the shared memory of the cluster -----------------------------------------------------------------------
+
+MEET = "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
+SENT = f"""@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 4;
+{MEET}mapa.shared::cluster.u32 %r10, %r4, {{to}};
+mapa.shared::cluster.u32 %r11, %r2, {{to}};
+@%p0 {{store}} [%r11], 5, [%r10];
+{{wait}}ld.shared.u32 %r12, [%r2];
+{MEET.replace("aligned;", "aligned ;")}"""
+"""Thread 0 of each CTA sends a word to the other one, which waits for it."""
+
+STORES = [
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32",
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32",
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32",
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32",
+]
+
+
+def sent(
+    store: str, to: str = "%r6", waits: str = wait("%r4", 0, ".acquire.cluster"), cluster: int = 2
+) -> KernelVerdict:
+    return verdict_of(SENT.format(store=store, to=to, wait=waits), ctas=2, cluster=cluster)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_complete_tx_tells_of_the_end(store: str) -> None:
+    verdict = sent(store)
+    assert verdict.word == "clean", (rules(verdict), verdict.open)
+    assert "data-race" in rules(sent(store, waits=""))
+
+
+@pytest.mark.parametrize(
+    ("store", "to", "cluster"), [(STORES[0], "%r5", 1), (STORES[2], "%r5", 2), (STORES[2], "%r5", 1)]
+)
+def test_which_ctas_may_be_written_to(store: str, to: str, cluster: int) -> None:
+    """A store needs a cluster of several CTAs, a reduction another CTA."""
+    assert "undefined-instruction" in rules(sent(store, to, cluster=cluster))
+
+
+def test_a_store_to_the_own_cta_of_a_cluster() -> None:
+    assert sent(STORES[0], "%r5").word == "clean"
