@@ -39,8 +39,8 @@ MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 ALL = 24
 """Schedules that are explored if they are all there are."""
 
-UNEVEN = 3
-"""Schedules in which some warps are slow that are looked at where a condition does not hold."""
+UNEVEN, LATE = 3, 6
+"""Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
 
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
@@ -81,6 +81,8 @@ class LaunchJudge:
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
         self._blank: tuple[Schedule, LaunchTrace] | None = None
+        self._late: dict[tuple[int, int], None] = {}
+        self._known: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
         """What each finding was made from."""
         self.first: tuple[RunJudge, Judgement] | None = None
@@ -111,6 +113,7 @@ class LaunchJudge:
                 self._chosen |= orders
             self._chosen |= self._waits
             settled -= self._chosen
+            self._known = settled | self._chosen
             made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
@@ -221,6 +224,7 @@ class LaunchJudge:
             if add(self.verdict.findings, one) and one.events:
                 self.made[id(one)] = made
         _open(self.verdict, found.open)
+        self._late |= dict.fromkeys(found.late)
         return found
 
     def _readings(self, made: RunJudge) -> None:
@@ -329,21 +333,35 @@ class LaunchJudge:
                 break
             other = self._run(schedule)
             verdict.explored = number + 1
+            self._met(schedule, other, real)
             same = _atomics(other, real) == _atomics(run, real)
             complete &= not other.infeasible and set(other.choices) <= known and same
             self._look(other)
         verdict.exhaustive = complete
 
+    def _met(self, schedule: Schedule, run: LaunchTrace, real: set[int]) -> None:
+        """Another schedule meets choices that the first run did not (a lock is taken, so that a loop asks again): those
+        on which it depends count there, and in what follows.
+        """
+        new = frozenset(number for _, number in run.choices) - self._known
+        self._known |= new
+        if new and self._refused(replace(schedule, opaque=schedule.opaque | new)) is not None:
+            each = (one for one in sorted(new) if self._refused(replace(schedule, opaque=schedule.opaque | {one})))
+            depends = frozenset(each) or new
+            self._chosen |= depends
+            real |= depends
+
     def _uneven(self, base: Schedule) -> None:
         """A condition does not hold, so that other schedules may do something else: is anything wrong in some of them?
 
-        Tests that are no loops return false there where a phase has not ended.
-        What is found there is found; what is open stays open.
+        A warp is late there that touches what the run orders by chance, or half of them are slow. Tests that are no
+        loops return false where a phase has not ended. What is found there is found; what is open stays open.
         """
-        for seed in range(UNEVEN):
+        schedules = [replace(base, late=(warp,)) for warp in islice(self._late, LATE)]
+        for schedule in (*schedules, *(replace(base, slow=f"slow {seed}") for seed in range(UNEVEN))):
             if self._found() or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
                 return
-            made = self._made(self._run(replace(base, slow=f"slow {seed}")))
+            made = self._made(self._run(schedule))
             self._events += len(made.execution.events)
             for one in made.judged(self.model, self._chosen).findings:
                 if add(self.verdict.findings, one) and one.events:

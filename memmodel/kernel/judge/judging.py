@@ -6,6 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -18,6 +19,7 @@ from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import stored_values
 from memmodel.kernel.judge.events import LaunchTrace, Refused
+from memmodel.kernel.judge.fences import CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
@@ -33,19 +35,21 @@ LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 STAGES = 16
 """Places that an instruction may come back to, for them to be called stages."""
-ORDER, FORCED, CAUSALITY = "happens", "fence-forced", "causality"
-"""The definitions of a model that say what has happened before what, which order fence.sc must have, and which write
-is the later one."""
+ORDER = "happens"
+"""The definition of a model that says what has happened before what."""
 
 
 @dataclass(slots=True)
 class Judgement:
-    """What one model says of one run."""
+    """What one model says of one run. `late`: the warps, one of which has to be late for what this run excludes by
+    chance.
+    """
 
     graph: Graph
     flags: Flags | None = None
     findings: list[KernelFinding] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    late: list[tuple[int, int]] = field(default_factory=list)
 
 
 def problems(run: LaunchTrace) -> list[KernelFinding]:
@@ -94,12 +98,29 @@ class RunJudge:
             found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
             return found
         least = self._least(chosen)
-        found.flags = flags = self._forced(model, least, like)
+        found.flags = flags = forced(model, least, like)
         raised = self.raised(flags)
         if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
             found.flags = flags = Flags(model, self.execution, like)
             weaker, raised = raised, self.raised(flags)
-            found.open += self._by_chance(weaker, set(raised))
+            sure = set(raised)
+            by_chance = dict.fromkeys(one for one in weaker if one not in sure)
+            found.open += self._by_chance(by_chance)
+            sides = (self.run.threads[self.graph.behind[n].thread] for _, *ends in by_chance for n in ends)
+            found.late = list(dict.fromkeys((one.cta, one.warp) for one in sides))
+            for other in reordered(model, flags, self.graph, [(one, two) for _, one, two in by_chance]):
+                self._report(found, other, [one for one in self.raised(other) if one in by_chance], ways=ways)
+        self._report(found, flags, raised, ways=ways)
+        before = flags.relation(ORDER)
+        if before is None:
+            found.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
+        else:
+            found.open += counted(self.graph, self.run, self.body, before)
+        found.open = list(dict.fromkeys(found.open))
+        return found
+
+    def _report(self, found: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, ways: bool) -> None:
+        """Findings for what flags report, one for those that are alike."""
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         rules = {check.name: check.doc for check in model.flags}
@@ -120,17 +141,10 @@ class RunJudge:
             made.count = 1 if old is None else old.count + 1
             known[key] = made
         found.findings += known.values()
-        before = flags.relation(ORDER)
-        if before is None:
-            found.open.append(f"the model {model.name} does not define {ORDER}: counts and waits were not checked")
-        else:
-            found.open += counted(self.graph, self.run, self.body, before)
-        found.open = list(dict.fromkeys(found.open))
-        return found
 
     def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        causality = self._forced(model, self._least(frozenset())).relation(CAUSALITY)
+        causality = forced(model, self._least(frozenset())).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
     def _least(self, chosen: frozenset[int]) -> Execution:
@@ -149,28 +163,13 @@ class RunJudge:
             self._leasts[chosen] = replace(self.execution, chosen_relations=relations)
         return self._leasts[chosen]
 
-    def _forced(self, model: Model, execution: Execution, like: Flags | None = None) -> Flags:
-        """The run with that order of fence.sc operations alone that every execution has."""
-        if not any(execution.relation("sync_fence")):
-            return Flags(model, execution, like)
-        execution = with_fences(execution, [0] * len(self.graph.points))
-        flags = Flags(model, execution)
-        while True:
-            forced = flags.relation(FORCED)
-            rows = execution.relation("sync_fence")
-            if forced is None or not any(new & ~old for new, old in zip(forced, rows, strict=True)):
-                return flags
-            execution = with_fences(execution, [new | old for new, old in zip(forced, rows, strict=True)])
-            flags = Flags(model, execution)
-
-    def _by_chance(self, weaker: list[tuple[str, int, int]], known: set[tuple[str, int, int]]) -> list[str]:
+    def _by_chance(self, weaker: Iterable[tuple[str, int, int]]) -> list[str]:
         """What only the order of fence.sc operations in this run excludes, or what strong reads read in it."""
         found = []
         for rule, one, other in weaker:
-            if (rule, one, other) not in known:
-                lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
-                where = " and ".join(str(line) for line in lines)
-                found.append(f"lines {where}: {rule} but for what strong reads read and how fence.sc were ordered here")
+            lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
+            where = " and ".join(str(line) for line in lines)
+            found.append(f"lines {where}: {rule} but for what strong reads read and how fence.sc were ordered here")
         return found
 
     def raised(self, flags: Flags) -> list[tuple[str, int, int]]:
@@ -310,11 +309,6 @@ class RunJudge:
 def _both_write(graph: Graph, one: int, other: int) -> bool:
     labels = graph.points[one].label, graph.points[other].label
     return all(isinstance(label, Access) and label.side is Side.WRITE for label in labels)
-
-
-def with_fences(execution: Execution, rows: list[int]) -> Execution:
-    """The same execution with that order of fence.sc operations."""
-    return replace(execution, chosen_relations={**execution.chosen_relations, "sync_fence": rows})
 
 
 def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:

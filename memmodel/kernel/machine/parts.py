@@ -33,7 +33,7 @@ class LaneGroup:
     """Lanes of a warp that are at one instruction. `waits`: what they wait for, as the instruction noted it.
 
     `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
-    `spun`: how often they jumped back in a loop that polls.
+    `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
     """
 
     at: int
@@ -43,6 +43,7 @@ class LaneGroup:
     on: tuple[Block, int] | None = None
     frames: tuple[int, ...] = ()
     spun: int = 0
+    stopped: int = -1
 
 
 PARKED = "parked"

@@ -70,6 +70,8 @@ class Scheduler:
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
             warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
+        for warp in self.warps if schedule.late else ():
+            warp.slow = (warp.cta.number, warp.number) in schedule.late
 
     # ---- threads ---------------------------------------------------------------------------------------------
 
@@ -215,6 +217,8 @@ class Scheduler:
                     self._leave(warp, group, group.lanes)
                     return True
                 code = self.code[group.at]
+                if warp.slow and _stops(group, code):
+                    return True
                 lanes = group.lanes if code.guard is None else self._guarded(warp, group, code)
                 if lanes is None:
                     return True
@@ -394,6 +398,15 @@ class Scheduler:
                 message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
+
+
+def _stops(group: LaneGroup, code: Code) -> bool:
+    """Does a slow warp stop before an instruction? So it does once before a fence, that those of others come first."""
+    if code.instruction.words[0] not in ("fence", "membar"):
+        return False
+    group.blocked = group.stopped != group.at
+    group.stopped = group.at if group.blocked else -1
+    return group.blocked
 
 
 def _fails(instruction: PtxInstruction) -> bool:

@@ -26,8 +26,8 @@ class Schedule:
     meet something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state
     of a word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes
     one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
-    changes anything, or after many rounds. `truthful`: tests of mbarrier objects that return false where a phase has
-    not ended, and do not wait for its end.
+    changes anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do.
+    `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
     """
 
     last_elected: bool = False
@@ -42,4 +42,5 @@ class Schedule:
     looks: str = ""
     looked: frozenset[int] = frozenset()
     slow: str = ""
+    late: tuple[tuple[int, int], ...] = ()
     truthful: frozenset[int] = frozenset()
