@@ -33,7 +33,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
 from memmodel.ptx import Sem, Space, Window
-from memmodel.repair.edits import Edit, apply
+from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
@@ -79,19 +79,24 @@ class Carry:
 
     def delta(self, edit: Edit) -> Delta | None:
         """What an edit of the text changes; None if that cannot be told. One line is the same in the whole thread."""
+        if edit.more or about_numbers(edit):
+            return None
+        return self._read(edit)
+
+    def _read(self, edit: Edit) -> Delta | None:
         key = _key(edit)
         if key not in self._deltas:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
                 self._illegal.add(key)
-            told = not edit.more
+            told = not (edit.more or about_numbers(edit))
             self._deltas[key] = _delta(self.base, changed) if told and self.base and changed else None
         found, place = self._deltas[key], edit.group[:2]
         return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
 
     def legal(self, edit: Edit) -> bool:
         """Is the text a test with that edit made?"""
-        self.delta(edit)
+        self._read(edit)
         return _key(edit) not in self._illegal
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
