@@ -90,7 +90,7 @@ class Carry:
             if changed is None:
                 self._illegal.add(key)
             told = not (edit.more or about_numbers(edit))
-            self._deltas[key] = _delta(self.base, changed) if told and self.base and changed else None
+            self._deltas[key] = difference(self.base, changed) if told and self.base and changed else None
         found, place = self._deltas[key], edit.group[:2]
         return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
 
@@ -134,7 +134,7 @@ class Carry:
         delta = self.delta(edit)
         if known is not None:
             delta = _raised(self.delta(known), delta)
-        return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
+        return None if delta is None else alteration_by(execution, replace(delta, at=_shifted(delta.at, edit, made)))
 
 
 def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
@@ -176,7 +176,7 @@ def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int
     return shifted(at, ahead)
 
 
-def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
+def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
     """The one place where two texts differ."""
     for thread, (before, after) in enumerate(zip(old.test.threads, new.test.threads, strict=True)):
         was, now = ([item.span.text for item in instructions(one)] for one in (before, after))
@@ -232,7 +232,7 @@ def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[
         yield None
 
 
-def _on(execution: Execution, delta: Delta) -> Alteration | None:
+def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:
     """A difference of texts on an execution of the old one."""
     frame = execution.frame
     thread, at = delta.at

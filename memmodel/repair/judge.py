@@ -91,7 +91,7 @@ def standing(
             answer = _judged(steps, model, options, first if place else None, findings=findings)
             first = first if place else answer
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
-            found |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
+            found |= {one for one in answer.flags if one == HANG or is_told(one)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
                 against.append(Against(model, None, shown))
@@ -120,6 +120,12 @@ def _judged(steps: LoweredTest, model: Model, options: Options, first: Answer | 
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
+
+
+def is_told(flag: str) -> bool:
+    """Does a flag report something that is wrong with a test?"""
+    return kind_of(flag) in _TOLD
+
 
 Judge = Callable[[str], Standing | None]
 """Text -> what it says; None if it is no legal test."""
