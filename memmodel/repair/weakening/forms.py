@@ -16,7 +16,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, cost
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.insertion.gaps import gaps
-from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrower
+from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
 
 NOT_NEEDED = "what is forbidden stays forbidden without it"
 ONLY_SHARED = "only shared memory is handed over"
@@ -35,7 +35,7 @@ def sites(lowered: LoweredTest) -> list[list[Edit]]:
             if is_fence(lowered, number, index):
                 start, end = whole(test.source, item)
                 site.append(Edit(start, end, "", f"{where}: drop {item.mnemonic}: {NOT_NEEDED}", -now, group))
-            for mnemonic, spelling in narrower(item, test):
+            for mnemonic, spelling in narrowest(item, test):
                 saved = now - cost(spelling)
                 if saved > 0:
                     span = item.mnemonic_span
@@ -57,7 +57,8 @@ def _why(old: Spelling, new: Spelling) -> str:
     sem, scope = (after.get(slot) if after.get(slot) != before.get(slot) else None for slot in ("sem", "scope"))
     if sem is None:
         return f".{scope or after.get('level', 'cta')} takes in all threads that it has to reach"
-    return f"as .{sem} it orders all that it has to"
+    wide = f", and .{scope} takes in all threads that it has to reach" if scope and before.get("scope") else ""
+    return f"as .{sem} it orders all that it has to{wide}"
 
 
 def _apart(lowered: LoweredTest, number: int, index: int, item: Instruction, now: float) -> Iterator[Edit]:
