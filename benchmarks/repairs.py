@@ -40,7 +40,7 @@ MODELS = (api.load(api.DEFAULT_MODEL),)
 LISTED = 6
 SEED = 1
 SMALL = Budget(20_000_000, 20.0)
-"""What the other engine may spend on one program."""
+"""What an engine may spend on one program, to judge a result again."""
 
 
 def main() -> None:
@@ -206,14 +206,15 @@ def _weakened(file: Path) -> dict[str, object]:
 
 def _no_worse(old: str, new: str, engine: str) -> str:
     """Does an engine find no outcome and no finding in the new text that the old one has not?"""
-    before, after = ([one.answer for one in api.check_all(Source("t", text), engine=engine)] for text in (old, new))
+    both = [Source("t", text) for text in (old, new)]
+    before, after = ([one.answer for one in api.check_all(one, engine=engine, budget=SMALL)] for one in both)
     if any(one.observation is Observation.UNDECIDED for one in (*before, *after)):
         return f"undecided by {engine}"
     same = [one.observation for one in before] == [one.observation for one in after]
     more = any(set(b.flags) - set(a.flags) for a, b in zip(before, after, strict=True))
     if not same or more:
         return "TOO FAR"
-    old_states, new_states = (api.outcomes(Source("t", text), engine=engine) for text in (old, new))
+    old_states, new_states = (api.outcomes(one, engine=engine, budget=SMALL) for one in both)
     if not (old_states.complete and new_states.complete):
         return f"outcomes undecided by {engine}"
     extra = {one.values for one in new_states.states} - {one.values for one in old_states.states}

@@ -6,6 +6,7 @@ In: LoweredTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is u
 from __future__ import annotations
 
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from memmodel.answer import Answer, Budget, Observation, Outcomes
 from memmodel.base.classes import dataclass, field, replace
@@ -14,6 +15,9 @@ from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.limits import Limits, available
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, Write
+
+if TYPE_CHECKING:
+    from memmodel.solve.seek import Seen, Sought
 
 ENGINES = ("auto", "z3", "enumerate")
 
@@ -76,6 +80,18 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
 
     left = replace(budget, seconds=budget.seconds - (monotonic() - started))
     return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings)
+
+
+def seek(lowered: LoweredTest, model: Model, options: Options, sought: Sought) -> Seen | None:
+    """An execution that shows something that is looked for; None says nothing, as in `solve_seek`."""
+    from memmodel.solve.seek import solve_seek
+
+    try:
+        options = replace(options, budget=available(options.budget))
+        with Limits(options.budget):
+            return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound)
+    except (TooLarge, BudgetSpent):
+        return None
 
 
 def _trial(lowered: LoweredTest) -> int:

@@ -33,7 +33,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
 from memmodel.ptx import Sem, Space, Window
-from memmodel.repair.edits import Edit, apply
+from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
@@ -79,19 +79,24 @@ class Carry:
 
     def delta(self, edit: Edit) -> Delta | None:
         """What an edit of the text changes; None if that cannot be told. One line is the same in the whole thread."""
+        if edit.more or about_numbers(edit):
+            return None
+        return self._read(edit)
+
+    def _read(self, edit: Edit) -> Delta | None:
         key = _key(edit)
         if key not in self._deltas:
             changed = self.parse(apply(self.text, (edit,)))
             if changed is None:
                 self._illegal.add(key)
-            told = not edit.more
-            self._deltas[key] = _delta(self.base, changed) if told and self.base and changed else None
+            told = not (edit.more or about_numbers(edit))
+            self._deltas[key] = difference(self.base, changed) if told and self.base and changed else None
         found, place = self._deltas[key], edit.group[:2]
         return found if found is None or key is edit else replace(found, at=place)  # type: ignore[arg-type]
 
     def legal(self, edit: Edit) -> bool:
         """Is the text a test with that edit made?"""
-        self.delta(edit)
+        self._read(edit)
         return _key(edit) not in self._illegal
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
@@ -129,7 +134,7 @@ class Carry:
         delta = self.delta(edit)
         if known is not None:
             delta = _raised(self.delta(known), delta)
-        return None if delta is None else _on(execution, replace(delta, at=_shifted(delta.at, edit, made)))
+        return None if delta is None else alteration_by(execution, replace(delta, at=_shifted(delta.at, edit, made)))
 
 
 def _raised(less: Delta | None, more: Delta | None) -> Delta | None:
@@ -171,7 +176,7 @@ def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int
     return shifted(at, ahead)
 
 
-def _delta(old: LoweredTest, new: LoweredTest) -> Delta | None:
+def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
     """The one place where two texts differ."""
     for thread, (before, after) in enumerate(zip(old.test.threads, new.test.threads, strict=True)):
         was, now = ([item.span.text for item in instructions(one)] for one in (before, after))
@@ -227,7 +232,7 @@ def _relabelled(old: object, new: object, alike: Set[Window]) -> Iterator[tuple[
         yield None
 
 
-def _on(execution: Execution, delta: Delta) -> Alteration | None:
+def alteration_by(execution: Execution, delta: Delta) -> Alteration | None:
     """A difference of texts on an execution of the old one."""
     frame = execution.frame
     thread, at = delta.at

@@ -36,6 +36,11 @@ class Edit:
     more: tuple[Edit, ...] = ()
 
 
+def about_numbers(edit: Edit) -> bool:
+    """Does a change put another number, or move a fence?"""
+    return edit.group[2] in ("number", "expected", "move")
+
+
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with the edits made; of one group the one with the highest level counts."""
     chosen: dict[tuple[object, ...], Edit] = {}

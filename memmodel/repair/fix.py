@@ -23,6 +23,7 @@ from memmodel.limits import available, together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import apply, diff
+from memmodel.repair.glance import Glance, is_small
 from memmodel.repair.hints import alone, reasons, would_do
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
@@ -134,16 +135,19 @@ def _fixed(
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     first, ends = (lambda one: _first(name, one, options)), (lambda one: ended(name, one, models, options))
     search = RepairSearch(text, before, progress, first, ends)
+    search.small = is_small(asked[0], options)
     started = monotonic()
     found: list[Changes] = []
     reason, stopped = "", False
     aims = list(_aims(before))
-    search.judge, search.glance = judge, looking_for(before.findings, name, models, options)
+    search.judge, search.look = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
             lost = search.aim.lost
             search.judge = judging(name, models, options, lost=lost)
-            search.glance = looking_for(before.findings, name, models, options, lost)
+            search.look = looking_for(before.findings, name, models, options, lost)
+        wrong_flags = before.findings if search.aim.findings else frozenset[str]()
+        search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes)
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:

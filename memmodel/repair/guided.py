@@ -15,9 +15,9 @@ from memmodel.concrete.execution import Execution
 from memmodel.litmus.constants import instructions
 from memmodel.ptx import Scope, Sem
 from memmodel.repair.carry import Carry, shifted
-from memmodel.repair.edits import Edit
+from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE, THREADS
-from memmodel.repair.hints import about_numbers, answers, kind
+from memmodel.repair.hints import answers, kind
 from memmodel.repair.judge import Against
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.changes import Change

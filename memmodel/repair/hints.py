@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from memmodel.answer import HANG
-from memmodel.repair.edits import Edit
+from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.repair.judge import Against
 from memmodel.why.records import Reason
 from memmodel.why.story import finding_story, outcome_story
 from memmodel.why.stuck import stuck
+
+MOST_EXPLAINED = 12
+"""So many executions are explained to learn their reasons."""
 
 ABOUT_WAITS = frozenset(
     (
@@ -72,13 +75,16 @@ def reasons(known: Sequence[Against]) -> frozenset[Reason]:
 
 
 def lines(known: Sequence[Against]) -> frozenset[int]:
-    """The lines that the explanations name."""
-    return frozenset(line for _, line in _told(known) if line is not None)
+    """The lines that the explanations and the findings name."""
+    findings = [one.finding for one in known if one.finding is not None]
+    ends = [end for one in findings for end in (one.first, one.second) if end is not None]
+    named = {line for _, line in _told(known)} | {end.span.line for end in ends if end.span is not None}
+    return frozenset(line for line in named if line is not None)
 
 
 def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
     """The reasons of the explanations, each with the lines that it is about."""
-    for one in known:
+    for one in _first(known):
         if one.flag == HANG:
             for waiting in stuck(one.witness).waiting:
                 yield waiting.reason, None if waiting.span is None else waiting.span.line
@@ -87,6 +93,16 @@ def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
         for obstacle in by.obstacles if by is not None else ():
             yield obstacle.reason, None
             yield from ((obstacle.reason, event.line) for event in obstacle.events)
+
+
+def _first(known: Sequence[Against]) -> list[Against]:
+    """Some executions, the first of each flag before the second of any."""
+    turns: dict[str | None, int] = {}
+    told = []
+    for one in known:
+        turns[one.flag] = turns.get(one.flag, 0) + 1
+        told.append((turns[one.flag], one))
+    return [one for _, one in sorted(told, key=lambda turn: turn[0])[:MOST_EXPLAINED]]
 
 
 def would_do(known: Sequence[Against]) -> Iterator[str]:
@@ -113,11 +129,6 @@ def _rule(against: Against) -> str:
     assert against.finding is not None and against.flag is not None
     doc = next((one.doc for one in against.model.flags if one.name == against.flag), "")
     return against.finding.rule or doc or against.flag
-
-
-def about_numbers(edit: Edit) -> bool:
-    """Does a change put another number, or move a fence?"""
-    return edit.group[2] in ("number", "expected", "move")
 
 
 def kind(edit: Edit) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel import api
-from memmodel.answer import HANG, Finding, Observation, Witness
+from memmodel.answer import HANG, Answer, Finding, Observation, Witness
 from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
@@ -17,6 +17,7 @@ from memmodel.errors import InputError
 from memmodel.limits import available
 from memmodel.litmus.syntax import Always, Quantifier
 from memmodel.program.lowered import LoweredTest
+from memmodel.report.expect import about_finding
 from memmodel.source import Source
 
 
@@ -83,12 +84,14 @@ def standing(
     against: list[Against] = []
     ends: list[Witness] = []
     order = list(range(len(models))) if order is None else order
+    first: Answer | None = None
     for turn, number in enumerate(order):
         model = models[number]
         for place, steps in enumerate(asked):
-            answer = api.judge(steps, model, options, findings=findings)
+            answer = _judged(steps, model, options, first if place else None, findings=findings)
+            first = first if place else answer
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
-            found |= {one for one in answer.flags if one == HANG or kind_of(one) in _TOLD}
+            found |= {one for one in answer.flags if one == HANG or is_told(one)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
             if steps.test.finding is None and shown is not None:
                 against.append(Against(model, None, shown))
@@ -107,7 +110,22 @@ def standing(
     return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends))
 
 
+def _judged(steps: LoweredTest, model: Model, options: Options, first: Answer | None, *, findings: bool) -> Answer:
+    """The answer to a question; `first`: that to another question about the same threads, which has their findings."""
+    if first is None or not findings:
+        return api.judge(steps, model, options, findings=findings)
+    if steps.test.finding is not None:
+        return about_finding(steps.test.finding, model, first)
+    return api.judge(steps, model, options, findings=False)
+
+
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
+
+
+def is_told(flag: str) -> bool:
+    """Does a flag report something that is wrong with a test?"""
+    return kind_of(flag) in _TOLD
+
 
 Judge = Callable[[str], Standing | None]
 """Text -> what it says; None if it is no legal test."""

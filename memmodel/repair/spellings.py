@@ -62,6 +62,20 @@ def narrower(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spellin
         yield from _legal(item, test, found, changed)
 
 
+def narrowest(item: Instruction, test: LitmusTest) -> Iterator[tuple[str, Spelling]]:
+    """Those, and what is narrower than they are."""
+    from dataclasses import replace
+
+    seen = {item.mnemonic}
+    todo = [item.mnemonic]
+    while todo:
+        for mnemonic, spelling in narrower(replace(item, mnemonic=todo.pop()), test):
+            if mnemonic not in seen:
+                seen.add(mnemonic)
+                todo.append(mnemonic)
+                yield mnemonic, spelling
+
+
 def wider(item: Instruction, test: LitmusTest, scopes: frozenset[str]) -> Iterator[tuple[str, Spelling]]:
     """Mnemonics that order more, with their spellings; a scope that is not in the instruction is one of `scopes`."""
     found = read_instruction(item, test)

@@ -41,7 +41,7 @@ def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: i
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
     query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
     encoded = time.monotonic()
-    asked = _Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
+    asked = Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
     answer = asked.answer(findings=findings)
     times = Times(encode=(encoded - started) * 1000, solve=(time.monotonic() - encoded) * 1000)
     return Answer(
@@ -65,7 +65,7 @@ execution in which the operations of objects come in the order of the text: what
 neither a condition nor many possible orders lead the solver astray."""
 
 
-class _Questions:
+class Questions:
     """The questions asked about one query."""
 
     def __init__(self, lowered: LoweredTest, model: Model, query: Query, solver: Solver, bound: int) -> None:
@@ -77,18 +77,22 @@ class _Questions:
         self.asker = Asker(query, solver)
         self.settled: list[Replay] = []
 
+    def begin(self) -> None:
+        """What a large test is asked first."""
+        if len(self.query.graph.events) > LARGE:
+            self.asker.likely = [f for one in self.query.base.mbarriers.phases.values() for f in one.likely()]
+            self.asker.check([self.query.ends])
+
     # ---- what happens --------------------------------------------------------------------------------------------
 
     def answer(self, *, findings: bool) -> Answer:
         query = self.query
-        if len(query.graph.events) > LARGE:
-            self.asker.likely = [f for one in query.base.mbarriers.phases.values() for f in one.likely()]
-            self.asker.check([query.ends])
+        self.begin()
         yes = self.asker.check([query.ends, query.condition])
-        witness = self._witness(True) if yes is Found.SAT else None
+        witness = self.witness(True) if yes is Found.SAT else None
         core = self.asker.blamed()
         no = self.asker.check([query.ends, -query.condition])
-        counter = self._witness(False) if no is Found.SAT else None
+        counter = self.witness(False) if no is Found.SAT else None
         observation, reason = self._observation(yes, no)
         blamed = self._blame(core) if observation is Observation.NEVER else ()
         if observation is Observation.NEVER and not blamed:
@@ -176,7 +180,7 @@ class _Questions:
 
     # ---- executions ----------------------------------------------------------------------------------------------
 
-    def _replayed(self) -> Replay:
+    def replayed(self) -> Replay:
         """The execution just found, run again by plain evaluation.
 
         Raises InternalError if it is not consistent; TooLarge if its values support themselves.
@@ -191,8 +195,8 @@ class _Questions:
         """The error for an execution that is another when it is run again."""
         return TooLarge(CIRCULAR) if again.circular else InternalError(f"{self.lowered.test.name}: {what}")
 
-    def _witness(self, satisfies: bool) -> Witness:
-        again = self._replayed()
+    def witness(self, satisfies: bool) -> Witness:
+        again = self.replayed()
         if again.satisfies is not satisfies or again.waits:
             raise self._another(again, "the final state that Z3 found is another when replayed")
         self.settled.append(again)
@@ -212,13 +216,28 @@ class _Questions:
             if not self._raise(name, flag, found):
                 return tuple(found), f"the list of findings is not complete: {self.solver.reason}"
         if self.query.waits != FALSE:
-            undefined = [flag for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
-            hang = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
-            if hang is Found.UNKNOWN:
+            asked, hang = self.hang()
+            if asked is Found.UNKNOWN:
                 return tuple(found), f"whether it can hang is not known: {self.solver.reason}"
-            if hang is Found.SAT:
-                found.append(Finding(HANG, self._replayed().witness))
+            found += [hang] if hang is not None else []
         return tuple(found), self.stopped()
+
+    def first(self, name: str) -> Finding | None:
+        """What one flag reports in some execution; None if nothing was found."""
+        flag = self.query.flags[name]
+        if self.asker.check([self.query.rests], raised=flag) is not Found.SAT:
+            return None
+        again, found = self.replayed(), list[Finding]()
+        if not flag.pairs:
+            return Finding(name, again.witness) if name in again.flags else None
+        self._take(name, again, self._by_position(flag.pairs), found)
+        return next(iter(found), None)
+
+    def hang(self) -> tuple[Found, Finding | None]:
+        """An execution in which some thread waits for ever and nothing is undefined."""
+        undefined = [flag for name, flag in self.query.flags.items() if kind_of(name) is FindingKind.UNDEFINED]
+        found = self.asker.check([self.query.rests, self.query.waits], quiet=undefined)
+        return found, Finding(HANG, self.replayed().witness) if found is Found.SAT else None
 
     def _raise(self, name: str, flag: Statement, found: list[Finding]) -> bool:
         """Add what one flag reports, one finding for each pair of places in the test; False if the budget ran out."""
@@ -232,7 +251,7 @@ class _Questions:
                 answer = self.asker.check([self.query.rests], raised=flag)
             if answer is not Found.SAT:
                 return answer is Found.UNSAT
-            again = self._replayed()
+            again = self.replayed()
             if name not in again.flags:
                 raise self._another(again, f"flag {name} is not raised when replayed")
             if not flag.pairs:
@@ -290,7 +309,7 @@ def solve_outcomes(lowered: LoweredTest, model: Model, *, budget: Budget, bound:
     asked = (*terms, *terms_of(lowered.test.condition))
     query = encode(lowered, model, bound, asked, [check.name for check in model.flags if check.name == MIXED_SIZES])
     solver = Solver(query.graph.logic, budget, started)
-    questions = _Questions(lowered, model, query, solver, bound)
+    questions = Questions(lowered, model, query, solver, bound)
     logic = query.graph.logic
     values = [(spell(term, lowered), query.final.term(term)) for term in terms]
     reason = questions.stopped() or questions.mixed_sizes()

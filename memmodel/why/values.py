@@ -26,6 +26,9 @@ class Values(Evaluator):
 
     def value(self, expr: Expr) -> Value:
         """As the referee, but only once; while a `let rec` is worked out, its parts are not kept."""
+        if isinstance(expr, Name):
+            known = None if expr.ref is None else self.values.get(expr.ref)
+            return self._name(expr) if known is None else known
         key = id(expr)
         if key in self._known:
             return self._known[key][1]

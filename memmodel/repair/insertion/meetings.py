@@ -38,7 +38,9 @@ def meetings(lowered: LoweredTest, known: Iterable[Against]) -> list[Edit]:
             for first, second in _around(against.witness, one, other):
                 for edit in _between(lowered, first, second):
                     found.setdefault(frozenset((one.start, one.text) for one in (edit, *edit.more)), edit)
-    return list(found.values())[:MOST_PAIRS]
+                if len(found) >= MOST_PAIRS:
+                    return list(found.values())[:MOST_PAIRS]
+    return list(found.values())
 
 
 def _around(witness: Witness, one: ShownEvent, other: ShownEvent) -> list[tuple[ShownEvent, ShownEvent]]:

@@ -8,12 +8,13 @@ whose effect on an execution is known come before those that have to be judged t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations, islice
 
 from memmodel.answer import HANG
-from memmodel.repair.edits import Edit
+from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import about_numbers, alone, answers, kind, lines, reasons
+from memmodel.repair.hints import alone, answers, kind, lines, reasons
 from memmodel.repair.judge import Against, Standing
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
@@ -32,6 +33,15 @@ MORE_SETS, FEW_SETS = 20, 6
 
 MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
+
+MOST_PAIRS = 24
+"""So many pairs of numbers are tried to end a hang."""
+
+FEW_BLIND = 12
+"""So many sets are judged of changes that nothing speaks for."""
+
+FEW_LIVE = 16
+"""So many changes are each tried with all that only adds order before sets of them are."""
 
 MOST_SETS = 60
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
@@ -66,21 +76,66 @@ class RepairSearch(Trials):
             why |= {Reason.NO_FENCE_SC}
         told = [edit for edit in told if _serves(edit, why)]
         first = set(told)
+        self.order = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
+        self.vain.clear()
         hopeless = self._hopeless(known, told)
         if not hopeless:
             self._singles(told, set(stronger), why, most)
             if not self._single(asked):
-                self._sets(told, why, most, told=True)
+                hopeless = not self.best and self._all_in_vain()
+                if not hopeless:
+                    self._sets(told, why, most, told=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
         if not self._single(asked) and not (hopeless and alone(known)):
-            self._sets([edit for edit in (*stronger, *others) if not _moves_a_fence(edit)], why, most, told=False)
+            offered = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
+            if hopeless:
+                reached = [edit for edit in offered if not self._passed_over(edit)]
+                live = self._live(reached)
+                if any(map(self.risky, live)):
+                    self._sets(live, why, most, told=False)
+                if not self.best and HANG in self.before.findings:
+                    self._pairs([edit for edit in numbers if answers(edit, why)])
+                if not self.best:
+                    self._blind([edit for edit in reached if self.risky(edit)], most)
+            else:
+                self._sets(offered, why, most, told=False)
         self.best.sort(key=cost)
         return self.best
 
     def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
         """Does an execution that speaks against the test survive all these changes?"""
         legal = [edit for edit in edits if self.carry.legal(edit) and not self.risky(edit)]
-        return any(self.survives(one, (), legal) for one in known)
+        first = {one.flag: one for one in reversed(known)}.values()
+        self.survivors = [one for one in first if self.survives(one, (), legal)]
+        return bool(self.survivors) or any(self.survives(one, (), legal) for one in known)
+
+    def _passed_over(self, edit: Edit) -> bool:
+        """Does an execution that survives all order not come to what a change is about?"""
+        return self.risky(edit) and any(self.passed_by(one, edit) for one in self.survivors)
+
+    def _all_in_vain(self, *more: Edit) -> bool:
+        """Is the test still wrong with all that only adds order, and some more? Then no set of these suffices."""
+        implied = {group for edit in self.order for group in edit.implies}
+        return self.seen([edit for edit in (*self.order, *more) if edit.group not in implied]) is not None
+
+    def _live(self, offered: list[Edit]) -> list[Edit]:
+        """Those that only add order, and of the others those of which it is not known that they are in vain."""
+        others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
+        if len(others) <= FEW_LIVE:
+            self.vain |= {edit for edit in others if self._all_in_vain(edit)}
+        return [edit for edit in offered if edit not in self.vain]
+
+    def _pairs(self, numbers: list[Edit]) -> None:
+        """Two numbers of one kind that end a hang, first those of one thread."""
+        pairs = [pair for pair in combinations(numbers, 2) if kind(pair[0]) == kind(pair[1])]
+        pairs = [pair for pair in pairs if pair[0].group != pair[1].group]
+        pairs.sort(key=lambda pair: (pair[0].group[0] != pair[1].group[0], cost(pair)))
+        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, pairs[:MOST_PAIRS]), 1)]
+
+    def _blind(self, risky: list[Edit], most: int) -> None:
+        """A few sets of changes of which each is in vain with all that only adds order."""
+        sets = Sets(self, risky, frozenset(Reason))
+        self.left_out = sets.search(most, lambda: MORE_SETS if self.best else FEW_BLIND, told=False) or self.left_out
 
     def _single(self, asked: Changes) -> bool:
         """Is a single change known that is a repair, beside what the explanations asked for?"""
@@ -104,7 +159,7 @@ class RepairSearch(Trials):
 
     def _hitting(self, offered: list[Edit], most: int, why: frozenset[Reason], *, told: bool) -> frozenset[Reason]:
         """Sets of some changes; the reasons of an execution that is left, where these are others."""
-        sets = Sets(self, [edit for edit in offered if self.carry.legal(edit)], why)
+        sets = Sets(self, offered, why)
         if not self.best and not sets.beyond <= why:
             return sets.beyond
         found = MORE_SETS if len(offered) <= MANY else FEW_SETS
@@ -135,8 +190,11 @@ class RepairSearch(Trials):
                 last, since = self.tried, 0
                 self.best = [one for one in self.best if not covers(one, (edit,))]
                 self.best.append((edit,))
-            elif edit in adding and not self.risky(edit) and len(pool) < POOL:
-                pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+            elif not self.risky(edit):
+                if edit in adding and len(pool) < POOL:
+                    pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+            elif any(self.survives(one, (edit,), self.order) for one in self.speaking(self.failed, new=True)[:1]):
+                self.vain.add(edit)
 
     def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
         """Does an execution that speaks against the test survive the change?"""
@@ -162,14 +220,14 @@ class RepairSearch(Trials):
                 if edits in seen or len(edits) > MOST_CHANGES:
                     continue
                 seen.add(edits)
-                if self.good(edits):
+                if self.good(edits, fully=True):
                     return self._cheaper(self.needed(edits), stronger)
                 further.append((edits, self.failed))
                 for other in self._earlier(more, stronger) if _left(self.failed) < _left(now) else ():
                     edits = in_order({*made, *other})
                     if edits not in seen:
                         seen.add(edits)
-                        if self.good(edits):
+                        if self.good(edits, fully=True):
                             return self._cheaper(self.needed(edits), stronger)
                         further.append((edits, self.failed))
             todo += reversed(sorted(further, key=lambda one: _left(one[1])))

@@ -13,8 +13,8 @@ from itertools import islice
 
 from memmodel.answer import HANG
 from memmodel.base.classes import dataclass
-from memmodel.repair.edits import Edit
-from memmodel.repair.hints import about_numbers, kind, reasons
+from memmodel.repair.edits import Edit, about_numbers
+from memmodel.repair.hints import kind, reasons
 from memmodel.repair.judge import Against
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -85,9 +85,14 @@ class Sets:
 
     def _learnt(self, hit: frozenset[Edit]) -> list[Demand]:
         """What a set that does not suffice says of those that do."""
-        trials = self.trials
-        edits, given = in_order(hit), hit & self.risky
-        found = [Demand(given, self._among(one, edits) - hit) for one in islice(trials.speaking(trials.failed), EACH)]
+        trials, given = self.trials, hit & self.risky
+        found = []
+        for one in islice(trials.speaking(trials.failed, new=True), EACH):
+            new = one.flag if trials.is_new(one) else None
+            found.append(Demand(given if new is None else hit, self._among(one, in_order(hit)) - hit))
+            if new is not None and given < hit:  # what is not told may do it by itself
+                earlier = trials.flagged(given, new)
+                found += [] if earlier is None else [Demand(given, self._among(earlier, in_order(given)) - given)]
         return found or [Demand(hit, frozenset(self.ordered) - hit)]
 
     def _among(self, against: Against, made: Changes) -> frozenset[Edit]:
@@ -149,7 +154,8 @@ class Sets:
             numbers = frozenset(edit for edit in chosen if about_numbers(edit))
             groups = {edit.group for edit in chosen}
             for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
-                if (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers):
+                fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
+                if fits and self.trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))
         return None if best is None else best[1]
 

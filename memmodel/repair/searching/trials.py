@@ -14,8 +14,9 @@ from memmodel.base.classes import dataclass
 from memmodel.errors import BudgetSpent
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
-from memmodel.repair.edits import Edit, apply
-from memmodel.repair.hints import about_numbers, alone
+from memmodel.repair.edits import Edit, about_numbers, apply
+from memmodel.repair.glance import Glance
+from memmodel.repair.hints import alone
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -38,7 +39,11 @@ class Aim:
 
 
 class Trials:
-    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known."""
+    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known.
+
+    `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
+    `vain`: other changes, none of which suffices with all of them.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,8 @@ class Trials:
     ) -> None:
         self.text = text
         self.judge: Judge = _unjudged
-        self.glance: Judge = _unjudged
+        self.look: Judge = _unjudged
+        self.glance: Glance | None = None
         self.before = before
         self.progress = progress
         self.ended = ended
@@ -61,18 +67,34 @@ class Trials:
         self.failed: Standing | None = None
         self.left_out = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
+        self.order: list[Edit] = []
+        self.vain: set[Edit] = set()
+        self.survivors: list[Against] = []
+        self.small = False
+        self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
 
-    def good(self, edits: Iterable[Edit]) -> bool:
-        """Is the test right with these changes? Raises BudgetSpent when time is up."""
+    def good(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
+        """Is the test right with these changes? Raises BudgetSpent when time is up.
+
+        `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
+        """
         self.in_time()
-        self.tried += 1
-        if self.progress is not None:
-            self.progress(self.tried)
         made = in_order(edits)
         text = apply(self.text, made)
-        for judge in (self.glance, self.judge):
+        seen = None if fully else self._refuted(text)
+        if seen is None:
+            self.tried += 1
+            if self.progress is not None:
+                self.progress(self.tried)
+            seen = None if fully or self.small else self._glanced(text)
+        if seen is not None:
+            self._bad.setdefault(text, []).append(seen)
+            self.failed = Standing((), frozenset((seen.flag,) if seen.flag else ()), complete=False, against=(seen,))
+            self._ends_a_hang(made)
+            return False
+        for judge in (self.look, self.judge) if fully else (self.judge,):
             self.failed = judge(text)
             if not self._passes(self.failed):
                 self._ends_a_hang(made)
@@ -81,6 +103,32 @@ class Trials:
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
         return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+
+    def seen(self, edits: Iterable[Edit]) -> Against | None:
+        """An execution that speaks against the test with these changes, if one is soon found."""
+        self.in_time()
+        return self._glanced(apply(self.text, edits))
+
+    def _glanced(self, text: str) -> Against | None:
+        return None if self.glance is None else self.glance.at(text)
+
+    def flagged(self, edits: Iterable[Edit], flag: str) -> Against | None:
+        """An execution of the test with these changes in which this is found, if one is soon found."""
+        self.in_time()
+        return None if self.glance is None else self.glance.flagged(apply(self.text, edits), flag)
+
+    def _refuted(self, text: str) -> Against | None:
+        """An execution that was found under another aim, and speaks against the text under this one as well."""
+        return next((one for one in self._bad.get(text, ()) if self._speaks(one)), None)
+
+    def _speaks(self, against: Against) -> bool:
+        if against.flag is None:
+            return self.aim.outcomes
+        return self.aim.findings or self.is_new(against)
+
+    def is_new(self, against: Against) -> bool:
+        """Does an execution show a finding that the test did not have? No repair may have one."""
+        return against.flag is not None and against.flag not in self.before.findings
 
     def _parsed(self, text: str) -> LoweredTest | None:
         """A changed text, for what is told without judging it. Raises BudgetSpent when time is up."""
@@ -102,16 +150,12 @@ class Trials:
     def _passes(self, now: Standing | None) -> bool:
         return now is not None and now.complete and self.aim.reached(now)
 
-    def speaking(self, now: Standing | None) -> list[Against]:
-        """The executions of a standing that no repair may have."""
+    def speaking(self, now: Standing | None, *, new: bool = False) -> list[Against]:
+        """The executions of a standing that no repair may have; with `new` those of new findings are among them."""
         if now is None:
             return []
-        wanted = [
-            one
-            for one in now.against
-            if (self.aim.outcomes if one.flag is None else self.aim.findings and one.flag in self.before.findings)
-        ]
-        return [one for one in wanted if execution_of(one.witness) is not None]
+        found = [one for one in now.against if self._speaks(one) and (new or not self.is_new(one))]
+        return [one for one in found if execution_of(one.witness) is not None]
 
     def survives(self, against: Against, made: Changes, edits: Iterable[Edit]) -> bool:
         """Is an execution of the text with some changes made still there, and still bad, with more of them made?"""

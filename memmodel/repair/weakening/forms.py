@@ -1,0 +1,85 @@
+"""The cheaper forms of what orders a test.
+
+In: a lowered test. Out: for every instruction that may be narrowed the edits that do it, the cheapest first. Settled
+here: what the forms are, and in which words it is said that one is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memmodel.isa.lower import read_instruction
+from memmodel.isa.row import Spelling
+from memmodel.litmus.constants import instructions
+from memmodel.litmus.syntax import Instruction
+from memmodel.program.lowered import LoweredTest
+from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, cost
+from memmodel.repair.edits import Edit, whole
+from memmodel.repair.insertion.gaps import gaps
+from memmodel.repair.spellings import RESTRICTED, apart, is_fence, narrowest
+
+NOT_NEEDED = "what is forbidden stays forbidden without it"
+ONLY_SHARED = "only shared memory is handed over"
+
+
+def sites(lowered: LoweredTest) -> list[list[Edit]]:
+    """For every instruction that may be narrowed, its cheaper forms, the cheapest first."""
+    test = lowered.test
+    found: list[list[Edit]] = []
+    for number, thread in enumerate(test.threads):
+        for index, item in enumerate(instructions(thread)):
+            now = cost(read_instruction(item, test))
+            site: list[Edit] = []
+            where = f"{thread.name}, line {item.span.line}"
+            group = (number, index)
+            if is_fence(lowered, number, index):
+                start, end = whole(test.source, item)
+                site.append(Edit(start, end, "", f"{where}: drop {item.mnemonic}: {NOT_NEEDED}", -now, group))
+            for mnemonic, spelling in narrowest(item, test):
+                saved = now - cost(spelling)
+                if saved > 0:
+                    span = item.mnemonic_span
+                    what = f"{where}: {item.mnemonic} -> {mnemonic}: {_why(read_instruction(item, test), spelling)}"
+                    site.append(Edit(span.start, span.end, mnemonic, what, -saved, group))
+            site += _apart(lowered, number, index, item, now)
+            if site:
+                found.append(sorted(site, key=lambda edit: edit.cost))
+    return found
+
+
+def _why(old: Spelling, new: Spelling) -> str:
+    """Why a weaker spelling is enough, where it is."""
+    before, after = dict(old.words), dict(new.words)
+    if "restrict" in after:
+        return ONLY_SHARED
+    if after.get("space") != before.get("space"):
+        return f"only .{after['space']} memory is accessed through both proxies"
+    sem, scope = (after.get(slot) if after.get(slot) != before.get(slot) else None for slot in ("sem", "scope"))
+    if sem is None:
+        return f".{scope or after.get('level', 'cta')} takes in all threads that it has to reach"
+    wide = f", and .{scope} takes in all threads that it has to reach" if scope and before.get("scope") else ""
+    return f"as .{sem} it orders all that it has to{wide}"
+
+
+def _apart(lowered: LoweredTest, number: int, index: int, item: Instruction, now: float) -> Iterator[Edit]:
+    """A relaxed operation, and a fence for shared memory alone in front of a release or after an acquire."""
+    test, thread = lowered.test, lowered.test.threads[number]
+    found = apart(item, test)
+    if found is None:
+        return
+    sem, mnemonic, spelling = found
+    fence = RESTRICTED[sem]
+    there = [gap for gap in gaps(lowered, number) if not gap.last]
+    if sem == "release":
+        gap = next((gap for gap in there if gap.index == index), None)
+    else:
+        gap = next((gap for gap in there if gap.index > index), None)
+    saved = now - cost(spelling) - OTHER - SCOPE_COST["cta"] * SEM_FACTOR[sem]
+    if gap is None or saved <= 0:
+        return
+    span = item.mnemonic_span
+    where = f"{thread.name}, line {item.span.line}"
+    what = f"{where}: {item.mnemonic} -> {mnemonic}, with {fence} {gap.where}: {ONLY_SHARED}"
+    start, text = gap.put(test.source, f"{fence};")
+    line = Edit(start, start, text, what, 0.0, (number, gap.index, fence))
+    yield Edit(span.start, span.end, mnemonic, what, -saved, (number, index), more=(line,))

@@ -1,0 +1,139 @@
+"""Executions of a program whose sites have some forms, as they are where the sites have others.
+
+In: the sites of a text, each with its forms; executions. Out: executions, and which of two forms orders no more. All is
+told from the `base`, the text in which every site has its cheapest form: a form differs from that in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+
+from memmodel.base.classes import replace
+from memmodel.base.labels import Label
+from memmodel.concrete.execution import Execution
+from memmodel.program.lowered import LoweredTest
+from memmodel.ptx import Sem
+from memmodel.repair.carry import Delta, alteration_by, difference
+from memmodel.repair.edits import Edit, apply
+from memmodel.why.alter import Alteration, alter, combined
+
+Forms = tuple[int, ...]
+"""For each site the number of its form: 0 is the cheapest; the last is the text as it stands."""
+
+WEAKER = {
+    Sem.WEAK: frozenset(Sem),
+    Sem.RELAXED: frozenset(Sem) - {Sem.WEAK},
+    Sem.ACQUIRE: frozenset((Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)),
+    Sem.RELEASE: frozenset((Sem.RELEASE, Sem.ACQ_REL, Sem.SC)),
+    Sem.ACQ_REL: frozenset((Sem.ACQ_REL, Sem.SC)),
+    Sem.SC: frozenset((Sem.SC,)),
+}
+"""The semantics that order all that one does."""
+
+
+class Raised:
+    """The forms of the sites of a text. `legal`: is the base a test?"""
+
+    def __init__(self, text: str, sites: list[list[Edit]], parse: Callable[[str], LoweredTest | None]) -> None:
+        self.text = text
+        self.sites = sites
+        self.top: Forms = tuple(len(site) for site in sites)
+        self._parse = parse
+        self._base = parse(self.made((0,) * len(sites)))
+        self._deltas: dict[tuple[int, int], Delta | None] = {}
+        self.legal = self._base is not None
+
+    def edits(self, forms: Forms) -> tuple[Edit, ...]:
+        """The changes of the text that give its sites these forms."""
+        return tuple(site[form] for site, form in zip(self.sites, forms, strict=True) if form < len(site))
+
+    def made(self, forms: Forms) -> str:
+        """The text with these forms."""
+        return apply(self.text, self.edits(forms))
+
+    def cost(self, site: int, form: int) -> float:
+        """What a form costs beyond the cheapest."""
+        prices = [*(edit.cost for edit in self.sites[site]), 0.0]
+        return prices[form] - prices[0]
+
+    def delta(self, site: int, form: int) -> Delta | None:
+        """How a form differs from the cheapest; None if that cannot be told, or the text is none with it."""
+        if (site, form) not in self._deltas:
+            forms = [0] * len(self.sites)
+            forms[site] = form
+            changed = self._parse(self.made(tuple(forms)))
+            told = self._base is not None and changed is not None
+            self._deltas[site, form] = difference(self._base, changed) if told else None  # type: ignore[arg-type]
+        return self._deltas[site, form]
+
+    def no_more(self, site: int, one: int, other: int) -> bool:
+        """Does a form of a site order no more than another one of it, as far as that is known?"""
+        if one == other or other == self.top[site]:
+            return True
+        less, more = (Delta((0, 0)) if form == 0 else self.delta(site, form) for form in (one, other))
+        if less is None or more is None or len(less.inserted) > len(more.inserted):
+            return False
+        inserted = zip(less.inserted, more.inserted, strict=False)
+        was, now = dict(less.labels), dict(more.labels)
+        changed = ((was.get(old, old), now.get(old, old)) for old in was.keys() | now.keys())
+        return all(_at_most(a, b) for a, b in (*inserted, *changed))
+
+    def at(self, execution: Execution, forms: Forms, others: Forms) -> Execution | None:
+        """An execution of the text with some forms, as it is with others; None if that cannot be told."""
+        changes: list[Alteration] = []
+        for site in self._in_order(site for site, form in enumerate(others) if form != forms[site]):
+            change = self._change(execution, forms, site, others[site])
+            if change is None:
+                return None
+            changes.append(change)
+        return alter(execution, combined(changes, len(execution.events)))
+
+    def _change(self, execution: Execution, forms: Forms, site: int, form: int) -> Alteration | None:
+        now = Delta((0, 0)) if forms[site] == 0 else self.delta(site, forms[site])
+        then = Delta(now.at) if form == 0 and now is not None else self.delta(site, form)
+        if now is None or then is None or len(now.inserted) > len(then.inserted):
+            return None
+        at = then.at[0], then.at[1] + self._ahead(forms, site, then)
+        if now.inserted and len(now.inserted) == len(then.inserted):
+            pairs = tuple(zip(now.inserted, then.inserted, strict=True))
+            alike = all(type(a) is type(b) for a, b in pairs)
+            return alteration_by(execution, Delta(at, pairs)) if alike else None
+        if now.inserted or (now.labels and then.inserted):
+            return None
+        was, then_ = dict(now.labels), dict(then.labels)
+        labels = tuple((was.get(old, old), then_.get(old, old)) for old in was.keys() | then_.keys())
+        return alteration_by(execution, replace(then, at=at, labels=labels))
+
+    def _ahead(self, forms: Forms, site: int, delta: Delta) -> int:
+        """How many lines stand before a place of the base where the sites have some forms."""
+        count = 0
+        for other, form in enumerate(forms):
+            found = self.delta(other, form) if form and other != site else None
+            if found is None or not found.inserted or found.at[0] != delta.at[0]:
+                continue
+            here, there = (found.at[1], self._start(other)), (delta.at[1], self._start(site))
+            count += here < there if delta.inserted else here[0] <= there[0]
+        return count
+
+    def _in_order(self, sites: Iterable[int]) -> list[int]:
+        return sorted(sites, key=self._start)
+
+    def _start(self, site: int) -> int:
+        """Where in the text the fence stands that a form of a site has more."""
+        return next((one.start for edit in self.sites[site] for one in edit.more), self.sites[site][0].start)
+
+
+def _at_most(less: Label, more: Label) -> bool:
+    """Does what has one label order no more than the same with another label?"""
+    if type(less) is not type(more):
+        return False
+    return all(_field(one.name, getattr(less, one.name), getattr(more, one.name)) for one in fields(less))
+
+
+def _field(name: str, less: object, more: object) -> bool:
+    if less == more or (name in ("covers", "half") and more is None) or (name == "scope" and less is None):
+        return True
+    if isinstance(less, Sem) and isinstance(more, Sem):
+        return more in WEAKER[less]
+    return name == "scope" and isinstance(less, int) and isinstance(more, int) and less <= more

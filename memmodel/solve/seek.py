@@ -1,0 +1,95 @@
+"""One execution that shows something that is looked for: the first that is found, and nothing else of the test.
+
+In: LoweredTest, Model, Sought, Budget. Out: `Seen`, or None. None says nothing: the budget may have run out. That there
+is no such execution is the answer of `solve_answer` and `solve_outcomes`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from memmodel.answer import HANG, Budget, Finding, Witness
+from memmodel.base.classes import dataclass
+from memmodel.base.logic import FALSE
+from memmodel.cat.flags import FindingKind, kind_of
+from memmodel.cat.syntax import Model
+from memmodel.litmus.syntax import terms_of
+from memmodel.program.lowered import LoweredTest
+from memmodel.referee.finals import outcome_terms, spell
+from memmodel.refine.query import Query, encode
+from memmodel.solve.answers import Questions
+from memmodel.solve.solver import Found, Solver
+
+State = tuple[tuple[str, int], ...]
+"""Values of terms, as `FinalValues` has them."""
+
+OUTCOME = ""
+"""What stands for the condition, and for a final state that is not known, among the names of flags."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """`names`: of flags, HANG and OUTCOME, in the order in which they are looked for.
+
+    OUTCOME: an execution that ends, in which the condition is `satisfied`; where `known` is given, one that ends in
+    another state than these.
+    """
+
+    names: tuple[str, ...]
+    satisfied: bool = True
+    known: frozenset[State] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was found. `finding`: of a flag; None: the outcome."""
+
+    name: str
+    witness: Witness
+    finding: Finding | None = None
+
+
+def solve_seek(lowered: LoweredTest, model: Model, sought: Sought, *, budget: Budget, bound: int) -> Seen | None:
+    """An execution that shows one of the things that are looked for, the first of them if several can be."""
+    started = time.monotonic()
+    terms = (*(outcome_terms(lowered) if sought.known is not None else ()), *terms_of(lowered.test.condition))
+    hang = HANG in sought.names
+    flags = [
+        one.name
+        for one in model.flags
+        if one.name in sought.names or (hang and kind_of(one.name) is FindingKind.UNDEFINED)
+    ]
+    query = encode(lowered, model, bound, terms, flags)
+    asked = Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
+    asked.begin()
+    for name in sought.names:
+        if name == OUTCOME:
+            seen = _outcome(asked, sought)
+        elif name == HANG:
+            finding = asked.hang()[1] if query.waits != FALSE else None
+            seen = None if finding is None else Seen(HANG, finding.witness, finding)
+        else:
+            finding = asked.first(name) if name in query.flags else None
+            seen = None if finding is None else Seen(name, finding.witness, finding)
+        if seen is not None:
+            return seen
+    return None
+
+
+def _outcome(asked: Questions, sought: Sought) -> Seen | None:
+    query = asked.query
+    if sought.known is None:
+        wanted = query.condition if sought.satisfied else -query.condition
+        found = asked.asker.check([query.ends, wanted])
+        return Seen(OUTCOME, asked.witness(sought.satisfied)) if found is Found.SAT else None
+    other = _another(asked.lowered, query, sought.known)
+    if asked.asker.check([query.ends, *other]) is not Found.SAT:
+        return None
+    return Seen(OUTCOME, asked.replayed().witness)
+
+
+def _another(lowered: LoweredTest, query: Query, known: frozenset[State]) -> list[int]:
+    """That the final state is none of these."""
+    logic = query.graph.logic
+    values = {spell(term, lowered): query.final.term(term) for term in outcome_terms(lowered)}
+    return [logic.disj(-values[name].is_number(logic, number) for name, number in state) for state in known]
