@@ -30,9 +30,9 @@ MAX_PENDING = 256
 """More arrivals than this are not told apart for mbarrier.pending_count."""
 
 
-def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term]) -> EventGraph:
-    """Events of a test. Raises TooLarge."""
-    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered))
+def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, grounded: bool = False) -> EventGraph:
+    """Events of a test; `grounded`: no value supports itself. Raises TooLarge."""
+    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered), grounded=grounded)
     seeds = _constants(lowered)
     for number in range(MAX_PASSES):
         walk = Walk(lowered, knowledge, bound)
@@ -187,7 +187,11 @@ def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
 
 
 def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
-    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them."""
+    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them.
+
+    If it does not, they are there for the axiom to refuse, and nothing more is computed from them.
+    """
+    depth = knowledge.most_writes if knowledge.grounded else 0
     after: dict[Cell, set[Cell]] = {}
     exact = set(knowledge.exact_cells)
     for event in graph.of_kind(MemoryEvent):
@@ -201,7 +205,7 @@ def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) ->
                     after.setdefault(source.cell, set()).add(event.cell)
     for cell in after:
         if _reaches(after, cell):
-            knowledge.add(cell, (seed & (1 << cell.size * 8) - 1 for seed in seeds))
+            knowledge.add(cell, dict.fromkeys((seed & (1 << cell.size * 8) - 1 for seed in seeds), depth))
 
 
 def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:

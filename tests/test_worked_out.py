@@ -1,0 +1,60 @@
+"""Small programs whose answers are worked out by hand from the pages; both engines give them.
+
+Each comes with a sibling that differs in one word and has the other answer, or with values that only one rule gives.
+"""
+
+from __future__ import annotations
+
+import pytest
+from agreement import agree
+
+from memmodel.answer import Observation
+from memmodel.cat import load_model
+
+NEVER, ALWAYS, SOMETIMES = Observation.NEVER, Observation.ALWAYS, Observation.SOMETIMES
+PLACES = ("cta 0, cluster 0, gpu 0", "cta 1, cluster 0, gpu 0", "cta 2, cluster 1, gpu 0")
+
+
+def answered(declared: str, question: str, *bodies: str) -> Observation:
+    """What happens to a condition; thread k is in the CTA of `PLACES[k]`."""
+    threads = "".join(f"thread P{k} @ {PLACES[k]} {{\n{body}\n}}\n" for k, body in enumerate(bodies))
+    return agree(f"PTX sample\n{declared}\n{threads}exists ({question})\n", load_model("ptx-9.3")).observation
+
+
+# ---- tickets: what an atomic returns is computed with, and becomes an address ----------------------------------------
+
+TICKETS = ".global .u32 next = 0;\n.global .u32 slot[8];"
+
+
+def taken(compute: str) -> str:
+    return f"""
+    atom.relaxed.gpu.global.add.u32 %ticket, [next], 1;
+    {compute}
+    mov.u64 %place, slot;
+    add.u64 %place, %place, %offset;
+    st.relaxed.gpu.global.u32 [%place], 1;"""
+
+
+@pytest.mark.parametrize(
+    ("compute", "second"),
+    [
+        ("mul.wide.u32 %offset, %ticket, 4;", 1),
+        ("shl.b32 %offset, %ticket, 2;", 1),
+        ("rem.u32 %offset, %ticket, 2; mul.wide.u32 %offset, %offset, 4;", 1),
+        ("bfe.u32 %offset, %ticket, 0, 1; mul.wide.u32 %offset, %offset, 4;", 1),
+        ("mov.u32 %offset, 2; shl.b32 %offset, %offset, %ticket; mul.wide.u32 %offset, %offset, 4;", 4),
+        ("lop3.b32 %offset, %ticket, %ticket, %ticket, 0x80; mul.wide.u32 %offset, %offset, 4;", 1),
+    ],
+)
+def test_each_ticket_has_a_slot(compute: str, second: int) -> None:
+    bodies = (taken(compute),) * 2
+    first = 2 if "mov.u32 %offset, 2" in compute else 0
+    assert answered(TICKETS, f"next == 2 /\\ slot[{first}] == 1 /\\ slot[{second}] == 1", *bodies) is ALWAYS
+
+
+def test_a_counter_that_is_also_added_to() -> None:
+    """inc to 9 of 10 is 0; of 0 it is 1, and then 11."""
+    bodies = ("atom.global.inc.u32 %r, [next], 9;", "atom.global.add.u32 %r, [next], 10;")
+    assert answered(TICKETS, "next == 0 \\/ next == 11", *bodies) is ALWAYS
+    assert answered(TICKETS, "next == 0", *bodies) is SOMETIMES
+    assert answered(TICKETS, "P0:r == 11", *bodies) is NEVER
