@@ -232,6 +232,8 @@ mbarrier.arrive_drop.expect_tx.relaxed.cta.b64 _, [bar], 16;
 mbarrier.test_wait.phase_type::primary.b64 %p|%q, [bar], %rd0;
 mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], 0, 100;
 mbarrier.pending_count.b64 %r0, %rd0;
+mbarrier.pending_count.layout::v0.b64 %r0, %rd0;
+mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %r0, [bar], 0, 100;
 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [src], 32, [bar];
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [src], 32, [bar], 1;
 cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.L2::cache_hint.b128 [src], [tile], 16, %rd9;

@@ -58,3 +58,17 @@ def test_a_counter_that_is_also_added_to() -> None:
     assert answered(TICKETS, "next == 0 \\/ next == 11", *bodies) is ALWAYS
     assert answered(TICKETS, "next == 0", *bodies) is SOMETIMES
     assert answered(TICKETS, "P0:r == 11", *bodies) is NEVER
+
+
+# ---- reports and layouts of mbarrier objects ("mbarrier.test_wait / mbarrier.try_wait", "mbarrier.pending_count") -------
+
+
+def test_nothing_is_reported_of_a_phase_that_asynchronous_copies_end() -> None:
+    declared = ".shared .align 8 .b64 bar = mbarrier(5);"
+    body = """
+    mbarrier.arrive.noComplete.b64 %state, [bar], 2;
+    mbarrier.pending_count.layout::v0.b64 %count, %state;
+    mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %value, [bar], 1, 100;
+    mbarrier.test_wait.parity.phase_type::primary.b64 %no|_, _, [bar], 0;"""
+    known = "P0:count == 5 /\\ P0:p == 1 /\\ P0:q == 0 /\\ P0:value == 0 /\\ P0:no == 0"
+    assert answered(declared, known, body) is ALWAYS
