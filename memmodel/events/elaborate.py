@@ -33,7 +33,7 @@ MAX_PENDING = 256
 def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, grounded: bool = False) -> EventGraph:
     """Events of a test; `grounded`: no value supports itself. Raises TooLarge."""
     knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered), grounded=grounded)
-    seeds = _constants(lowered)
+    seeds = _asked(lowered) if grounded else _asked(lowered) | _constants(lowered)
     for number in range(MAX_PASSES):
         walk = Walk(lowered, knowledge, bound)
         graph = walk.graph()
@@ -189,7 +189,7 @@ def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
 def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
     """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them.
 
-    If it does not, they are there for the axiom to refuse, and nothing more is computed from them.
+    If it does not, those of the condition are there for the axiom to refuse, and nothing more is computed from them.
     """
     depth = knowledge.most_writes if knowledge.grounded else 0
     after: dict[Cell, set[Cell]] = {}
@@ -220,7 +220,7 @@ def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
 
 
 def _constants(lowered: LoweredTest) -> frozenset[int]:
-    """Constants of the program and of the condition."""
+    """Constants of the program."""
     found: set[int] = set()
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
         for step in program.steps:
@@ -230,8 +230,12 @@ def _constants(lowered: LoweredTest) -> frozenset[int]:
                 else:
                     address = lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta)
                     found.update(() if address is None else (address,))
-    found.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
     return frozenset(found)
+
+
+def _asked(lowered: LoweredTest) -> frozenset[int]:
+    """Constants of the condition."""
+    return frozenset(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
 
 
 def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:
