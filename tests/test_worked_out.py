@@ -60,7 +60,7 @@ def test_a_counter_that_is_also_added_to() -> None:
     assert answered(TICKETS, "P0:r == 11", *bodies) is NEVER
 
 
-# ---- reports and layouts of mbarrier objects ("mbarrier.test_wait / mbarrier.try_wait", "mbarrier.pending_count") -------
+# ---- reports and layouts of mbarrier objects ("mbarrier.test_wait / mbarrier.try_wait", "mbarrier.pending_count") ----
 
 
 def test_nothing_is_reported_of_a_phase_that_asynchronous_copies_end() -> None:
@@ -72,3 +72,34 @@ def test_nothing_is_reported_of_a_phase_that_asynchronous_copies_end() -> None:
     mbarrier.test_wait.parity.phase_type::primary.b64 %no|_, _, [bar], 0;"""
     known = "P0:count == 5 /\\ P0:p == 1 /\\ P0:q == 0 /\\ P0:value == 0 /\\ P0:no == 0"
     assert answered(declared, known, body) is ALWAYS
+
+
+# ---- predicates and saturation ("setp", "set", "slct", "add", "cvt") -------------------------------------------------
+
+NUMBERS = ".global .u32 six = 6;"
+READ = "ld.global.u32 %a, [six]; mov.u32 %b, 3; mov.pred %yes, 1; mov.pred %no, 0;"
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("setp.gt.u32 %p|%q, %a, %b;", "P0:p == 1 /\\ P0:q == 0"),
+        ("setp.gt.and.u32 %p|%q, %a, %b, %no;", "P0:p == 0 /\\ P0:q == 0"),
+        ("setp.lt.or.s32 %p|%q, %a, %b, %yes;", "P0:p == 1 /\\ P0:q == 1"),
+        ("setp.gt.xor.s32 %p|_, %a, %b, !%no;", "P0:p == 0"),
+        ("setp.gt.and.u32 %yes|%no, %a, %b, !%no;", "P0:yes == 1 /\\ P0:no == 0"),
+        ("setp.lt.and.u32 %yes|%no, %a, %b, %yes;", "P0:yes == 0 /\\ P0:no == 1"),
+        ("setp.hi.u32 %p, -1, %a; setp.ls.u32 %q, -1, %a;", "P0:p == 1 /\\ P0:q == 0"),
+        ("set.gt.u32.u32 %p, %a, %b; set.le.and.s32.s32 %q, -1, %a, %yes;", "P0:p == 0xffffffff /\\ P0:q == -1"),
+        ("slct.u32.s32 %p, %a, %b, -1; slct.u32.s32 %q, %a, %b, 0;", "P0:p == 3 /\\ P0:q == 6"),
+        (
+            "add.sat.s32 %p, %a, 0x7fffffff; sub.sat.s32 %q, 0x80000000, %a;",
+            "P0:p == 0x7fffffff /\\ P0:q == -2147483648",
+        ),
+        ("cvt.sat.u8.s32 %p, -5; cvt.sat.s8.s32 %q, 300;", "P0:p == 0 /\\ P0:q == 127"),
+        ("cvt.sat.s8.u64 %p, -1; cvt.sat.u32.s64 %q, 0x100000000;", "P0:p == 127 /\\ P0:q == 0xffffffff"),
+        ("sub.u32 %c, %b, %a; cvt.sat.u16.s32 %p, %c; cvt.sat.u16.u32 %q, %c;", "P0:p == 0 /\\ P0:q == 0xffff"),
+    ],
+)
+def test_what_a_predicate_or_a_bound_gives(body: str, known: str) -> None:
+    assert answered(NUMBERS, known, READ + body) is ALWAYS

@@ -282,7 +282,7 @@ ROWS = (
     Row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
         (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
-        ("waitComplete", "[addr]", "phase", "reportValue?", "timeHint?"),
+        ("waitComplete", "reportValue?", "[addr]", "phase", "timeHint?"),
         test,
         "a test of the object, which acquires at .cta scope unless it says otherwise if it returns true",
         _PAGE + "mbarrier.test_wait / mbarrier.try_wait",
