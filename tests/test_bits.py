@@ -21,7 +21,27 @@ def is_true(formula: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    "op", ["add", "sub", "mul", "and", "or", "xor", "min", "max", "eq", "ne", "lt", "le", "gt", "ge"]
+    "op",
+    [
+        "add",
+        "sub",
+        "mul",
+        "mul.wide",
+        "mul.hi",
+        "inc",
+        "dec",
+        "and",
+        "or",
+        "xor",
+        "min",
+        "max",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+    ],
 )
 @settings(max_examples=60, deadline=None)
 @given(left=NUMBERS, right=NUMBERS, type=TYPES)
@@ -31,7 +51,7 @@ def test_two_operands(op: str, left: int, right: int, type: DataType) -> None:
     assert bits.number(found, is_true) == arith.apply(op, (left, right), type)
 
 
-@pytest.mark.parametrize("op", ["not", "neg", "abs", "cvt"])
+@pytest.mark.parametrize("op", ["not", "neg", "abs", "cvt", "cnot"])
 @settings(max_examples=60, deadline=None)
 @given(operand=NUMBERS, type=TYPES)
 def test_one_operand(op: str, operand: int, type: DataType) -> None:

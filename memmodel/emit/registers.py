@@ -176,7 +176,12 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         counts = [len(operand.items) if isinstance(operand, Group) else 1 for operand in operands]
         return [typed if count == 1 else RegisterClass(max(16, typed.width // count)) for count in counts]
     if head == "setp":
-        return [PRED, typed, typed]
+        return [PRED, typed, typed, PRED][: len(operands)]
+    if head == "set":
+        source = _typed(reading, "source", loose=False)
+        return [typed, source, source, PRED][: len(operands)]
+    if head == "slct":
+        return [typed, typed, typed, B32]
     if head == "selp":
         return [typed, typed, typed, PRED]
     if head in ("shl", "shr", "mapa"):

@@ -214,6 +214,8 @@ def writes(
             tracks=tracks,
         )
         build.add(event)
+    scalars = build.written.get((here.visit, part), 0)
+    build.written[here.visit, part] = max(scalars, len(numbers))
     return tuple(numbers)
 
 

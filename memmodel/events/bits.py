@@ -99,9 +99,20 @@ def apply(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits | Non
         out = _negate(logic, a)
     elif op == "cvt":
         out = a
+    elif op in _COUNTERS:
+        out = _COUNTERS[op](logic, a, b, signed)
+    elif op in ("mul.wide", "mul.hi"):
+        return _whole_product(logic, op, args, type)
     else:
         return None
     return wrap(tuple(out), type)
+
+
+def _whole_product(logic: Logic, op: str, args: list[Bits], type: DataType) -> Bits:
+    """All bits of a product, or its upper half."""
+    both = DataType(type.kind, 2 * type.width)
+    product = _multiply(logic, *(list(extended(wrap(arg, type), both.width)) for arg in args))
+    return wrap(tuple(product), both) if op == "mul.wide" else wrap(tuple(product[type.width :]), type)
 
 
 def shift(op: str, value: Bits, amount: int, type: DataType) -> Bits:
@@ -133,6 +144,23 @@ _BITWISE: dict[str, Callable[[Logic, int, int], int]] = {
     "and": lambda logic, a, b: logic.both(a, b),
     "or": lambda logic, a, b: logic.either(a, b),
     "xor": _xor,
+}
+
+
+def _inc(logic: Logic, a: list[int], b: list[int], signed: bool) -> list[int]:
+    more = _add(logic, a, [FALSE] * len(a), TRUE)
+    return [logic.both(_less(logic, a, b, signed), bit) for bit in more]
+
+
+def _dec(logic: Logic, a: list[int], b: list[int], signed: bool) -> list[int]:
+    again = logic.either(-logic.disj(a), _less(logic, b, a, signed))
+    return [logic.choose(again, x, y) for x, y in zip(b, _add(logic, a, [TRUE] * len(a), FALSE), strict=True)]
+
+
+_COUNTERS: dict[str, Callable[[Logic, list[int], list[int], bool], list[int]]] = {
+    "inc": _inc,
+    "dec": _dec,
+    "cnot": lambda logic, a, *_: [-logic.disj(a)] + [FALSE] * (len(a) - 1),
 }
 
 

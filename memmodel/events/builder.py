@@ -25,7 +25,7 @@ from memmodel.events.graph import (
     StuckAt,
     Visit,
 )
-from memmodel.events.knowledge import Knowledge
+from memmodel.events.knowledge import Domain, Knowledge
 from memmodel.events.loops import Loop
 from memmodel.events.values import ZERO, Cases, Deps, Value, evaluate, merge_deps, select
 from memmodel.litmus.syntax import Thread
@@ -108,11 +108,12 @@ class Builder:
         self.requests: dict[int, tuple[int, int]] = {}
         self.footprints: dict[Edges, int] = {}
         self.copies: list[Copied] = []
+        self.written: dict[tuple[int, int], int] = {}
         self.faulted = [FALSE] * len(lowered.programs)
         self.at_faults: list[list[tuple[int, dict[str, Value]]]] = [[] for _ in lowered.programs]
         self._operations = 0
         self._used: list[tuple[Extent, tuple[Cell, ...]]] = []
-        self._seen: list[tuple[Cell, frozenset[int] | None]] = []
+        self._seen: list[tuple[Cell, Domain]] = []
         self._writes: dict[Cell, list[MemoryEvent]] = {}
         self._settled: set[Cell] | None = None
         self._depth = 0
@@ -275,10 +276,10 @@ class Builder:
             wide = tuple(self.logic.var(f"value(e{uid},bit{i})") for i in range(cell.size * 8))
             return Cases({}, (*wide, FALSE))
         if len(domain) == 1:
-            return Cases(dict.fromkeys(domain, TRUE))
+            return Cases(dict.fromkeys(domain, TRUE), None, domain)
         variables = {number: self.logic.var(f"value(e{uid},{number})") for number in sorted(domain)}
         self.logic.exactly_one(list(variables.values()), runs)
-        return Cases(variables)
+        return Cases(variables, None, domain)
 
     def _settle(self, cell: Cell, settled: set[Cell]) -> None:
         """Find the values of all writes to a cell whose value somebody asks for."""
@@ -288,13 +289,15 @@ class Builder:
         self._depth += 1
         for write in self._writes.get(cell, ()):
             cases = write.value.cases()
-            self.knowledge.add(cell, None if cases.bits is not None else cases.numbers)
+            depths = {number: 1 + cases.depths.get(number, 0) for number in cases.numbers}
+            self.knowledge.add(cell, None if cases.bits is not None else depths)
         self._depth -= 1
 
     # ---- the end of a pass -----------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         """All threads have been walked: from now on a value that is asked for has all writes to its cell before it."""
+        self.knowledge.most_writes = sum(self.written.values())
         self._settled = set()
 
     def settle(self) -> None:

@@ -31,10 +31,10 @@ MAX_PENDING = 256
 """More arrivals than this are not told apart for mbarrier.pending_count."""
 
 
-def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term]) -> EventGraph:
-    """Events of a test. Raises TooLarge."""
-    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered))
-    seeds = _constants(lowered)
+def elaborate(lowered: LoweredTest, bound: int, terms: Sequence[Term], *, grounded: bool = False) -> EventGraph:
+    """Events of a test; `grounded`: no value supports itself. Raises TooLarge."""
+    knowledge = Knowledge(lowered.space, *_most_answers(lowered), may_wait=_may_wait(lowered), grounded=grounded)
+    seeds = _asked(lowered) if grounded else _asked(lowered) | _constants(lowered)
     loops = [Loops(program) for program in lowered.programs]
     for number in range(MAX_PASSES):
         walk = Walk(lowered, knowledge, bound, loops)
@@ -189,7 +189,11 @@ def _threads_of(graph: EventGraph, event: BarrierEvent) -> int:
 
 
 def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) -> None:
-    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them."""
+    """Cells whose values may depend on themselves may hold the constants of the test, if the model lets them.
+
+    If it does not, those of the condition are there for the axiom to refuse, and nothing more is computed from them.
+    """
+    depth = knowledge.most_writes if knowledge.grounded else 0
     after: dict[Cell, set[Cell]] = {}
     exact = set(knowledge.exact_cells)
     for event in graph.of_kind(MemoryEvent):
@@ -203,7 +207,7 @@ def _thin_air(graph: EventGraph, knowledge: Knowledge, seeds: frozenset[int]) ->
                     after.setdefault(source.cell, set()).add(event.cell)
     for cell in after:
         if _reaches(after, cell):
-            knowledge.add(cell, (seed & (1 << cell.size * 8) - 1 for seed in seeds))
+            knowledge.add(cell, dict.fromkeys((seed & (1 << cell.size * 8) - 1 for seed in seeds), depth))
 
 
 def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
@@ -218,7 +222,7 @@ def _reaches(after: dict[Cell, set[Cell]], start: Cell) -> bool:
 
 
 def _constants(lowered: LoweredTest) -> frozenset[int]:
-    """Constants of the program and of the condition."""
+    """Constants of the program."""
     found: set[int] = set()
     for thread, program in zip(lowered.test.threads, lowered.programs, strict=True):
         for step in program.steps:
@@ -228,8 +232,12 @@ def _constants(lowered: LoweredTest) -> frozenset[int]:
                 else:
                     address = lowered.space.address(leaf.name, leaf.offset, thread.place, leaf.cta)
                     found.update(() if address is None else (address,))
-    found.update(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
     return frozenset(found)
+
+
+def _asked(lowered: LoweredTest) -> frozenset[int]:
+    """Constants of the condition."""
+    return frozenset(term.value for term in terms_of(lowered.test.condition) if isinstance(term, Number))
 
 
 def _leaves(expr: Expr) -> Iterable[Const | AddressOf]:

@@ -5,7 +5,7 @@ In: what accesses touch and write. Out: `Knowledge`, which only grows; once a pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from memmodel.base.classes import dataclass, field
 from memmodel.base.lives import in_lives
@@ -17,8 +17,8 @@ from memmodel.program.addresses import AddressSpace
 FEW_VALUES = 64
 """More values than this and a cell may hold anything."""
 
-Domain = frozenset[int] | None
-"""The values that a cell may hold; None: too many to list."""
+Domain = Mapping[int, int] | None
+"""The values that a cell may hold, each with the least number of writes behind it; None: too many to list."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,8 @@ class Knowledge:
     `noisy`: spin loops of which a failed round may race. `may_wait`: some barrier may wait for ever. `most_phases`: how
     many phases of an mbarrier object a state can tell apart, `most_lives`: how many lives. `most_pending`: how many
     arrivals may be pending. `rounds`: how often loops are followed whose jumps depend on values that were read, and
-    still always go back.
+    still always go back. `grounded`: no value supports itself, so that one with more writes behind it, one after the
+    other, than an execution has (`most_writes`, of scalars) is none of the test's.
     """
 
     space: AddressSpace
@@ -36,6 +37,8 @@ class Knowledge:
     most_pending: int = 0
     rounds: int = 0
     most_lives: int = 1
+    grounded: bool = False
+    most_writes: int = 0
     cells: Cells = field(default_factory=Cells)
     starts: Starts = field(default_factory=Starts)
     noisy: set[tuple[int, Loop]] = field(default_factory=set)
@@ -88,13 +91,19 @@ class Knowledge:
     def domain(self, cell: Cell) -> Domain:
         """The values that the cell may hold, as far as is known."""
         if cell not in self._domains:
-            self._domains[cell] = frozenset((self.space.initial(cell.instance, cell.first, cell.size),))
+            self._domains[cell] = {self.space.initial(cell.instance, cell.first, cell.size): 0}
         return self._domains[cell]
 
-    def add(self, cell: Cell, values: Iterable[int] | None) -> None:
-        """The cell may hold these values too."""
+    def add(self, cell: Cell, values: Mapping[int, int] | None) -> None:
+        """The cell may hold these values too, but for those with more writes behind them than there are."""
         known = self.domain(cell)
         if known is None:
             return
-        merged = None if values is None else known.union(values)
-        self._domains[cell] = None if merged is None or len(merged) > FEW_VALUES else merged
+        if values is None:
+            self._domains[cell] = None
+            return
+        merged = dict(known)
+        for value, depth in values.items():
+            if depth < merged.get(value, depth + 1) and (depth <= self.most_writes or not self.grounded):
+                merged[value] = depth
+        self._domains[cell] = None if len(merged) > FEW_VALUES else merged

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from memmodel.base.classes import dataclass
+from memmodel.base.classes import dataclass, field
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.errors import TooLarge
 from memmodel.events import bits
@@ -30,18 +30,26 @@ FEW = 24
 TRIED = 4096
 """More combinations of operand cases than this are not tried one by one."""
 
+MANY = 1 << 30
+"""More writes than there ever are."""
+
 Deps = dict[int, int]
 """Uid of a read -> formula under which a value depends on it."""
 
 NO_DEPS: Deps = {}
 
 
+Depths = Mapping[int, int]
+"""Integer -> how many writes there are behind it, one after the other, at the least; 0 if it is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """`numbers`: integer -> formula; a wide value has `bits` instead."""
+    """`numbers`: integer -> formula; a wide value has `bits` instead. `depths`: of the integers."""
 
     numbers: Mapping[int, int]
     bits: Bits | None = None
+    depths: Depths = field(default_factory=dict)
 
     @property
     def constant(self) -> int | None:
@@ -171,17 +179,19 @@ def _selected(logic: Logic, conditions: Sequence[int], found: Sequence[Cases]) -
         wide = [(when, cases.as_bits(logic)) for when, cases in zip(conditions, found, strict=True)]
         return Cases({}, bits.choose(logic, wide))
     numbers: dict[int, int] = {}
+    depths: dict[int, int] = {}
     for when, cases in zip(conditions, found, strict=True):
         for number, formula in cases.numbers.items():
             numbers[number] = logic.either(numbers.get(number, FALSE), logic.both(when, formula))
-    return few(logic, {number: formula for number, formula in numbers.items() if formula != FALSE})
+            depths[number] = min(cases.depths.get(number, 0), depths.get(number, MANY))
+    return few(logic, {number: formula for number, formula in numbers.items() if formula != FALSE}, depths)
 
 
-def few(logic: Logic, numbers: dict[int, int]) -> Cases:
+def few(logic: Logic, numbers: dict[int, int], depths: Depths) -> Cases:
     """Cases as they are if they are few, else wide."""
     if len(numbers) == 1:
-        return Cases(dict.fromkeys(numbers, TRUE))
-    return Cases(numbers) if len(numbers) <= FEW else Cases({}, bits.of_cases(logic, numbers))
+        return Cases(dict.fromkeys(numbers, TRUE), None, depths)
+    return Cases(numbers, None, depths) if len(numbers) <= FEW else Cases({}, bits.of_cases(logic, numbers))
 
 
 def evaluate(logic: Logic, expr: Expr, registers: Mapping[str, Value], address_of: Callable[[AddressOf], int]) -> Value:
@@ -214,11 +224,15 @@ def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
 def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, ...]], int]) -> Cases:
     """The cases of a function of several values that are not wide."""
     found: dict[int, list[int]] = {}
+    depths: dict[int, int] = {}
     for combination in product(*(arg.numbers.items() for arg in args)):
         formula = logic.conj(formula for _, formula in combination)
         if formula != FALSE:
-            found.setdefault(result(tuple(number for number, _ in combination)), []).append(formula)
-    return few(logic, {number: logic.disj(formulas) for number, formulas in found.items()})
+            number = result(tuple(number for number, _ in combination))
+            found.setdefault(number, []).append(formula)
+            depth = max((arg.depths.get(n, 0) for arg, (n, _) in zip(args, combination, strict=True)), default=0)
+            depths[number] = min(depth, depths.get(number, MANY))
+    return few(logic, {number: logic.disj(formulas) for number, formulas in found.items()}, depths)
 
 
 def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
@@ -241,7 +255,7 @@ def _narrow(logic: Logic, wide: Bits) -> Cases:
         formula = logic.conj(true)
         if formula != FALSE:
             numbers[bits.number(wide, true.__contains__)] = formula
-    return few(logic, numbers)
+    return few(logic, numbers, {})
 
 
 # ---- bytes ---------------------------------------------------------------------------------------------------------

@@ -51,8 +51,9 @@ _FILES: tuple[tuple[str, str, str], ...] = (
         "Arithmetic and moves",
         "scalar.compute",
         "abs add and bfe bfi bfind brev clz cnot cvt div lop3 mad max min mov mul neg not or popc prmt rem sad "
-        "selp setp shf shl shr sub xor",
+        "selp shf shl shr sub xor",
     ),
+    ("Arithmetic and moves", "scalar.compare", "set setp slct"),
     (
         "Control flow",
         "scalar.control",

@@ -133,7 +133,7 @@ class BadAddress(Enum):
     OUTSIDE = "outside every object"
     MISALIGNED = "misaligned for its access"
     WINDOW = "outside the window of the state space that the instruction names"
-    NO_OBJECT = "no tensor map lies there"
+    NO_OBJECT = "no tensor map with as many dimensions as the instruction"
     MULTIMEM = "a multimem address, which multimem instructions alone access"
     NOT_MULTIMEM = "no multimem address"
 
@@ -147,4 +147,5 @@ class BadFootprint:
 
     @property
     def text(self) -> str:
-        return f"address {self.address:#x} is {self.why.value}"
+        what = "what was read as a tensor map" if self.why is BadAddress.NO_OBJECT else f"address {self.address:#x}"
+        return f"{what} is {self.why.value}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from memmodel.base.classes import dataclass
 from memmodel.base.logic import TRUE
+from memmodel.cat.analysis import grounds_values
 from memmodel.cat.syntax import Model
 from memmodel.encode.base import BaseFormulas
 from memmodel.encode.condition import FinalState
@@ -47,7 +48,7 @@ def encode(
     lowered: LoweredTest, model: Model, bound: int, terms: Sequence[Term], flags: Sequence[str] | None = None
 ) -> Query:
     """Formulas of a test under a model; `flags` None: of all flags. Raises TooLarge."""
-    graph = elaborate(lowered, bound, terms)
+    graph = elaborate(lowered, bound, terms, grounded=grounds_values(model))
     logic = graph.logic
     base = BaseFormulas(graph, Algebra(logic, len(graph.events)))
     final = FinalState(graph, base.communication)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
 from memmodel.base.labels import Access
 from memmodel.base.logic import FALSE
+from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import MIXED_SIZES, FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Position
@@ -160,10 +161,10 @@ class Questions:
 
     def _enough(self) -> int | None:
         """The least bound with which no loop is stopped, if one is known."""
-        terms = tuple(terms_of(self.lowered.test.condition))
+        terms, grounded = tuple(terms_of(self.lowered.test.condition)), grounds_values(self.model)
         for wider in range(self.bound + 1, self.bound + _WIDER):
             try:
-                if not elaborate(self.lowered, wider, terms).cut:
+                if not elaborate(self.lowered, wider, terms, grounded=grounded).cut:
                     return wider
             except TooLarge:
                 return None

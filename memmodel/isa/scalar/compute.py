@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import (
-    BITS,
     FLOATS,
     INTEGERS,
     LOGICAL,
@@ -35,7 +34,6 @@ _MOVE = "Data Movement and Conversion Instructions: "
 _NO_FLOATS = {
     word: ("floating-point arithmetic is not modelled", "use an integer type") for word in ("f16", "bf16", *FLOATS)
 }
-_COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _sources(call: Call) -> tuple[Expr, ...]:
@@ -61,6 +59,25 @@ def operate(call: Call) -> tuple[Op, ...]:
     return _assign(call, Apply(call.head, _sources(call), call.type))
 
 
+def saturate(call: Call) -> tuple[Op, ...]:
+    """add and sub; with .sat the result is the nearest number of the type."""
+    if call.word("sat") is None:
+        return operate(call)
+    sources = tuple(Apply("cvt", (source,), call.type) for source in _sources(call))
+    return _assign(call, _nearest(Apply(call.head, sources, _WIDE), _WIDE, call.type))
+
+
+def _nearest(value: Expr, source: DataType, type: DataType) -> Expr:
+    """The number of a type that is nearest to a value of another one ("cvt": .sat)."""
+    signed = type.kind == "s"
+    least, most = -(1 << type.width - 1) if signed else 0, (1 << type.width - signed) - 1
+    if source.wrap(least) == least:
+        value = Apply("max", (value, Const(least)), source)
+    if source.wrap(most) == most:
+        value = Apply("min", (value, Const(most)), source)
+    return Apply("cvt", (value,), type)
+
+
 def count(call: Call) -> tuple[Op, ...]:
     """popc, clz and bfind: a .u32, whatever the type of the source."""
     name = "bfind.shiftamt" if call.word("shiftamt") else call.head
@@ -79,11 +96,6 @@ def multiply(call: Call) -> tuple[Op, ...]:
     product = Apply("mul" if mode == "lo" else f"mul.{mode}", _sources(call)[:2], call.type)
     rest = [call.value(operand, result) for operand in call.operands[3:]]
     return _assign(call, Apply("add", (product, rest[0]), result) if rest else product)
-
-
-def compare(call: Call) -> tuple[Op, ...]:
-    """setp: 1 or 0."""
-    return _assign(call, Apply(call.word("cmp") or "", _sources(call), call.type))
 
 
 def select(call: Call) -> tuple[Op, ...]:
@@ -137,8 +149,8 @@ def _unpacked(call: Call, vector: Group, value: Expr) -> tuple[Op, ...]:
 def convert(call: Call) -> tuple[Op, ...]:
     """cvt: read as the second type, kept as the first."""
     source = data_type(call.word("source") or "") or UNTYPED
-    value = call.value(call.operands[1], source)
-    return _assign(call, Apply("cvt", (Apply("cvt", (value,), source),), call.type))
+    value = Apply("cvt", (call.value(call.operands[1], source),), source)
+    return _assign(call, _nearest(value, source, call.type) if call.word("sat") else Apply("cvt", (value,), call.type))
 
 
 def _row(
@@ -155,8 +167,17 @@ def _row(
 
 
 _THREE = ("d", "a", "b")
+_WIDE = DataType("s", 64)
+_SAT = (
+    Rule(
+        "{head}.sat is for .s32",
+        "drop .sat",
+        {"sat": (), "type": tuple(word for word in INTEGERS if word != "s32")},
+        at="sat",
+    ),
+)
 _MODE = (Slot("mode", ("lo", "hi", "wide"), "part of the product", Need.BLOCKS),)
-_WIDE = (
+_NOT_WIDE = (
     Rule(
         "{head}.wide has 16-bit and 32-bit sources only",
         "use .lo or .hi",
@@ -164,20 +185,13 @@ _WIDE = (
         at="type",
     ),
 )
-_EQUALITY = (
-    Rule(
-        "untyped bits are only compared with .eq and .ne",
-        "use a .u or .s type",
-        {"cmp": ("lt", "le", "gt", "ge"), "type": BITS},
-        at="type",
-    ),
-)
 
 ROWS = (
-    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("add", "sub", "min", "max")),
+    *(_row(head, INTEGERS, _THREE, _ARITH, saturate, (flag("sat"),), _SAT) for head in ("add", "sub")),
+    *(_row(head, INTEGERS, _THREE, _ARITH) for head in ("min", "max")),
     *(_row(head, INTEGERS, _THREE, _ARITH, divide) for head in ("div", "rem")),
-    _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _WIDE),
-    _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _WIDE),
+    _row("mul", INTEGERS, _THREE, _ARITH, multiply, _MODE, _NOT_WIDE),
+    _row("mad", INTEGERS, ("d", "a", "b", "c"), _ARITH, multiply, _MODE, _NOT_WIDE),
     *(_row(head, SIGNED[1:], ("d", "a"), _ARITH) for head in ("abs", "neg")),
     *(_row(head, LOGICAL, _THREE, _LOGIC) for head in ("and", "or", "xor")),
     _row("not", LOGICAL, ("d", "a"), _LOGIC),
@@ -202,15 +216,6 @@ ROWS = (
     ),
     _row("shl", LOGICAL[:3], _THREE, _LOGIC),
     _row("shr", (*LOGICAL[:3], *INTEGERS), _THREE, _LOGIC),
-    _row(
-        "setp",
-        (*LOGICAL[:3], *INTEGERS),
-        ("p", "a", "b"),
-        "Comparison and Selection Instructions: ",
-        compare,
-        (Slot("cmp", _COMPARE, "comparison", Need.ALWAYS),),
-        _EQUALITY,
-    ),
     _row("selp", (*LOGICAL[:3], *INTEGERS), ("d", "a", "b", "p"), "Comparison and Selection Instructions: ", select),
     Row(
         ("mov",),
@@ -224,7 +229,7 @@ ROWS = (
     ),
     Row(
         ("cvt",),
-        (type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
+        (flag("sat"), type_slot((*UNSIGNED, *SIGNED)), type_slot((*UNSIGNED, *SIGNED), "source")),
         ("d", "a"),
         convert,
         "none",

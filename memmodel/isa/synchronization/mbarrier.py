@@ -116,8 +116,9 @@ def test(call: Call) -> tuple[Op, ...]:
         if call.word("phase_type") != "phase_type::primary":
             hint = f"write {call.head}.phase_type::primary, or the first register alone"
             call.fail("a report predicate needs .phase_type::primary", first, hint)
-        report = call.destination(first.second, sink=True)
-        result += [] if report is None else [Assign(report, Const(0))]
+        reports = [first.second, operands.pop(0)] if _reports_value(operands) else [first.second]
+        found = (call.destination(report, sink=True) for report in reports)
+        result += [Assign(report, Const(0)) for report in found if report is not None]
         first = first.first
     most = 3 if call.head.endswith("try_wait") else 2
     if not 2 <= len(operands) <= most:
@@ -143,6 +144,11 @@ def test(call: Call) -> tuple[Op, ...]:
     parity = count_operand(call, phase, 0, 1, "a phase parity")
     valid = in_range(call, phase, 0, 1, "a phase parity")
     return (*valid, OnObject(made, region, register=done, parity=parity), *result)
+
+
+def _reports_value(operands: list[Operand]) -> bool:
+    """Does a reportValue stand before the address?"""
+    return len(operands) > 2 and not isinstance(operands[0], Mem) and isinstance(operands[1], Mem)
 
 
 def pending_count(call: Call) -> tuple[Op, ...]:
@@ -207,6 +213,7 @@ _TX_SEM = Slot(
         "acquire": ("{head} is always relaxed", "write .relaxed or nothing"),
     },
 )
+_NO_V1 = ("{head} is for objects of .layout::v0", "write .layout::v0 or nothing")
 _PHASE = Slot("phase_type", ("phase_type::primary", "phase_type::conditional"), "phase")
 
 ROWS = (
@@ -275,7 +282,7 @@ ROWS = (
     Row(
         ("mbarrier.test_wait", "mbarrier.try_wait"),
         (flag("parity"), _PHASE, _WAIT_SEM, SCOPE, OWN, B64),
-        ("waitComplete", "[addr]", "phase", "timeHint?"),
+        ("waitComplete", "reportValue?", "[addr]", "phase", "timeHint?"),
         test,
         "a test of the object, which acquires at .cta scope unless it says otherwise if it returns true",
         _PAGE + "mbarrier.test_wait / mbarrier.try_wait",
@@ -292,15 +299,16 @@ ROWS = (
         since=80,
         needs=NEEDS,
         head_needs={"mbarrier.try_wait": 90},
-        written="waitComplete{|reportPredicate}, [addr], state or phaseParity{, timeHint}",
+        written="waitComplete{|reportPredicate{, reportValue}}, [addr], state or phaseParity{, timeHint}",
     ),
     Row(
         ("mbarrier.pending_count",),
-        (B64,),
+        (Slot("layout", ("layout::v0",), "layout", refused={"layout::v1": _NO_V1}), B64),
         ("count", "state"),
         pending_count,
         "none; the arrivals that were pending before the arrive that made the state",
         _PAGE + "mbarrier.pending_count",
         since=80,
+        needs=NEEDS,
     ),
 )
