@@ -5,13 +5,16 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from memmodel.base.labels import Covers, Fence, Mbarrier, ProxyFence, Signal, scope_of
+from memmodel.base.labels import Access, Allocates, Covers, Fence, Mbarrier, ProxyFence, Role, Signal, scope_of
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
 from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
+from memmodel.kernel.judge.events import TraceEvent
+from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell
+from memmodel.ptx import Space
 
 
 class KernelFrame(FixedPart):
@@ -121,3 +124,29 @@ class KernelFrame(FixedPart):
 
 _OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
 """What a fence covers that depends on its CTA only."""
+
+
+def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[int, int]:
+    """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their
+    memory.
+    """
+    maps: list[tuple[tuple[Block, int, int], int]] = []
+    held: dict[int, int] = {}
+    tensor = [one for one in points if one.cell is not None and one.cell.instance.space is Space.TENSOR]
+    for one in points:
+        if isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR:
+            issue = events[one.issue or 0]
+            assert issue.range is not None
+            maps.append((issue.range, 1 << one.event))
+    for one in tensor:
+        for owner in events[one.issue or 0].owners:
+            held[id(owner)] = held.get(id(owner), 0) | 1 << one.event
+    found = {}
+    for number, event in events.items():
+        if isinstance(event.label, Allocates):
+            found[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
+        elif event.range is not None and isinstance(event.label, ProxyFence):
+            block, first, end = event.range
+            inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
+            found[number] = sum(inside)
+    return found

@@ -23,7 +23,6 @@ from memmodel.base.labels import (
     Marker,
     Mbarrier,
     ProxyFence,
-    Role,
     Side,
     Signal,
 )
@@ -33,11 +32,9 @@ from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
-from memmodel.kernel.judge.frame import KernelFrame
-from memmodel.kernel.judge.given import given_maps
+from memmodel.kernel.judge.frame import KernelFrame, covered
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, outlives
-from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Sem, Space
 
@@ -266,7 +263,7 @@ class Graph:
 
     def execution(self, *, fences: bool) -> Execution:
         """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
-        frame = KernelFrame([ConcreteEvent(point) for point in self.points], self._covered())
+        frame = KernelFrame([ConcreteEvent(point) for point in self.points], covered(self.points, self.events))
         count = len(self.points)
         sets = dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
@@ -312,31 +309,6 @@ class Graph:
                         continue
                     if isinstance(label, Access) and (not one.reads_only or label.role is not None):
                         pairs["compl"].append((point, target))
-
-    def _covered(self) -> dict[int, int]:
-        """What is covered by the events that name bytes: maps by acquire fences, accesses by allocations of their
-        memory.
-        """
-        maps: list[tuple[tuple[Block, int, int], int]] = []
-        held: dict[int, int] = {}
-        tensor = [one for one in self.points if one.cell is not None and one.cell.instance.space is Space.TENSOR]
-        for one in self.points:
-            if isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR:
-                issue = self.events[one.issue or 0]
-                assert issue.range is not None
-                maps.append((issue.range, 1 << one.event))
-        for one in tensor:
-            for owner in self.events[one.issue or 0].owners:
-                held[id(owner)] = held.get(id(owner), 0) | 1 << one.event
-        found = {}
-        for number, event in self.events.items():
-            if isinstance(event.label, Allocates):
-                found[number] = held.get(id(event.owners[0]), 0) if event.owners else 0
-            elif event.range is not None and isinstance(event.label, ProxyFence):
-                block, first, end = event.range
-                inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
-                found[number] = sum(inside)
-        return found
 
     def _ends(self, relations: dict[str, Rows]) -> None:
         """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""

@@ -123,7 +123,7 @@ class RunJudge:
         """Findings for what flags report, one for those that are alike."""
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
-        rules = {check.name: check.doc for check in model.flags}
+        rules = {check.name: check.doc for check in flags.model.flags}
         for rule, first, other in raised:
             one = other if isinstance(self.graph.points[first].label, InitialWrite) else first
             name, where = self._named(rule, one, other)

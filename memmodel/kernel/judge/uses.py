@@ -1,17 +1,18 @@
 """Accesses as conflicts see them: single ones, pairs, and places that several share.
 
-In: nothing. Out: `Use`, `ConflictPair`, `SharedPlace`.
+In: nothing, or a LaunchTrace. Out: `Use`, `ConflictPair`, `SharedPlace`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memmodel.base.labels import Access, Family, Label, Side
-from memmodel.kernel.judge.events import TraceEvent, WeakAccess
+from memmodel.base.labels import Access, Family, Label, Role, Side
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
-from memmodel.ptx import Proxy, Sem
+from memmodel.ptx import Proxy, Sem, Space
 
 Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 """What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
@@ -123,3 +124,33 @@ def aliased(label: Label) -> bool:
 def outlives(label: Label) -> bool:
     """May an access still be made when the CTA of its thread has ended? So may a bulk copy that nothing waits for."""
     return isinstance(label, Access) and label.family in (Family.BULK, Family.BULK_REDUCTION)
+
+
+def given_maps(run: LaunchTrace) -> Iterator[Use]:
+    """The reads of tensor maps in global memory of which nothing in the run writes a byte.
+
+    A map that the host wrote there is used after an acquire fence only (PTX ISA "Memory Consistency Model", "Memory
+    synchronization"); which fence does is the model's. Parameters and constants need none, and are left out.
+    """
+    reads = [one for one in run.single if one.block.instance.space is Space.GLOBAL and _is_map(one)]
+    if not reads:
+        return
+    blocks = {one.block for one in reads}
+    written: dict[Block, list[tuple[int, int]]] = {block: [] for block in blocks}
+    for one in run.weak(blocks):
+        if isinstance(one.label, Access) and one.label.side is Side.WRITE:
+            written[one.block].append((one.first, one.first + one.size))
+    for event in (event for thread in run.threads for event in thread.events):
+        if event.block in written and isinstance(event.label, Access) and event.label.side is Side.WRITE:
+            written[event.block].append((event.first, event.first + event.size))
+    for one in reads:
+        end = one.first + one.size
+        if not any(one.first < last and first < end for first, last in written[one.block]):
+            yield Use(
+                one.thread, one.epoch, one.label, one.scalar, one.at, one.first, one.size, one.issue, None, (one,),
+                one.part, one.others,
+            )  # fmt: skip
+
+
+def _is_map(one: WeakAccess) -> bool:
+    return isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR
