@@ -218,6 +218,7 @@ REASONS = (
 """What makes the emitted kernel another program than the test."""
 
 KNOWN = {
+    "D13-smallest": "each of two warps becomes a warpgroup",
     "D13": "each of two warps becomes a warpgroup",
     "ld-then-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
     "st-to-mma.thread": "the lanes of a warp are threads, and one of them multiplies",

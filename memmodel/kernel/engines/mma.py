@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.kernel.engines.matrices import blackwell, matrix_bytes
-from memmodel.kernel.engines.tensor import group_of_words, issued, owners, pair_of, stretch
+from memmodel.kernel.engines.tensor import group_of_words, issued, owners, pair_of, stretch, tensor_memory
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.memory import Block
@@ -142,6 +142,8 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     given = _operands(compiler, instruction)
     bits, sparse, serial = BITS.get(kind, 8), "sp" in words, "ws" in words
     form = f"{kind} ws" if serial else kind
+    collects = next((word for word in words if word.startswith("collector::")), None)
+    _, buffer, use = (collects or f"collector::{'b0' if serial else 'a'}::discard").split("::")
 
     def known(machine: Machine, warp: Warp, lane: int, get: Get, what: str) -> int:
         value = get(warp)[lane]
@@ -155,6 +157,8 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             shape = shape_of(idesc, kind)
             if not shape.rows or not shape.columns:
                 raise Faulty("undefined-instruction", f"the instruction descriptor {idesc:#x} names no shape")
+            for cta in pair_of(machine, warp, group_number):
+                _collect(machine, cta, warp.threads[lane].number, buffer, use, instruction)
             adds = known(machine, warp, lane, given.adds, "enable-input-d")
             made = _Issued(machine, warp, lane, instruction, Family.MMA, f"{form} shape {idesc & mask}", group_number)
             target = known(machine, warp, lane, given.target, "the address of the accumulator")
@@ -186,6 +190,23 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _collect(machine: Machine, cta: Cta, thread: int, buffer: str, use: str, instruction: PtxInstruction) -> None:
+    """What an mma leaves in a collector buffer. To take a matrix from one that no mma has filled is undefined
+    ("tcgen05 collector buffer"); which mma of several threads was the last one is not known.
+    """
+    filled = tensor_memory(cta).collected
+    if use in ("use", "lastuse"):
+        if buffer not in filled:
+            message = f"the collector buffer {buffer} is used, and no mma before has filled it"
+            machine.problem("undefined-instruction", message, instruction)
+        elif filled[buffer] != thread:
+            machine.unknown("which matrix a collector buffer holds that several threads fill", instruction)
+    if use == "fill":
+        filled[buffer] = thread
+    elif use != "use":
+        filled.pop(buffer, None)
 
 
 def _layout(rows: int, columns: int, group: int, *, serial: bool, sparse: bool) -> tuple[Iterable[int], int]:

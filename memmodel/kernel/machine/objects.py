@@ -139,6 +139,9 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
             made.count = amount
             assert made.block is not None
             if slot is not None:
+                if made.block.instance.owner != warp.threads[lane].place.cta_id:
+                    message = f"{instruction.opcode} returns no state from another CTA's object"
+                    machine.problem("undefined-instruction", message, instruction)
                 one = machine.object(made.block, made.first)
                 warp.own(slot)[lane] = _state(one, made.block, made.first, queried=queried)
             count, tx = (1, amount) if expects else (amount, 0)

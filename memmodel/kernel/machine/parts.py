@@ -151,12 +151,14 @@ class PutAside:
 class TensorMemory:
     """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
 
-    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2.
+    `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2. `collected`: the
+    collector buffers that are filled, each with the thread that filled it.
     """
 
     block: Block
     columns: list[TraceEvent | None]
     promised: dict[int, int] = field(default_factory=dict)
+    collected: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
