@@ -21,6 +21,7 @@ from memmodel.cat.load import load_model
 from memmodel.emit import EmittedModule, emit
 from memmodel.emit.address import EmittedVariables
 from memmodel.errors import InputError
+from memmodel.isa.convert import convert
 from memmodel.kernel.check import entry_of, judge
 from memmodel.kernel.engines import copies, mma, tensor, wgmma
 from memmodel.kernel.engines.matrices import MatrixDescriptor
@@ -34,6 +35,7 @@ from memmodel.kernel.machine.parts import Cta
 from memmodel.kernel.text.reader import parse_module
 from memmodel.kernel.text.syntax import PtxModule
 from memmodel.litmus import parse_litmus
+from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import Layout, LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.source import Source
@@ -155,7 +157,7 @@ def found(path: Path) -> tuple[KernelVerdict, set[str]]:
     """The verdict on the kernel of a test, and the kinds of its findings between instructions of the test."""
     test = parse_litmus(Source.read(str(path)))
     if test.layout is not Layout.BLOCKS:
-        raise InputError("it is in columns")
+        test = parse_litmus(Source(str(path), print_litmus(convert(test, Layout.BLOCKS))))
     module = emit(test)
     read, launch = launched(module, test)
     options = ExploreOptions(first=False)
