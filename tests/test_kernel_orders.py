@@ -221,3 +221,16 @@ def test_a_look_ahead_that_saves_nothing(barrier: str, between: str, saved: str,
 def test_what_the_answer_decides_is_not_nothing_if_it_is_used_later() -> None:
     body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved="mov.b32 %r11, 2;")
     assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided"
+
+
+def test_a_gather_by_data_within_a_warp() -> None:
+    """Which lane a shuffle reads depends on data: its result is unknown, and nothing else is."""
+    body = """
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+ld.global.u32 %r9, [%d2];
+shfl.sync.idx.b32 %r10|%p5, %r0, %r9, 31, -1;
+{use}"""
+    assert judged(body.format(use="st.shared.u32 [%r3], %r10;")).word == "clean"
+    assert judged(body.format(use="add.s32 %r11, %r2, %r10;\nst.shared.u8 [%r11], 1;")).word == "undecided"
+    assert judged(body.format(use="@%p5 st.shared.u32 [%r3], 1;")).word == "undecided"
