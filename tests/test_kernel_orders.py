@@ -175,3 +175,62 @@ bra.uni POLL;
 DONE:"""
     verdict = judged(body, threads=1, init="zero")
     assert rules(verdict) == {"hang"}
+
+
+AHEAD = """
+setp.eq.u32 %p1, %r0, 32;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p1 st.shared.u32 [%r2], %r0;
+@%p1 mbarrier.arrive.shared.b64 %d5, [%r4];
+{barrier}
+@!%p0 bra DONE;
+mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
+selp.b32 %r10, 1, 0, %p5;
+{between}
+setp.ne.b32 %p6, %r10, 0;
+@%p6 bra SEEN;
+{saved}
+SEEN:
+ld.shared.u32 %r5, [%r2];
+DONE:"""
+"""A thread looks ahead; what the answer would save is to be filled in."""
+WAIT = "AGAIN:\nmbarrier.try_wait.parity.shared.b64 %p7, [%r4], 0;\n@!%p7 bra AGAIN;"
+
+
+@pytest.mark.parametrize(
+    ("barrier", "between", "saved", "word"),
+    [
+        ("", "", WAIT, "clean"),
+        # The answer decides nothing: the run in which it is no has the least order, and stands for all others.
+        ("", "", "", "findings"),
+        ("", "", "mov.b32 %r11, 7;", "findings"),
+        ("bar.sync 0;", "", "", "clean"),
+        ("bar.sync 0;", "", "mov.b32 %r11, 7;\nbra.uni SEEN;", "clean"),
+        # It decides something: which number is stored, whether an access is made, how often a loop goes round.
+        ("bar.sync 0;", "st.shared.u32 [%r2+8], %r10;", "", "undecided"),
+        ("bar.sync 0;", "", "st.shared.u32 [%r2+8], 1;", "undecided"),
+        ("bar.sync 0;", "mov.b32 %r11, 0;", "MORE:\nadd.s32 %r11, %r11, 1;\nsetp.lt.s32 %p8, %r11, 9;\n@%p8 bra MORE;",
+         "undecided"),
+    ],
+)  # fmt: skip
+def test_a_look_ahead_that_saves_nothing(barrier: str, between: str, saved: str, word: str) -> None:
+    assert judged(AHEAD.format(barrier=barrier, between=between, saved=saved)).word == word
+
+
+def test_what_the_answer_decides_is_not_nothing_if_it_is_used_later() -> None:
+    body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved="mov.b32 %r11, 2;")
+    assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided"
+
+
+def test_a_gather_by_data_within_a_warp() -> None:
+    """Which lane a shuffle reads depends on data: its result is unknown, and nothing else is."""
+    body = """
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+ld.global.u32 %r9, [%d2];
+shfl.sync.idx.b32 %r10|%p5, %r0, %r9, 31, -1;
+{use}"""
+    assert judged(body.format(use="st.shared.u32 [%r3], %r10;")).word == "clean"
+    assert judged(body.format(use="add.s32 %r11, %r2, %r10;\nst.shared.u8 [%r11], 1;")).word == "undecided"
+    assert judged(body.format(use="@%p5 st.shared.u32 [%r3], 1;")).word == "undecided"

@@ -140,7 +140,7 @@ class LaunchJudge:
                 self._explore(base, run, settled, set(self._chosen))
             if verdict.open and not self._found():
                 tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
-                self._uneven(replace(base, opaque=settled, truthful=tests))
+                self._uneven(replace(base, opaque=settled, truthful=tests), run)
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
             _open(verdict, [place + error.message + come_from(self.entry, error)])
@@ -351,13 +351,19 @@ class LaunchJudge:
             self._chosen |= depends
             real |= depends
 
-    def _uneven(self, base: Schedule) -> None:
+    def _uneven(self, base: Schedule, run: LaunchTrace) -> None:
         """A condition does not hold, so that other schedules may do something else: is anything wrong in some of them?
 
-        A warp is late there that touches what the run orders by chance, or half of them are slow. Tests that are no
-        loops return false where a phase has not ended. What is found there is found; what is open stays open.
+        A warp is late there that touches what the run orders by chance, or all but those that make a test which is no
+        loop (it returns false where a phase has not ended), or half of them. What is found there is found; what is open
+        stays open.
         """
         schedules = [replace(base, late=(warp,)) for warp in islice(self._late, LATE)]
+        base = replace(base, cancelled=int(bool(run.cancels)))
+        for test in sorted(base.truthful)[:UNEVEN]:
+            early = {(one.cta, one.warp) for one in run.threads if any(event.at == test for event in one.events)}
+            others = dict.fromkeys((one.cta, one.warp) for one in run.threads if (one.cta, one.warp) not in early)
+            schedules.append(replace(base, late=tuple(others)))
         for schedule in (*schedules, *(replace(base, slow=f"slow {seed}") for seed in range(UNEVEN))):
             if self._found() or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
                 return

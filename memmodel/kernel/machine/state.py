@@ -33,6 +33,7 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
+from memmodel.kernel.text.polling import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
@@ -375,6 +376,8 @@ class Machine:
         made = self.event(warp.threads[lane], instruction.number, Mbarrier(Action.TEST, Sem.RELAXED, Scope.CTA))
         made.block, made.first, made.size = block, at, 8
         made.note = (at, phase, one.life, "peek")
+        if instruction.number in self.awaits.get(NOBODY, ()):
+            return
         self.run.peeks.append((made, phase))
         warp.peeks[lane][instruction.number] = Peek(block, at, phase, made.time)
 

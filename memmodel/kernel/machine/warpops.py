@@ -118,11 +118,12 @@ def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
 
     def work(machine: Machine, warp: Warp, lanes: Lanes, mask: int) -> None:
         a, b, c = list(data(warp)), list(other(warp)), list(control(warp))
-        found: list[tuple[int, Value, int]] = []
+        found: list[tuple[int, Value, Value]] = []
         for lane in lanes:
             offset, how = b[lane], c[lane]
-            if offset is None or how is None:
-                machine.unknown("the lane of shfl", instruction)
+            if offset is None or how is None:  # a gather by data: some value of some lane
+                found.append((lane, None, None))
+                continue
             segment, clamp = how >> 8 & 31, how & 31
             least = lane & segment
             most = least | clamp & ~segment & 31

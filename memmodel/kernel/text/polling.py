@@ -31,6 +31,8 @@ _COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta mi
 _BITS = "clz lop3 shf prmt cnot sad slct bfind bmsk szext fns mul24 mad24 dp4a dp2a isspacep testp"
 PURE = frozenset((*_COMPUTE.split(), *_BITS.split(), "bra", "nanosleep"))
 ENDS = ("ret", "exit", "trap")
+NOBODY = -1
+"""Stands for the wait that a test looks ahead for, where there is none."""
 Known = tuple[tuple[int, int], ...]
 
 
@@ -113,7 +115,8 @@ def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
     """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
 
     All that depends on the answer are branches, of which one side is a polling loop that leads to the other side and
-    changes nothing that is used there. (CUTLASS asks for the next stage before it works on this one.)
+    changes nothing that is used there. (CUTLASS asks for the next stage before it works on this one.) Where that side
+    does nothing at all, the answer decides nothing: by NOBODY, the tests of a parity of which that is so.
     """
     body = entry.body or ()
     tests = [one.number for one in body if one.words[0] == "mbarrier" and one.words[1] in ("test_wait", "try_wait")]
@@ -124,9 +127,13 @@ def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
         if number in loops or len(written(body[number])) != 1:
             continue
         branches = _decided(body, number)
-        if not branches:
+        if branches is None:
             continue
         live = live if live is not None else _liveness(body)
+        if "parity" in body[number].words and all(_same_sides(body, branch, live) for branch in branches):
+            found.setdefault(NOBODY, set()).add(number)
+        if not branches:
+            continue
         waits = {_saved(body, branch, loops, live) for branch in branches}
         if None not in waits and all(_same_meaning(body[number], body[wait]) for wait in waits if wait is not None):
             for wait in waits:
@@ -179,6 +186,23 @@ def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live:
         if after and not (changed | more) & live[other]:
             return wait
     return None
+
+
+def _same_sides(body: tuple[PtxInstruction, ...], branch: int, live: list[set[int]]) -> bool:
+    """Does one side of a branch lead to the other one, without a loop, an effect or a value that is used there?"""
+    target = body[branch].operands[0]
+    if not isinstance(target, JumpTarget):
+        return False
+    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
+        at, known, changed, seen = begin, Known(), set[int](), set[int]()
+        while at != other and at < len(body) and at not in seen and body[at].words[0] in PURE:
+            seen.add(at)
+            changed |= set(written(body[at]))
+            following = _next(body, (at, known))
+            at, known = following[0] if len(following) == 1 else (len(body), known)
+        if at == other and not changed & live[other]:
+            return True
+    return False
 
 
 def _until_wait(body: tuple[PtxInstruction, ...], at: int, loops: set[int]) -> tuple[int | None, set[int]]:
