@@ -133,8 +133,6 @@ REASONS = (
 """What makes the emitted kernel another program than the test."""
 
 KNOWN = {
-    "relaxed-copy-as-flag": "a strong copy is judged as a weak one",
-    "relaxed-copy-reads-flag": "a strong copy is judged as a weak one",
     "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",
     "no-complete-completes": "an arrive.noComplete that completes a phase is not noticed",
     "rank-of-global-address": "the rank of such an address is not known, and nothing asks for it",
