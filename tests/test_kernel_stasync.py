@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from kernel_engines import rules, verdict_of, wait
+from kernel_engines import rules, text_of, verdict_of, wait
 from kernel_samples import judged
 
+from memmodel.cat.load import load_model
+from memmodel.kernel.check import entry_of
+from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.launch import parse_launch
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
 
 POLLED = """
 mov.u32 %r10, %ctaid.x;
@@ -123,3 +130,24 @@ def test_which_ctas_may_be_written_to(store: str, to: str, cluster: int) -> None
 
 def test_a_store_to_the_own_cta_of_a_cluster() -> None:
     assert sent(STORES[0], "%r5").word == "clean"
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("waits", [True, False])
+def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> None:
+    """The findings with the reduction by symmetry are those without it; all lanes send to one place."""
+    body = SENT.replace("@%p0 {store}", "{store}").replace(", 4;", ", 128;")
+    text = text_of(body.format(store=store, to="%r6", wait=wait("%r4", 0, ".acquire.cluster") if waits else ""))
+    read = parse_module(Source("k.ptx", text))
+    params = [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 64}]
+    params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
+    launch = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
+    run = run_launch(read, entry_of(read, "k"), launch)
+    model = load_model("ptx-9.3")
+
+    def found(*, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
+        made = RunJudge(entry_of(read, "k"), run, symmetric=symmetric).judged(model)
+        return {(one.rule, frozenset(side.instruction.line for side in one.sides)) for one in made.findings}
+
+    assert found(symmetric=True) == found(symmetric=False)
+    assert found(symmetric=True) or (waits and store.startswith("red"))
