@@ -151,3 +151,23 @@ def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> 
 
     assert found(symmetric=True) == found(symmetric=False)
     assert found(symmetric=True) or (waits and store.startswith("red"))
+
+
+COUNTED = """mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d6, %r10, 4;
+add.u64 %d5, %d0, %d6;
+st.global.u32 [%d5+256], 7;
+red.async.release.gpu.global.add.u32 [%d0], 1;
+R: ld.{load}.gpu.global.u32 %r11, [%d0];
+setp.ne.u32 %p4, %r11, 2;
+@%p4 bra R;
+ld.global.u32 %r12, [%d0+256];
+ld.global.u32 %r12, [%d0+260];
+"""
+
+
+def test_a_counter_of_asynchronous_reductions() -> None:
+    """Each hands on what it read, so that who sees 2 comes after both."""
+    verdict = judged(COUNTED.format(load="acquire"), 1, 2, "zero")
+    assert verdict.word == "explored" and not verdict.findings
+    assert rules(judged(COUNTED.format(load="relaxed"), 1, 2, "zero")) == {"data-race"}

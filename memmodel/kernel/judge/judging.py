@@ -134,7 +134,8 @@ class RunJudge:
         rows, points = self.execution.relation("rf"), self.graph.points
         kept = 0
         for number, point in enumerate(points):
-            red = isinstance(point.label, Access) and point.label.family is Family.RED
+            label = point.label
+            red = isinstance(label, Access) and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
             kept |= (red or self.graph.behind[number].at in chosen) << number
         if not any(row & ~kept for row in rows):
             return self.execution
