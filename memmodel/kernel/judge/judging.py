@@ -270,8 +270,10 @@ class RunJudge:
             if before:
                 return sum(order < use.epoch for order in before)
             return self._rounds(behind.thread, behind.at, use.epoch)
-        order = self.graph.points[number].order
+        order, event = self.graph.points[number].order, self.graph.events.get(number)
         last = len(events) if order is None else order // STEP - 1
+        if event is not None and event.issue is not None:
+            last = event.issue.order or 0
         return sum(1 for one in events[: max(0, last)] if one.at == behind.at)
 
     def _stage(self, number: int) -> int:
