@@ -224,8 +224,6 @@ KNOWN = {
     "D13": "each of two warps becomes a warpgroup",
     "ld-then-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
     "st-to-mma.thread": "the lanes of a warp are threads, and one of them multiplies",
-    "relaxed-copy-as-flag": "a strong copy is judged as a weak one",
-    "relaxed-copy-reads-flag": "a strong copy is judged as a weak one",
     "relaxed-store-reads-flag-no-fence": "the set-up stores the initial value",
     "no-complete-completes": "an arrive.noComplete that completes a phase is not noticed",
     "rank-of-global-address": "the rank of such an address is not known, and nothing asks for it",

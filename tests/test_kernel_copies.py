@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kernel_engines import text_of
+from kernel_engines import text_of, verdict_of
 from kernel_samples import entry, judged, module
 
 from memmodel.cat.load import load_model
@@ -194,7 +194,6 @@ cp.async.bulk.wait_group 0;
         (STRONG, set()),
         ("ld.relaxed.gpu.global.b128 %q, [%d0+16]", set()),
         ("ld.relaxed.cta.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
-        ("ld.relaxed.gpu.global.u32 %r11, [%d0+16]", {"mixed-size-race", "undefined-unfinished-copy"}),
         ("ld.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
         (STRONG.replace("relaxed.gpu.", "").replace(".b128", ""), {"data-race", "undefined-unfinished-copy"}),
     ],
@@ -205,8 +204,13 @@ def test_strong_copies(other: str, found: set[str]) -> None:
     assert {one.rule for one in verdict.findings} == found
 
 
-def test_what_a_strong_copy_leaves_is_open() -> None:
-    """Two of them have no order, so that a branch on what is there is on unknown data."""
+def test_strong_accesses_of_other_sizes() -> None:
+    other = judged(BOTH.format(STRONG, "ld.relaxed.gpu.global.u32 %r11, [%d0+16]"), threads=1, ctas=2)
+    assert other.word == "undecided" and "different sizes" in str(other.open)
+
+
+def test_what_a_strong_copy_reads_is_a_choice() -> None:
+    """Others may write it at the same time; what a large one leaves is unknown."""
     body = f"""st.shared.u32 [%r2], 1;
 fence.proxy.async.shared::cta;
 {STRONG};
@@ -215,5 +219,6 @@ cp.async.bulk.wait_group 0;
 ld.global.u32 %r11, [%d0];
 setp.ne.u32 %p3, %r11, 1;
 @%p3 trap;"""
-    assert judged(body, threads=1).word == "undecided"
-    assert judged(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"
+    assert verdict_of(body, threads=1).word == "explored"
+    assert verdict_of(body.replace("[%r2], 64", "[%r2], 2048"), threads=1).word == "undecided"
+    assert verdict_of(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from kernel_samples import NEIGHBOUR, copy, entry, launch, module
+from test_kernel_copies import BOTH, STRONG
 from test_kernel_output import MAILBOX
 from test_kernel_run import FLAG
+from test_kernel_stasync import POLLED, STORE
 
 from memmodel import api
 from memmodel.cat.load import load_model
@@ -43,6 +45,8 @@ CASES: list[tuple[str, Launch | None, list[str]]] = [
     (mailbox(acquire=".relaxed"), TWO, ["red.release.gpu", "ld.relaxed.gpu"]),
     (mailbox(acquire=".relaxed", after="fence.acq_rel.cta;"), TWO, ["fence.acq_rel.cta;"]),
     (mailbox(scope="cta"), TWO, ["red.release.cta"]),
+    (POLLED.format(store=STORE, load="relaxed", after=""), TWO, ["st.async.release.gpu.global.u32", "ld.relaxed.gpu"]),
+    (BOTH.format(STRONG, "ld.global.b128 %q, [%d0+16]"), TWO, ["cp.async.bulk.relaxed.gpu"]),
 ]
 
 

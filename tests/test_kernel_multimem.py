@@ -70,6 +70,7 @@ def test_races_of_stores(instruction: str) -> None:
 
 
 UPDATES = [
+    "multimem.st.release.gpu.global.u32 [%d0], 1",
     "multimem.red.add.u32 [%d0], 1",
     "multimem.st.weak.global.u32 [%d0], 1",
     "multimem.cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16",
@@ -131,3 +132,11 @@ def test_an_atomic_of_the_replica_races_with_a_reduction() -> None:
     )
     assert "data-race" in rules(judged(body.format("%d9"), threads=2))
     assert judged(body.format("%d9+64"), threads=2).word == "clean"
+
+
+@pytest.mark.parametrize(("store", "op"), [("st", ""), ("red", ".add"), ("st.async", ""), ("red.async", ".add")])
+def test_asynchronous_stores_are_not_in_program_order(store: str, op: str) -> None:
+    """A weak access of the same thread through the same address races with an asynchronous one only."""
+    body = f"multimem.{store}.release.gpu.global{op}.u32 [%d0], 1;\nmultimem.ld_reduce.weak.add.u32 %r10, [%d0];"
+    assert ("data-race" in rules(judged(body, threads=1))) is ("async" in store)
+    assert judged(f"multimem.{store}.release.gpu.global{op}.u32 [%d0], 1;", threads=1, ctas=2).word == "clean"

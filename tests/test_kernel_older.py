@@ -128,3 +128,12 @@ def test_memory_is_freed_after_its_use(access: str) -> None:
     body = SHARED.replace("ACCESS", access)
     assert not rules(body.replace("SYNC", "bar.sync 0;"), SYSTEM)
     assert rules(body.replace("SYNC", ""), SYSTEM) & {"data-race", "undefined-address"}
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(16, set()), (0, set()), (12, {"undefined-instruction"}), (2048, {"undefined-address"})]
+)
+def test_st_bulk(size: int, found: set[str]) -> None:
+    """A multiple of 8 bytes of shared memory."""
+    assert rules(f"st.bulk.weak.shared::cta [%r2], {size}, 0;", threads=1) == found
+    assert rules("st.bulk [%d0], 16, 0;", threads=1) == {"undefined-address"}

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from kernel_engines import rules, verdict_of, wait
+from kernel_engines import rules, text_of, verdict_of, wait
 from kernel_samples import judged
 
+from memmodel.cat.load import load_model
+from memmodel.kernel.check import entry_of
+from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.launch import parse_launch
+from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
 
 POLLED = """
 mov.u32 %r10, %ctaid.x;
@@ -123,3 +130,44 @@ def test_which_ctas_may_be_written_to(store: str, to: str, cluster: int) -> None
 
 def test_a_store_to_the_own_cta_of_a_cluster() -> None:
     assert sent(STORES[0], "%r5").word == "clean"
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("waits", [True, False])
+def test_representatives_show_what_all_threads_show(store: str, waits: bool) -> None:
+    """The findings with the reduction by symmetry are those without it; all lanes send to one place."""
+    body = SENT.replace("@%p0 {store}", "{store}").replace(", 4;", ", 128;")
+    text = text_of(body.format(store=store, to="%r6", wait=wait("%r4", 0, ".acquire.cluster") if waits else ""))
+    read = parse_module(Source("k.ptx", text))
+    params = [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 64}]
+    params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
+    launch = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
+    run = run_launch(read, entry_of(read, "k"), launch)
+    model = load_model("ptx-9.3")
+
+    def found(*, symmetric: bool) -> set[tuple[str, frozenset[int]]]:
+        made = RunJudge(entry_of(read, "k"), run, symmetric=symmetric).judged(model)
+        return {(one.rule, frozenset(side.instruction.line for side in one.sides)) for one in made.findings}
+
+    assert found(symmetric=True) == found(symmetric=False)
+    assert found(symmetric=True) or (waits and store.startswith("red"))
+
+
+COUNTED = """mov.u32 %r10, %ctaid.x;
+mul.wide.u32 %d6, %r10, 4;
+add.u64 %d5, %d0, %d6;
+st.global.u32 [%d5+256], 7;
+red.async.release.gpu.global.add.u32 [%d0], 1;
+R: ld.{load}.gpu.global.u32 %r11, [%d0];
+setp.ne.u32 %p4, %r11, 2;
+@%p4 bra R;
+ld.global.u32 %r12, [%d0+256];
+ld.global.u32 %r12, [%d0+260];
+"""
+
+
+def test_a_counter_of_asynchronous_reductions() -> None:
+    """Each hands on what it read, so that who sees 2 comes after both."""
+    verdict = judged(COUNTED.format(load="acquire"), 1, 2, "zero")
+    assert verdict.word == "explored" and not verdict.findings
+    assert rules(judged(COUNTED.format(load="relaxed"), 1, 2, "zero")) == {"data-race"}

@@ -14,9 +14,12 @@ from memmodel.kernel.cut.objects import ObjectLayout, remote
 from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
-from memmodel.ptx import Space
+from memmodel.ptx import Sem, Space
 
-NO_MATTER = ("tensor", "1d", "2d", "3d", "4d", "5d", "tile", "multicast::cluster", "L2::cache_hint")
+NO_MATTER = (
+    "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs",
+    "multicast::cluster", "L2::cache_hint",
+)  # fmt: skip
 """Words of a copy that say nothing of its order."""
 SHAPE = "mov.u32 %i{n}, 0x8100010;"
 """An instruction descriptor for tcgen05.mma of .kind::f16."""
@@ -31,6 +34,7 @@ class Names(Protocol):
     def beside(self, space: str) -> str: ...
     def next(self) -> int: ...
     def address(self, block: Block, at: int, thread: int) -> str: ...
+    def left(self, event: TraceEvent) -> int: ...
 
 
 def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
@@ -44,6 +48,8 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
         return [f"cp.async.mbarrier.arrive.noinc.shared::cta.b64 {_object(names, issue, thread)};"]
     if label.family in (Family.BULK, Family.BULK_REDUCTION, Family.CP_ASYNC):
         return [*names.layout.before(one, thread), *_copy(names, one, issue, thread)]
+    if releases(issue):
+        return [_released(names, one, issue, thread)]
     if label.family is Family.ST_ASYNC:
         where = _object(names, issue, thread)
         opcode = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32"
@@ -55,6 +61,23 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
     if label.family in (Family.MMA, Family.TCGEN_CP, Family.TCGEN_LD, Family.TCGEN_ST):
         return _tensor(names, one, label, thread)
     raise NotCut(f"{one.instruction.opcode} is not put into a test")
+
+
+def releases(issue: TraceEvent) -> bool:
+    """Is it st.async.release or red.async.release?"""
+    label = issue.label
+    return isinstance(label, Issue) and label.family is Family.ST_ASYNC and label.sem is Sem.RELEASE
+
+
+def _released(names: Names, one: Deed, issue: TraceEvent, thread: int) -> str:
+    words, label = one.instruction.words, issue.label
+    assert isinstance(label, Issue) and label.scope is not None
+    reduces, opcode = words[0] == "red", f"{words[0]}.async.release.{label.scope.name.lower()}.global"
+    if one.touched is None:
+        return f"{opcode}{'.add' if reduces else ''}.u32 [{names.beside('global')}], 1;"
+    block, at, size = one.touched
+    where, bits = names.address(block, at, thread), 8 * size
+    return f"{opcode}.add.u{bits} {where}, 1;" if reduces else f"{opcode}.u{bits} {where}, {names.left(issue)};"
 
 
 def _object(names: Names, issue: TraceEvent, thread: int) -> str:

@@ -21,6 +21,7 @@ from memmodel.base.labels import (
     Marker,
     Mbarrier,
     ProxyFence,
+    Side,
     Signal,
 )
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
@@ -204,7 +205,12 @@ def _tell(found: CutStory, number: int) -> None:
     if isinstance(whole.label, Access) and whole.partner is not None:
         whole = min(whole, whole.partner, key=lambda one: one.order or 0)
     actual = found.event(whole)
-    _add(found, actual.thread, Deed(instruction, float(actual.order or 0), actual))
+    deed = Deed(instruction, float(actual.order or 0), actual)
+    if event.issue is whole and isinstance(event.label, Access):  # a strong access of an asynchronous instruction
+        part = actual.signals[whole.signals.index(event)]
+        assert part.block is not None
+        deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
+    _add(found, actual.thread, deed)
 
 
 def _element(instruction: PtxInstruction, first: int, size: int, at: int, block: Block) -> tuple[Block, int, int]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Access, Barrier, Domain, Fence, GroupWait, Issue, Mark, Marker, Mbarrier, ProxyFence
-from memmodel.kernel.cut.issues import issued
+from memmodel.kernel.cut.issues import issued, releases
 from memmodel.kernel.cut.objects import ObjectLayout, remote
 from memmodel.kernel.cut.story import ALIGN, CutStory, Deed, NotCut, touched_by
+from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import VectorOperand
 from memmodel.memory.bytes import Instance
@@ -134,13 +135,21 @@ class Writer:
         events = [one for one in self.told.deeds() if one.event is not None]
         for one in sorted(events, key=lambda one: one.event.time if one.event is not None else 0):
             event, words = one.event, one.instruction.words
-            if event is None or not isinstance(event.label, Access) or event.block is None:
+            released = event is not None and releases(event) and one.touched is not None
+            if event is None or not (released or isinstance(event.label, Access)):
                 continue
-            place = event.block, event.first
+            block, first, *_ = one.touched or (event.block, event.first)
+            if block is None:
+                continue
+            place = block, first
             old = self._reads[id(event)] = self._values.get(place, 0)
             writes = words[0] in ("st", "red") or (words[0] == "atom" and event.partner is not None)
             if writes:
                 self._wrote[id(event)] = self._values[place] = old + 1
+
+    def left(self, event: TraceEvent) -> int:
+        """What an instruction leaves, if the bytes that it touches begin with zeros."""
+        return self._wrote[id(event)] or 0
 
     # ---- threads ---------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
 from memmodel.kernel.engines.operands import maps_of, multicast_ranks
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, strong
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.maps import Stretch
 from memmodel.kernel.machine.memory import RANK_SHIFT, SHARED_WINDOW, Block
@@ -27,6 +27,8 @@ from memmodel.ptx import Proxy, Scope, Sem
 CHUNK = 16
 TENSOR_CHUNK = 128
 """What the shared memory of a bulk copy, and of a tensor copy, is aligned to."""
+OBSERVED = 1024
+"""Bytes of the largest strong copy whose elements are told apart; what a larger one leaves is taken as unknown."""
 
 
 def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -101,6 +103,10 @@ class CopyForm:
     updates: Access | None
     scalar: int | None
 
+    def observed(self, size: int) -> bool:
+        """Is each element of a strong copy an access of its own, which others may observe?"""
+        return self.updates is None and self.scalar is not None and size <= OBSERVED
+
 
 def _form(instruction: PtxInstruction) -> CopyForm:
     words = instruction.words
@@ -162,10 +168,16 @@ class _Copying:
             if self.form.updates is not None:
                 self._part(block, at, size, self.form.updates, part)
             self._part(block, at, size, self.form.writes, part)
-            self.machine.forget(block, at, size)
+            if not self.form.observed(size):
+                self.machine.forget(block, at, size)
 
     def _part(self, block: Block, at: int, size: int, label: Access, part: int) -> None:
         thread, number = self.warp.threads[self.lane], self.instruction.number
+        if self.form.observed(size) and label.sem is not Sem.WEAK:
+            for first in range(at, at + size, CHUNK):
+                one = strong(self.machine, self.warp, self.lane, number, label, block, first, CHUNK, self.issue)
+                one.parts = frozenset((part,))
+            return
         self.machine.weak(block, at, size, thread, label, number, self.form.scalar, self.issue, None, part)
 
     def tell(self, where: tuple[Block, int], size: int, part: int = 1) -> None:
@@ -229,6 +241,7 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             made = _Copying(machine, warp, lane, instruction, form)
             made.read([(block, at, read)])
             made.twin(machine.steps, where, start[lane])
+            copies = form.updates is None and (form.scalar is None or _is_choice(machine, instruction, origin, size))
             ends = [(where, 0)]
             if objects is not None:
                 barrier = _known(machine, objects(warp)[lane], instruction)
@@ -248,7 +261,7 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                     one.forget(at, left)
                     one.forget(at + size - right, right)
                     for first, count in [(left, read)] if skips else kept:
-                        if form.updates is None and form.scalar is None:
+                        if copies:
                             one.copy(at + first, origin[0], origin[1] + first, count)
                         else:
                             one.forget(at + first, count)
@@ -259,6 +272,15 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _is_choice(machine: Machine, instruction: PtxInstruction, origin: tuple[Block, int], size: int) -> bool:
+    """What a strong copy reads may depend on the schedule, as what a strong load does. Is it copied in this run?"""
+    if size > OBSERVED or instruction.number in machine.schedule.opaque:
+        return False
+    if origin[0].known is not None:
+        machine.run.choices.setdefault(("load", instruction.number), instruction)
+    return True
 
 
 def _ignored(machine: Machine, count: int | None, instruction: PtxInstruction) -> int:

@@ -3,8 +3,8 @@
 In: an Instruction. Out: a step that leaves the accesses in the traces. The replicas are accessed alike, at one offset
 each; the launch says which buffers they are, as far as it touches them otherwise. A multimem address is another virtual
 address than that of the buffer ("Multimem Addresses"). Source: PTX ISA "multimem.ld_reduce,
-multimem.st, multimem.red", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk"; labels as the rows of
-`isa.movement.multimem` have them.
+multimem.st, multimem.red", "multimem.st.async", "multimem.red.async", "multimem.cp.async.bulk",
+"multimem.cp.reduce.async.bulk"; labels as the rows of `isa.movement.multimem` have them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.engines.copies import copy_step
+from memmodel.kernel.engines.stasync import async_step
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, registers_of, strong
 from memmodel.kernel.machine.alu import width_of
@@ -37,6 +38,8 @@ def multimem_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking |
     if words[1] == "cp":
         bulk = words.index("bulk") + 1
         return copy_step(compiler, replace(instruction, words=(*words[1:bulk], "multimem", *words[bulk:])))
+    if words[2:3] == ("async",):
+        return async_step(compiler, replace(instruction, words=(*words[1:3], "multimem", *words[3:])))
     return _access(compiler, instruction) if words[1] in ("ld_reduce", "st", "red") else None
 
 

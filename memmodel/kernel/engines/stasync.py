@@ -46,7 +46,7 @@ class AsyncForm:
         if self.scope is None and self.op is None:
             return Access(side, family=Family.ST_ASYNC, asynchronous=True)
         scope, rmw = self.scope or Scope.CLUSTER, self.op is not None
-        spelt = "mmio" if "mmio" in self.instruction.words else None
+        spelt = next((word for word in self.instruction.words if word in ("mmio", "multimem")), None)
         return Access(side, Sem.RELAXED, scope, family=Family.ST_ASYNC, rmw=rmw, asynchronous=True, spelt=spelt)
 
 
@@ -90,7 +90,8 @@ def _release(compiler: Compiler, form: AsyncForm) -> Blocking:
             _aligned(block, at, size)
             for part, given in enumerate(lists):
                 issue = machine.event(warp.threads[lane], instruction.number, form.issue)
-                _access(machine, warp, lane, form, issue, (block, at + part * form.unit), given[lane])
+                for one in machine.replicas(block, instruction) if "multimem" in instruction.words else (block,):
+                    _access(machine, warp, lane, form, issue, (one, at + part * form.unit), given[lane])
         return True
 
     return step

@@ -110,9 +110,10 @@ class Graph:
                 whole = min(event, event.partner, key=lambda one: one.order or 0)
             order = ((whole.order or 0) + 1) * STEP
             self._add(event, order, None, whole)
-            for part, told in enumerate(event.signals):
+            for told in event.signals:
                 self._add(told, None, self.number[id(event)], event)
                 if isinstance(told.label, Access):
+                    part = min(told.parts or (0,))
                     self._parts.setdefault(id(event), []).append((self.number[id(told)], part))
 
     def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:

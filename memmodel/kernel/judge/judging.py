@@ -152,8 +152,9 @@ class RunJudge:
         rows, points = self.execution.relation("rf"), self.graph.points
         kept = 0
         for number, point in enumerate(points):
-            red = isinstance(point.label, Access) and point.label.family is Family.RED
-            first = isinstance(point.label, InitialWrite)  # of what nothing else writes
+            label = point.label
+            red = isinstance(label, Access) and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
+            first = isinstance(label, InitialWrite)  # of what nothing else writes
             kept |= (red or first or self.graph.behind[number].at in chosen) << number
         if not any(row & ~kept for row in rows):
             return self.execution
@@ -273,8 +274,10 @@ class RunJudge:
             if before:
                 return sum(order < use.epoch for order in before)
             return self._rounds(behind.thread, behind.at, use.epoch)
-        order = self.graph.points[number].order
+        order, event = self.graph.points[number].order, self.graph.events.get(number)
         last = len(events) if order is None else order // STEP - 1
+        if event is not None and event.issue is not None:
+            last = event.issue.order or 0
         return sum(1 for one in events[: max(0, last)] if one.at == behind.at)
 
     def _stage(self, number: int) -> int:

@@ -248,8 +248,10 @@ def _zeros(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             size = sizes(warp)[lane]
             if size is None:
                 machine.unknown("the size", instruction)
+            if size % 8:
+                raise Faulty("undefined-instruction", f"st.bulk writes a multiple of 8 bytes, and not {size}")
             if size:
-                block, at = machine.place(warp, space, get(warp)[lane], size, instruction)
+                block, at = machine.place(warp, space, get(warp)[lane], size, instruction, Window.SHARED_CTA)
                 machine.weak(block, at, size, warp.threads[lane], label, instruction.number, None, None, 0)
                 machine.forget(block, at, size)
                 block.write(at, bytes(size))
