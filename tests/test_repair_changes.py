@@ -12,7 +12,6 @@ from memmodel.answer import Observation
 from memmodel.engine import Options
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.fix import fix
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.source import Source
@@ -84,13 +83,6 @@ def test_a_label_that_is_put_in_is_not_indented() -> None:
     wait = next(one for one in changes(text) if "a wait for parity 0 of bar before ld.shared" in one.what)
     added = [line for line in diff("t", text, apply(text, [wait])).splitlines() if line.startswith("+")]
     assert re.fullmatch(r"\+READY\d+:", added[1]) and all(line.startswith("+    ") for line in added[2:])
-
-
-@pytest.mark.parametrize("name", ["async/honest/H11-memory-fences", "async/honest/H11-async-fence"])
-def test_two_fences_that_two_explanations_ask_for(name: str) -> None:
-    found = fix(name, text_of(name), MODELS, Options(), most=1, seconds=20)
-    release, acquire = (one.what for one in found.repairs[0].changes)
-    assert "tensormap::generic.release.gpu" in release and "tensormap::generic.acquire.gpu" in acquire
 
 
 BRANCH = """PTX branch

@@ -184,7 +184,7 @@ class Nearby:
         return name is not None and not any(f"[{name}]" in text for text in waits)
 
     def _commits(self, first: tuple[int, int] | None, second: tuple[int, int] | None) -> list[frozenset[Edit]]:
-        """Commits after the first place, with waits for the same object in front of the second."""
+        """Commits after the first place, those in place of an arrive first; with waits for the same object."""
         if first is None:
             return []
         after = [
@@ -192,7 +192,7 @@ class Nearby:
             for edit, at in self.at.items()
             if "tcgen05.commit" in edit.text and at[0] == first[0] and at[1] > first[1]
         ]
-        after = sorted(after, key=lambda edit: (self.at[edit][1] - first[1], edit.cost))[:ANSWERS]
+        after = sorted(after, key=lambda edit: (edit.adds, self.at[edit][1] - first[1], edit.cost))[:ANSWERS]
         alone = [frozenset({edit}) for edit in after]
         waits = self._waits(first, second)[: 2 * ANSWERS]
         both = [frozenset({one, wait}) for one in after for wait in waits if _object(one) == _object(wait) is not None]

@@ -21,6 +21,7 @@ from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
 from memmodel.why.records import Reason
+from memmodel.why.story import execution_of
 
 PATIENCE = 12
 """So many changes that cost no less are judged after a repair was found before no other one is looked for."""
@@ -30,6 +31,9 @@ MUCH_PATIENCE = 60
 
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
+
+LARGE = 40
+"""Of a test with executions of more events than this, half as many programs are judged after a repair was found."""
 
 MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
@@ -66,6 +70,8 @@ class RepairSearch(Trials):
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
         self.best.clear()
         known = self.speaking(self.before)
+        executions = [execution for one in known if (execution := execution_of(one.witness)) is not None]
+        self.slow = 2 if any(execution.frame.count > LARGE for execution in executions) else 1
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
         numbers.sort(key=lambda one: one.group[3:] != ALIKE)
@@ -78,6 +84,7 @@ class RepairSearch(Trials):
         first = set(told)
         self.order = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
         self.vain.clear()
+        self.shown.clear()
         hopeless = self._hopeless(known, told)
         if not hopeless:
             self._singles(told, set(stronger), why, most)
@@ -120,6 +127,8 @@ class RepairSearch(Trials):
 
     def _live(self, offered: list[Edit]) -> list[Edit]:
         """Those that only add order, and of the others those of which it is not known that they are in vain."""
+        shown = self.shown.items()
+        self.vain |= {edit for edit, found in shown if any(self.survives(one, (edit,), self.order) for one in found)}
         others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
         if len(others) <= FEW_LIVE:
             self.vain |= {edit for edit in others if self._all_in_vain(edit)}
@@ -135,7 +144,7 @@ class RepairSearch(Trials):
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
         sets = Sets(self, risky, frozenset(Reason))
-        self.left_out = sets.search(most, lambda: MORE_SETS if self.best else FEW_BLIND, told=False) or self.left_out
+        self.left_out = sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND, told=False) or self.left_out
 
     def _single(self, asked: Changes) -> bool:
         """Is a single change known that is a repair, beside what the explanations asked for?"""
@@ -162,7 +171,7 @@ class RepairSearch(Trials):
         sets = Sets(self, offered, why)
         if not self.best and not sets.beyond <= why:
             return sets.beyond
-        found = MORE_SETS if len(offered) <= MANY else FEW_SETS
+        found = (MORE_SETS if len(offered) <= MANY else FEW_SETS) // self.slow
         gave_up = sets.search(most, lambda: found if self.best else MOST_SETS, told=told)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
@@ -179,7 +188,7 @@ class RepairSearch(Trials):
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
             cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = PATIENCE * (2 if cheaper else 1)
+            patience = PATIENCE * (2 if cheaper else 1) // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
             tired = idle and (turns.turn(edit) > NEARBY or not cheaper)
             if tired or self.enough(edit.cost, most) or self.covered((edit,)):
@@ -193,8 +202,8 @@ class RepairSearch(Trials):
             elif not self.risky(edit):
                 if edit in adding and len(pool) < POOL:
                     pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
-            elif any(self.survives(one, (edit,), self.order) for one in self.speaking(self.failed, new=True)[:1]):
-                self.vain.add(edit)
+            else:
+                self.shown[edit] = self.speaking(self.failed, new=True)[:1]
 
     def _in_vain(self, edit: Edit, pool: list[tuple[Against, Changes]]) -> bool:
         """Does an execution that speaks against the test survive the change?"""

@@ -42,7 +42,7 @@ class Trials:
     """Changes of one text, tried under one aim after the other. `best`: the repairs that are known.
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
-    `vain`: other changes, none of which suffices with all of them.
+    `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
     """
 
     def __init__(
@@ -69,8 +69,10 @@ class Trials:
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.order: list[Edit] = []
         self.vain: set[Edit] = set()
+        self.shown: dict[Edit, list[Against]] = {}
         self.survivors: list[Against] = []
         self.small = False
+        self.slow = 1
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
