@@ -147,20 +147,28 @@ _CHOICE = re.compile(r"<([^<>]*)>")
 
 @dataclass(frozen=True)
 class Program:
-    """Threads of lines, thread k in CTA k modulo `ctas`; `count` arrivals end a phase of bar."""
+    """Threads of lines, thread k in CTA k modulo `ctas`; `count` arrivals end a phase of bar.
+
+    `grids`: thread k is in grid k modulo 2, and all are in CTA 0.
+    """
 
     ctas: int
     count: int
     bodies: tuple[tuple[str, ...], ...]
+    declarations: str = DECLARATIONS
+    set_up: str = SET_UP
+    grids: bool = False
 
     @property
     def text(self) -> str:
-        parts = [DECLARATIONS.replace("COUNT", str(self.count))]
+        parts = [self.declarations.replace("COUNT", str(self.count))]
         for number, body in enumerate(self.bodies):
-            cta = number % self.ctas
+            cta, grid = (0, f", grid {number % 2}") if self.grids else (number % self.ctas, "")
             lines = [f"    {line}".replace("@peer", f"@cta{1 - cta if self.ctas > 1 else 0}") for line in body]
             parts.append(
-                f"thread P{number} @ cta {cta}, cluster 0, gpu 0 {{\n    {SET_UP}\n" + "\n".join(lines) + "\n}"
+                f"thread P{number} @ cta {cta}, cluster 0{grid}, gpu 0 {{\n    {self.set_up}\n"
+                + "\n".join(lines)
+                + "\n}"
             )
         return "\n".join([*parts, "exists (true)", ""])
 
@@ -180,12 +188,15 @@ def programs(draw: st.DrawFn, themes: Sequence[str] = tuple(THEMES)) -> Program:
     """Two or three threads with up to four lines each."""
     theme = draw(st.sampled_from(themes))
     ctas = 2 if theme in PAIRED else draw(st.sampled_from((1, 2)))
+    bodies = bodies_of(draw, THEMES[theme])
+    return Program(ctas, draw(st.sampled_from((1, 1, 2))), bodies)
+
+
+def bodies_of(draw: st.DrawFn, lines: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Two or three threads of a theme."""
     many = draw(st.sampled_from((2, 2, 3)))
-    bodies = []
-    for _ in range(many):
-        chosen = draw(st.lists(st.sampled_from(THEMES[theme]), min_size=1, max_size=6 - many))
-        bodies.append(tuple(_filled(draw, line, number) for number, line in enumerate(chosen)))
-    return Program(ctas, draw(st.sampled_from((1, 1, 2))), tuple(bodies))
+    chosen = [draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6 - many)) for _ in range(many)]
+    return tuple(tuple(_filled(draw, line, number) for number, line in enumerate(body)) for body in chosen)
 
 
 def _filled(draw: st.DrawFn, line: str, number: int) -> str:

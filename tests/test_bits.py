@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.events import bits
+from memmodel.events import bits, values
 from memmodel.program import arith
 from memmodel.ptx import DataType
 
@@ -86,3 +86,16 @@ def test_a_value_given_by_cases_has_their_bits() -> None:
 
 def test_an_operation_without_a_circuit_is_refused() -> None:
     assert bits.apply(Logic(), "div", [bits.of_number(6), bits.of_number(2)], DataType("u", 32)) is None
+
+
+def test_what_has_no_circuit_is_tried_where_the_numbers_are_not_very_many() -> None:
+    """30 numbers are a wide value; the remainders of a division by 4 are four, and fit together with it."""
+    logic = Logic()
+    found = {number: logic.var(str(number)) for number in range(30)}
+    wide = values.few(logic, found, {})
+    assert wide.bits is not None
+    four = values.apply(logic, "rem", [values.Value(wide), values.constant(4)], DataType("u", 32)).cases()
+    assert set(four.numbers) == {0, 1, 2, 3}
+    for number, formula in found.items():
+        true = {formula}
+        assert four.number(lambda one, true=true: logic.value(one, {}, lambda node: node in true)) == number % 4

@@ -43,6 +43,12 @@ WGMMA_STEPS = {
         A_AND_B,
         *(f"Assign({name} cvt.u32(selp.s64({TOTAL.format(name)}, %$p, %p)))" for name in "abcdefgh"),
     ],
+    # Of a sparse A half is stored: 64 rows of 32 of its 64 elements; B has 64 rows.
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8 {%a, %b, %c, %d}, %rd0, %rd1, %r8, 0, 1;": [
+        *wgmma(("%rd0", "$a", 2048), ("%rd1", "$b", 512)),
+        "Assign($p add.s64(mul.s64(%$a, %$b), and.s64(%r8, 0)))",
+        *(f"Assign({name} cvt.u32({TOTAL.format(name)}))" for name in "abcd"),
+    ],
     f"{WGMMA}.m64n8k32.s32.s8.u8 {{%r4, %r5, %r6, %r7}}, {{%r0, %r1, %r2, %r3}}, %rd1, 1;": [
         *wgmma(("%rd1", "$b", 256)),
         "Assign($p mul.s64(%r0, %$b))",

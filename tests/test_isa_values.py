@@ -5,6 +5,8 @@ Each program is small enough to be worked out by hand from the page that it name
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from agreement import agree
 from isa_samples import read, warnings
@@ -223,10 +225,19 @@ def test_a_row_that_is_shifted_is_touched() -> None:
     assert answered(body, "exists hazard") is SOMETIMES
 
 
-def test_the_sparse_form_of_wgmma_is_refused() -> None:
-    line = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 0, 1, 1, 1, 0, 0;"
-    with pytest.raises(InputError, match=r"the sparse wgmma.mma_async is not modelled"):
-        lower_test(read(f"PTX sample\nthread P0 {{ {line} }}\nexists (true)\n"))
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 2, 1, 1, 1, 0, 0;", "sp-sel of .f16 is 0 or 1"),
+        ("m64n8k64.s32.s8.u8 {%f0, %f1, %f2, %f3}, %d, %d, %m, 1, 1;", "sp-sel of .s8 is 0"),
+        ("m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 0, 1, 1, 1, 0, 0;", "has no shape .m64n8k16 for .f16"),
+        ("m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d, %d, %m, 0, 1;", "takes 4 numbers after scale-d"),
+    ],
+)
+def test_what_a_sparse_wgmma_is_not_given(line: str, message: str) -> None:
+    text = f"PTX sample\nthread P0 {{ wgmma.mma_async.sp.sync.aligned.{line} }}\nexists (true)\n"
+    with pytest.raises(InputError, match=re.escape(message)):
+        lower_test(read(text))
 
 
 # ---- numbers that a type does not have --------------------------------------------------------------------------

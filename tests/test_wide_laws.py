@@ -13,6 +13,7 @@ import pytest
 from agreement import BOUND, agree, lowered
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from strategies_kinds import KINDS, kinds
 from strategies_programs import judged, quick
 from strategies_wide import THEMES, Program, fillings, programs
 
@@ -60,6 +61,13 @@ FEWER = (
 @given(data=st.data())
 def test_engines_agree(theme: str, data: st.DataObject) -> None:
     agree(data.draw(programs([theme])).text, load_model("ptx-9.3"))
+
+
+@pytest.mark.parametrize("theme", KINDS)
+@quick(2)
+@given(data=st.data())
+def test_engines_agree_on_more_kinds(theme: str, data: st.DataObject) -> None:
+    agree(data.draw(kinds([theme])).text, load_model("ptx-9.3"))
 
 
 def states(program: Program) -> frozenset[frozenset[tuple[str, int]]]:

@@ -103,3 +103,36 @@ READ = "ld.global.u32 %a, [six]; mov.u32 %b, 3; mov.pred %yes, 1; mov.pred %no, 
 )
 def test_what_a_predicate_or_a_bound_gives(body: str, known: str) -> None:
     assert answered(NUMBERS, known, READ + body) is ALWAYS
+
+
+# ---- wgmma.mma_async.sp: half of A is stored -------------------------------------------------------------------------
+
+SPARSE = """
+    mov.u64 %da, a;
+    mov.u64 %db, b;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async{form} {{%d0, %d1, %d2, %d3}}, %da, %db, {more}0, 1, 1, 0, 0;
+    {between}
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    {after}"""
+TILES = ".shared .align 16 .b32 a[1024] = {2};\n.shared .align 16 .b32 b[512] = {3};"
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "kept"),
+    [
+        # 64 rows of 16 elements of 2 bytes: words 0 to 511 are read; of a dense A with 32 columns, twice as many.
+        (".sp.sync.aligned.m64n8k32.f32.f16.f16", "%meta, 0, ", 511),
+        (".sync.aligned.m64n8k16.f32.f16.f16", "", 511),
+    ],
+)
+def test_what_a_sparse_matrix_is_read_from(form: str, more: str, kept: int) -> None:
+    def asked(question: str, between: str = "", after: str = "") -> Observation:
+        body = SPARSE.format(form=form, more=more, between=between, after=after)
+        return answered(TILES, question, body)
+
+    assert asked("P0:d0 == 6") is ALWAYS
+    for word, known in ((kept, SOMETIMES), (kept + 1, NEVER)):
+        assert asked("P0:d0 != 6", f"st.shared.u32 [a+{4 * word}], 1;") is known
+    assert asked("P0:d0 != 6", after="st.shared.u32 [a], 5;") is NEVER

@@ -203,8 +203,10 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         return _copy(operands, reading)
     if reading.head.startswith("tcgen05.mma"):
         return _mma(operands)
-    if reading.head == "wgmma.mma_async":
-        return [B32, B32 if isinstance(operands[1], Group) else B64, B64, PRED, *[B32] * (len(operands) - 4)]
+    if reading.head.startswith("wgmma.mma_async"):
+        metadata = [B32, B32] if reading.head.endswith(".sp") else []
+        found = [B32, B32 if isinstance(operands[1], Group) else B64, B64, *metadata, PRED]
+        return found + [B32] * (len(operands) - len(found))
     return [_named(name, reading, typed) for name in names(instruction, reading)]
 
 

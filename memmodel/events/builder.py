@@ -213,8 +213,8 @@ class Builder:
             value = self.value(here, expr, registers)
             if value.deps:
                 deps.append(value.deps)
-            cases = value.cases()
-            if cases.bits is not None:
+            cases = value.cases().narrow()
+            if cases is None:
                 raise TooLarge("an address or a count is computed from a value that may be very many numbers")
             found = [
                 ((*numbers, number), both)
@@ -288,9 +288,9 @@ class Builder:
         settled.add(cell)
         self._depth += 1
         for write in self._writes.get(cell, ()):
-            cases = write.value.cases()
-            depths = {number: 1 + cases.depths.get(number, 0) for number in cases.numbers}
-            self.knowledge.add(cell, None if cases.bits is not None else depths)
+            cases = write.value.cases().narrow()
+            depths = None if cases is None else {number: 1 + cases.depths.get(number, 0) for number in cases.numbers}
+            self.knowledge.add(cell, depths)
         self._depth -= 1
 
     # ---- the end of a pass -----------------------------------------------------------------------------------------

@@ -27,6 +27,9 @@ from memmodel.ptx import DataType
 FEW = 24
 """A value with more cases than this becomes wide."""
 
+LISTED = 256
+"""A wide value has its integers listed up to so many."""
+
 TRIED = 4096
 """More combinations of operand cases than this are not tried one by one."""
 
@@ -45,11 +48,15 @@ Depths = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """`numbers`: integer -> formula; a wide value has `bits` instead. `depths`: of the integers."""
+    """`numbers`: integer -> formula; a wide value has `bits` instead. `depths`: of the integers.
+
+    `listed`: the integers of a wide value all the same, if that are not very many: for what has no circuit.
+    """
 
     numbers: Mapping[int, int]
     bits: Bits | None = None
     depths: Depths = field(default_factory=dict)
+    listed: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def constant(self) -> int | None:
@@ -64,6 +71,12 @@ class Cases:
             return TRUE
         others = [formula for number, formula in self.numbers.items() if number != 0]
         return others[0] if len(others) == 1 and logic.is_variable(others[0]) else -self.numbers[0]
+
+    def narrow(self) -> Cases | None:
+        """The same value as integers; None if they are too many."""
+        if self.bits is None:
+            return self
+        return Cases(self.listed, None, self.depths) if self.listed else None
 
     def as_bits(self, logic: Logic) -> Bits:
         """The bits of the value, wide or not."""
@@ -191,7 +204,9 @@ def few(logic: Logic, numbers: dict[int, int], depths: Depths) -> Cases:
     """Cases as they are if they are few, else wide."""
     if len(numbers) == 1:
         return Cases(dict.fromkeys(numbers, TRUE), None, depths)
-    return Cases(numbers, None, depths) if len(numbers) <= FEW else Cases({}, bits.of_cases(logic, numbers))
+    if len(numbers) <= FEW:
+        return Cases(numbers, None, depths)
+    return Cases({}, bits.of_cases(logic, numbers), depths, numbers if len(numbers) <= LISTED else {})
 
 
 def evaluate(logic: Logic, expr: Expr, registers: Mapping[str, Value], address_of: Callable[[AddressOf], int]) -> Value:
@@ -216,9 +231,25 @@ def apply(logic: Logic, op: str, args: Sequence[Value], type: DataType) -> Value
 
 
 def _applied(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
-    if any(arg.bits is not None for arg in args) or prod(len(arg.numbers) for arg in args) > TRIED:
-        return _on_bits(logic, op, args, type)
-    return combined(logic, args, lambda numbers: arith.apply(op, numbers, type))
+    narrow = _few_enough(args)
+    if narrow is None:
+        found = _on_bits(logic, op, args, type)
+        if found is not None:
+            return found
+        narrow = _few_enough(args, TRIED)
+    if narrow is None:
+        raise TooLarge(f"'{op}' on a register that may hold very many values")
+    return combined(logic, narrow, lambda numbers: arith.apply(op, numbers, type))
+
+
+def _few_enough(args: Sequence[Cases], most: int = LISTED) -> list[Cases] | None:
+    """The values as integers, if few combinations are to be tried: at most so many if one of them is wide."""
+    narrow = [one for arg in args if (one := arg.narrow()) is not None]
+    if len(narrow) < len(args):
+        return None
+    if all(arg.bits is None for arg in args):
+        most = TRIED
+    return narrow if prod(len(arg.numbers) for arg in narrow) <= most else None
 
 
 def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, ...]], int]) -> Cases:
@@ -235,13 +266,12 @@ def combined(logic: Logic, args: Sequence[Cases], result: Callable[[tuple[int, .
     return few(logic, {number: logic.disj(formulas) for number, formulas in found.items()}, depths)
 
 
-def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases:
+def _on_bits(logic: Logic, op: str, args: list[Cases], type: DataType) -> Cases | None:
+    """By a circuit; None if there is none."""
     if op in ("shl", "shr") and args[1].constant is not None:
         return _narrow(logic, bits.shift(op, args[0].as_bits(logic), args[1].constant, type))
     found = bits.apply(logic, op, [arg.as_bits(logic) for arg in args], type)
-    if found is None:
-        raise TooLarge(f"'{op}' on a register that may hold very many values")
-    return _narrow(logic, found)
+    return None if found is None else _narrow(logic, found)
 
 
 def _narrow(logic: Logic, wide: Bits) -> Cases:
@@ -266,9 +296,10 @@ def piece(logic: Logic, value: Value, first: int, size: int, whole: int) -> Valu
     mask = (1 << size * 8) - 1
 
     def found(args: list[Cases]) -> Cases:
-        if args[0].bits is not None:
-            return Cases({}, bits.part(args[0].bits, first * 8, size * 8))
-        return combined(logic, args, lambda numbers: numbers[0] >> first * 8 & mask)
+        narrow = _few_enough(args)
+        if narrow is None:
+            return Cases({}, bits.part(args[0].as_bits(logic), first * 8, size * 8))
+        return combined(logic, narrow, lambda numbers: numbers[0] >> first * 8 & mask)
 
     number = value.constant
     if number is not None:
@@ -284,10 +315,11 @@ def joined(logic: Logic, parts: Sequence[tuple[Value, int]]) -> Value:
     sizes = [size for _, size in parts]
 
     def found(args: list[Cases]) -> Cases:
-        if any(arg.bits is not None for arg in args) or prod(len(arg.numbers) for arg in args) > TRIED:
+        narrow = _few_enough(args)
+        if narrow is None:
             wide = [(arg.as_bits(logic), size * 8) for arg, size in zip(args, sizes, strict=True)]
             return Cases({}, bits.joined(wide))
-        return combined(logic, args, lambda numbers: _concatenated(numbers, sizes))
+        return combined(logic, narrow, lambda numbers: _concatenated(numbers, sizes))
 
     return Value(None, deps, [value for value, _ in parts], found)
 

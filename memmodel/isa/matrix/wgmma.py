@@ -2,11 +2,14 @@
 
 In: a Call. Out: for wgmma.fence an event, for wgmma.mma_async an instruction that reads its operands and the assignment
 of its result registers: each receives D + A * B, or A * B if scale-d is false. A matrix in shared memory counts as the
-sum of its elements; a matrix A in registers is its first register. Settled here: how many operands each form has.
+sum of its elements; a matrix A in registers is its first register. Of a sparse A, half is stored; which elements these
+are its metadata say, and the sum stays. Settled here: how many operands each form has.
 `isa.wgmma_registers` adds what the page says of registers that are still in use.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
@@ -15,7 +18,7 @@ from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
 from memmodel.litmus.syntax import Group, Imm, Operand
-from memmodel.program.expressions import Apply, Expr, Get
+from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import Matrix
 from memmodel.ptx import UNTYPED, DataType, Proxy
@@ -35,7 +38,10 @@ def fence(call: Call) -> tuple[Op, ...]:
 
 def mma(call: Call) -> tuple[Op, ...]:
     """wgmma.mma_async: D is in registers, A in shared memory or registers, B in shared memory."""
-    result, left, right, scale_d, *rest = call.operands
+    sparse = call.head == SPARSE
+    result, left, right, *rest = call.operands
+    metadata = _metadata(call, rest.pop(0), rest.pop(0)) if sparse else None
+    scale_d = rest.pop(0)
     targets = _vector(call, result, _result_registers(call), "its result")
     if isinstance(left, Group):
         _vector(call, left, A_REGISTERS, "A")
@@ -46,16 +52,29 @@ def mma(call: Call) -> tuple[Op, ...]:
     if isinstance(left, Group):
         first = call.value(left.items[0])
     else:
-        parts.append(_operand(call, left, "$a", rows * depth * BITS[call.word("atype") or ""] // 8))
+        stored = depth // 2 if sparse else depth
+        parts.append(_operand(call, left, "$a", rows * stored * BITS[call.word("atype") or ""] // 8))
         first = Get("$a")
     parts.append(_operand(call, right, "$b", columns * depth * BITS[call.word("btype") or ""] // 8))
     product = Apply("mul", (first, Get("$b")), UNTYPED)
+    if metadata is not None:
+        product = Apply("add", (product, Apply("and", (metadata, Const(0)), UNTYPED)), UNTYPED)  # depends on them
     # The registers keep their old values until all parts have read: A may be one of them.
     steps: list[Op] = [IssueAsync(Issue(Family.WGMMA), tuple(parts)), Assign("$p", product)]
     for item in targets:
         name = call.register(item)
         steps.append(Assign(name, Apply("cvt", (_sum(call, name, scale_d),), U32)))
     return tuple(steps)
+
+
+def _metadata(call: Call, metadata: Operand, selector: Operand) -> Expr:
+    """sp-meta, a register, and sp-sel, which says whose metadata count."""
+    kind = call.word("atype")
+    valid = (0, 1) if kind in ("f16", "bf16", "tf32") else (0,)
+    if not isinstance(selector, Imm) or selector.value not in valid:
+        known = " or ".join(str(number) for number in valid)
+        call.fail(f"sp-sel of .{kind} is {known}, and this is {describe(selector)}", selector, "write 0")
+    return call.integer(metadata)
 
 
 def _operand(call: Call, operand: Operand, register: str, most: int) -> AsyncRead:
@@ -115,11 +134,11 @@ _FORMS = (
     "f16 and bf16: scale-a, scale-b, trans-a, trans-b (no trans-a if A is in registers); tf32 and fp8: scale-a, "
     "scale-b; integers: none"
 )
+SPARSE = "wgmma.mma_async.sp"
 _K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 """Bits of an element of A or B."""
 
-_SHAPES = tuple(f"m64n{n}k{k}" for k in (16, 8, 32, 256) for n in range(8, 257, 8))
 _ATYPE = tuple(_K)
 _PAIRS = {
     ("f16",): (("f16",), ("f16", "f32")),
@@ -131,7 +150,6 @@ _PAIRS = {
 }
 """Types of A: those of B and of D that go with them."""
 
-_DENSE = "write the dense form, without .sp, the metadata and the selector: it reads A twice as wide"
 _D = ("f16", "f32", "s32")
 _ODD = tuple(n for n in range(8, 257, 8) if n > 24 and n % 16)
 """Values of N that integers lack."""
@@ -155,6 +173,81 @@ def _types(left: tuple[str, ...], right: tuple[str, ...], result: tuple[str, ...
     )
 
 
+def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
+    """The row of the dense or of the sparse form; `depths`: k of each type of A."""
+    shapes = tuple(f"m64n{n}k{k}" for k in dict.fromkeys(depths.values()) for n in range(8, 257, 8))
+    types, sparse = tuple(depths), head == SPARSE
+    integers = tuple(kind for kind in (*INTEGERS, "b1") if kind in depths)
+    odd = tuple(f"m64n{n}k{k}" for n in _ODD for k in dict.fromkeys(depths[kind] for kind in integers))
+    operands = ("d", "a", "b-desc", *(("sp-meta", "sp-sel") if sparse else ()), "scale-d")
+    written = f"d, a-desc or a, b-desc{', sp-meta, sp-sel' if sparse else ''}, scale-d{_NUMBERS}"
+    return Row(
+        (head,),
+        (
+            SYNC,
+            flag("aligned"),
+            Slot("shape", shapes, "shape", Need.ALWAYS),
+            Slot("dtype", _D, "type of D", Need.ALWAYS),
+            Slot("atype", types, "type of A", Need.ALWAYS),
+            Slot("btype", types, "type of B", Need.ALWAYS),
+            flag("satfinite"),
+            *(() if sparse else (Slot("op", ("and",), "operation"), flag("popc"))),
+        ),
+        (*operands, *(f"imm{k}?" for k in range(4))),
+        mma,
+        "as wgmma.mma_async; half of A is stored" if sparse else _EVENTS,
+        _PAGE + head,
+        rules=(
+            *BOTH_ALIGNED,
+            *(
+                Rule(
+                    "{head} has no shape .{shape} for .{atype}",
+                    f"its k is {k}: write .m64nNk{k}",
+                    {"atype": (kind,), "shape": tuple(s for s in shapes if not s.endswith(f"k{k}"))},
+                    at="shape",
+                )
+                for kind, k in depths.items()
+            ),
+            *(
+                rule
+                for left, (right, result) in _PAIRS.items()
+                if set(left) <= set(types)
+                for rule in _types(left, right, result)
+            ),
+            Rule(
+                "{head} of .{atype} has no shape .{shape}",
+                "N is 8, 16, 24 or a multiple of 16 for integers",
+                {"atype": integers, "shape": odd},
+                at="shape",
+            ),
+            *(() if sparse else _BITS_ALONE),
+            Rule(
+                ".satfinite is for .s8 and .u8",
+                "drop it",
+                {"satfinite": (), "atype": tuple(word for word in types if word not in INTEGERS)},
+                at="satfinite",
+            ),
+        ),
+        since=90,
+        families=HOPPER,
+        written=written,
+    )
+
+
+_NUMBERS = "{, imm-scale-a, imm-scale-b{, imm-trans-a}{, imm-trans-b}}"
+_EVENTS = (
+    "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of "
+    "its own where a register is touched that is still in use, or no wgmma.fence stands before it"
+)
+_BITS_ALONE = (
+    Rule("{head} of .b1 is .and.popc", "add .and.popc", {"atype": ("b1",)}, ("op",)),
+    Rule("{head} of .b1 is .and.popc", "add .popc", {"atype": ("b1",)}, ("popc",)),
+    *(
+        Rule(f".{word} is for .b1", "drop it", {slot: (), "atype": _ATYPE[:-1]}, at=slot)
+        for slot, word in (("op", "and"), ("popc", "popc"))
+    ),
+)
+
 ROWS = (
     Row(
         ("wgmma.fence",),
@@ -167,59 +260,8 @@ ROWS = (
         since=90,
         families=HOPPER,
     ),
-    Row(
-        ("wgmma.mma_async",),
-        (
-            SYNC,
-            flag("aligned"),
-            Slot("shape", _SHAPES, "shape", Need.ALWAYS, {"sp": ("the sparse {head} is not modelled", _DENSE)}),
-            Slot("dtype", _D, "type of D", Need.ALWAYS),
-            Slot("atype", _ATYPE, "type of A", Need.ALWAYS),
-            Slot("btype", _ATYPE, "type of B", Need.ALWAYS),
-            flag("satfinite"),
-            Slot("op", ("and",), "operation"),
-            flag("popc"),
-        ),
-        ("d", "a", "b-desc", "scale-d", *(f"imm{k}?" for k in range(4))),
-        mma,
-        "an issue; outside of program order a weak read of each operand in shared memory (async proxy); an event of "
-        "its own where a register is touched that is still in use, or no wgmma.fence stands before it",
-        _PAGE + "wgmma.mma_async",
-        rules=(
-            *BOTH_ALIGNED,
-            *(
-                Rule(
-                    "{head} has no shape .{shape} for .{atype}",
-                    f"its k is {k}: write .m64nNk{k}",
-                    {"atype": (kind,), "shape": tuple(s for s in _SHAPES if not s.endswith(f"k{k}"))},
-                    at="shape",
-                )
-                for kind, k in _K.items()
-            ),
-            *(rule for left, (right, result) in _PAIRS.items() for rule in _types(left, right, result)),
-            Rule(
-                "{head} of .{atype} has no shape .{shape}",
-                "N is 8, 16, 24 or a multiple of 16 for integers",
-                {"atype": (*INTEGERS, "b1"), "shape": tuple(f"m64n{n}k{k}" for n in _ODD for k in (32, 256))},
-                at="shape",
-            ),
-            Rule("{head} of .b1 is .and.popc", "add .and.popc", {"atype": ("b1",)}, ("op",)),
-            Rule("{head} of .b1 is .and.popc", "add .popc", {"atype": ("b1",)}, ("popc",)),
-            *(
-                Rule(f".{word} is for .b1", "drop it", {slot: (), "atype": _ATYPE[:-1]}, at=slot)
-                for slot, word in (("op", "and"), ("popc", "popc"))
-            ),
-            Rule(
-                ".satfinite is for .s8 and .u8",
-                "drop it",
-                {"satfinite": (), "atype": tuple(word for word in _ATYPE if word not in INTEGERS)},
-                at="satfinite",
-            ),
-        ),
-        since=90,
-        families=HOPPER,
-        written="d, a-desc or a, b-desc, scale-d{, imm-scale-a, imm-scale-b{, imm-trans-a}{, imm-trans-b}}",
-    ),
+    _mma_row(_K),
+    _mma_row({kind: 2 * k for kind, k in _K.items() if kind != "b1"}, SPARSE),
     Row(
         ("wgmma.commit_group",),
         (SYNC, flag("aligned")),
