@@ -244,13 +244,13 @@ mov.u32 %r20, 0;
 @!%p1 bra L;
 W: ld.{load}.gpu.global.u32 %r5, [%d0];
 {inside}
-setp.ne.s32 %p2, %r5, 1;
+setp.ne.s32 %p2, %r5, {goal};
 @%p2 bra {target};
 ld.global.u32 %r6, [%d0+64];
 {after}
 L:
 """
-PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "target": "W", "after": ""}
+PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "goal": "1", "target": "W", "after": ""}
 
 
 @pytest.mark.parametrize(
@@ -262,6 +262,9 @@ PLAIN = {"before": "", "other": "", "load": "acquire", "inside": "", "target": "
         ({"inside": "add.s32 %r20, %r20, 1;"}, "clean"),
         ({"inside": "add.s32 %r20, %r20, 1;", "after": "st.global.u32 [%d0+128], %r20;"}, "explored"),
         ({"target": "L"}, "explored"),
+        ({"before": "shr.u32 %r21, %r0, 5;", "goal": "%r21"}, "clean"),
+        ({"before": "mov.u32 %r21, 0;", "inside": "mov.u32 %r21, 1;", "goal": "%r21"}, "clean"),
+        ({"before": "ld.relaxed.gpu.global.u32 %r21, [%d0+4];", "goal": "%r21"}, "findings"),  # 0 ends it
         ({"other": "@%p3 st.relaxed.gpu.global.u32 [%d0], 2;"}, "findings"),  # a hang: 1 is not seen before it is 2
         ({"before": "@%p0 st.global.u32 [%d0], 0;\nbar.sync 0;"}, "explored"),
     ],

@@ -296,7 +296,7 @@ class LaunchJudge:
             found = memory.find(block.address) if block.instance.space is Space.GLOBAL else None
             return None if found is None else found.load(first, size)
 
-        return settled_loads(run, initial, lambda load, value: reads_again(self.entry, load, value))
+        return settled_loads(run, initial, lambda load, value, known: reads_again(self.entry, load, value, known))
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
@@ -336,6 +336,8 @@ class LaunchJudge:
             self._met(schedule, other, real)
             same = _atomics(other, real) == _atomics(run, real)
             complete &= not other.infeasible and set(other.choices) <= known and same
+            polled = self._waits & {number for what, number in other.choices if what == "load"}
+            complete &= polled <= self._settled_loads(other)
             self._look(other)
         verdict.exhaustive = complete
 

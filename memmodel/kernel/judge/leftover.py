@@ -21,6 +21,7 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 
 Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
+Known = tuple[tuple[int, int], ...]
 Initial = Callable[[Block, int, int], int | None]
 
 
@@ -51,18 +52,18 @@ def last_writes(
     return found
 
 
-def settled_loads(run: LaunchTrace, initial: Initial, again: Callable[[int, int], bool]) -> frozenset[int]:
+def settled_loads(run: LaunchTrace, initial: Initial, again: Callable[[int, int, Known], bool]) -> frozenset[int]:
     """Strong loads that poll for the only write there is: what ends the loop is the same in every execution.
 
     `initial`: the value of some bytes before the launch. `again`: does a load that returned a value lead back to
-    itself? Then each execution of the load that leads on reads from that write.
+    itself, if this is known of other registers? Then each execution of the load that leads on reads from that write.
     """
     numbers = {number for what, number in run.choices if what == "load"}
-    places: dict[int, set[tuple[Block, int, int]]] = {}
+    places: dict[int, set[tuple[tuple[Block, int, int], Known]]] = {}
     for event in (event for thread in run.threads for event in thread.events if event.at in numbers):
         if event.block is not None:
-            places.setdefault(event.at, set()).add((event.block, event.first, event.size))
-    blocks = {block for found in places.values() for block, _, _ in found}
+            places.setdefault(event.at, set()).add(((event.block, event.first, event.size), event.known))
+    blocks = {place[0] for found in places.values() for place, _ in found}
     writes = [
         (event.block, event.first, event.size) for events in strong_writes(run).values() for event in events
     ] + [
@@ -72,11 +73,11 @@ def settled_loads(run: LaunchTrace, initial: Initial, again: Callable[[int, int]
     ]  # fmt: skip
     found = set()
     for number, mine in places.items():
-        for place in mine:
+        for place, known in mine:
             block, first, size = place
             there = [one for one in writes if one[0] is block and one[1] < first + size and first < one[1] + one[2]]
             value = initial(block, first, size) if there == [place] else None
-            if value is None or not again(number, value):
+            if value is None or not again(number, value, known):
                 break
         else:
             found.add(number)

@@ -96,6 +96,7 @@ def strong(
         if label.side is Side.READ:
             machine.poll(warp.threads[lane], at, block, first)
         made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
+        made.known = _around(warp, lane, machine.loops.get(at, ()))
     made.block, made.first, made.size = block, first, size
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
@@ -205,6 +206,11 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         return True
 
     return step
+
+
+def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    values = ((slot, warp.registers[slot][lane]) for slot in slots)
+    return tuple((slot, value) for slot, value in values if value is not None)
 
 
 def _held(

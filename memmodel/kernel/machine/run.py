@@ -24,7 +24,7 @@ from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.detours import Detour, detour
-from memmodel.kernel.text.polling import looking_ahead, written
+from memmodel.kernel.text.polling import looked_at, looking_ahead, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
@@ -65,6 +65,8 @@ class Scheduler:
         self.machine = Machine(launch, memory, self.run, self.ctas)
         self.machine.unstarted = list(later.values())
         self.machine.awaits = self.run.awaits = awaits
+        loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
+        self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule = schedule
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}

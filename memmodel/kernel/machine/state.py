@@ -62,6 +62,7 @@ class Machine:
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
         self.awaits: dict[int, frozenset[int]] = {}
+        self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: list[tuple[int, int, int]] = []
         self._clusters: dict[int, BarrierState] = {}

@@ -27,6 +27,7 @@ from memmodel.kernel.text.syntax import (
 )
 
 MAX_STATES = 20_000
+MAX_LOOKED_AT = 16
 _COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta min max neg abs bfe bfi popc brev div rem"
 _BITS = "clz lop3 shf prmt cnot sad slct bfind bmsk szext fns mul24 mad24 dp4a dp2a isspacep testp"
 PURE = frozenset((*_COMPUTE.split(), *_BITS.split(), "bra", "nanosleep"))
@@ -240,14 +241,32 @@ def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[b
     return True, changed
 
 
-def reads_again(entry: PtxFunction, load: int, value: int) -> bool:
-    """Does a load that returned this value lead back to itself, and leave nothing that is looked at later?"""
+def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
+    """The registers that instructions without effect read behind a load, on the way back to it: at most a few."""
+    body = entry.body or ()
+    waiting, seen, found = [load + 1], set[int](), dict[int, None]()
+    while waiting and len(found) <= MAX_LOOKED_AT:
+        at = waiting.pop()
+        if at in seen or at == load or at >= len(body) or body[at].words[0] not in PURE:
+            continue
+        seen.add(at)
+        one = body[at]
+        found |= dict.fromkeys(slot for operand in one.operands[1:] for slot in registers(operand))
+        waiting += [after for after, _ in _next(body, (at, ()))]
+    return tuple(found) if load in {after for at in seen for after, _ in _next(body, (at, ()))} else ()
+
+
+def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
+    """Does a load that returned this value lead back to itself, and leave nothing that is looked at later?
+
+    `around`: what is known of other registers.
+    """
     body = entry.body or ()
     result = written(body[load])
     if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
         return False
     visited: set[int] = set()
-    why, changed = _failing(body, load, result[0], visited, value)
+    why, changed = _failing(body, load, result[0], visited, value, around)
     if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
         return False
     ways = {after for at in visited for after, _ in _next(body, (at, ())) if after not in visited and after != load}
@@ -255,10 +274,15 @@ def reads_again(entry: PtxFunction, load: int, value: int) -> bool:
 
 
 def _failing(
-    body: tuple[PtxInstruction, ...], test: int, slot: int, visited: set[int] | None = None, value: int = 0
+    body: tuple[PtxInstruction, ...],
+    test: int,
+    slot: int,
+    visited: set[int] | None = None,
+    value: int = 0,
+    around: Known = (),
 ) -> tuple[str | None, set[int]]:
     """Follow the paths on which the test returned false (0), up to the test. `visited`: what is on them is added."""
-    waiting: list[tuple[int, Known]] = [(test + 1, ((slot, value),))]
+    waiting: list[tuple[int, Known]] = [(test + 1, tuple(sorted({**dict(around), slot: value}.items())))]
     seen: set[tuple[int, Known]] = set()
     changed: set[int] = set()
     while waiting:
