@@ -274,6 +274,44 @@ def test_a_flag_with_one_writer_is_a_wait(change: dict[str, str], word: str) -> 
     assert judged(WAITING.format(**{**PLAIN, **change}), 96, init="zero").word == word
 
 
+TURNS = """
+mov.u32 %r20, %ctaid.x;
+@!%p0 bra L;
+{before}
+W: ld.{load}.gpu.global.u32 %r5, [%d0];
+setp.{again}.u32 %p2, %r5, %r20;
+@%p2 bra W;
+ld.global.u32 %r6, [%d0+64];
+add.u32 %r6, %r6, 1;
+st.global.u32 [%d0+64], %r6;
+add.u32 %r21, %r20, 1;
+st.{store}.gpu.global.u32 [%d0], %r21;
+{after}
+L:
+"""
+LAST = "setp.eq.u32 %p3, %r20, 2;\n@%p3 st.relaxed.gpu.global.u32 [%d0], {};"
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({}, "clean"),
+        ({"load": "relaxed"}, "findings"),
+        ({"store": "relaxed"}, "findings"),
+        ({"again": "lt"}, "clean"),  # a later number would end it, too, but comes after the wait
+        ({"again": "gt"}, "findings"),  # 0 ends every loop
+        ({"after": LAST.format(0)}, "clean"),  # the first CTA has its turn when it is 0 again
+        ({"after": LAST.format(7)}, "clean"),
+        ({"before": LAST.format(7)}, "findings"),  # a hang, if that is the last one
+        ({"after": "st.relaxed.gpu.global.u32 [%d0], 9;"}, "findings"),  # who comes next may never see its number
+    ],
+)
+def test_ctas_that_take_turns(change: dict[str, str], word: str) -> None:
+    """Each CTA waits for its number, which one store leaves; the others come before it, or after the wait."""
+    how = {"load": "acquire", "store": "release", "again": "ne", "before": "", "after": "", **change}
+    assert judged(TURNS.format(**how), 32, 3, init="zero").word == word
+
+
 SHARED_BARRIER = """
 setp.lt.u32 %p1, %r0, 64;
 xor.b32 %r10, %r1, 128;

@@ -29,9 +29,9 @@ class TraceEvent:
     `note`: what tells it from others of the same instruction, the same for threads that do the same. `signals`: of an
     issue, those that tell of its end, and its strong accesses. `completes`: the issues that are over with it, all of
     them or their `parts`, or only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue
-    its tensor map. `known`: of a strong load, values of registers that a loop around it looks at. `owners`: of an event
-    about tensor memory the allocations. `twin`: the same for copies that lanes issue at once, from one place to
-    another.
+    its tensor map. `value`: of a strong store, what it leaves, if that is known. `known`: of a strong load, values of
+    registers that a loop around it looks at. `owners`: of an event about tensor memory the allocations. `twin`: the
+    same for copies that lanes issue at once, from one place to another.
     """
 
     thread: int
@@ -49,6 +49,7 @@ class TraceEvent:
     owners: tuple[TraceEvent, ...] = ()
     twin: int | None = None
     note: tuple[object, ...] = ()
+    value: int | None = None
     known: tuple[tuple[int, int], ...] = ()
     barrier: BarrierId | None = None
     generation: int = 0

@@ -20,18 +20,16 @@ from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import contested, settled_loads, stores_matter
+from memmodel.kernel.judge.leftover import Polls, contested, stores_matter
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
-from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import FIRST, LAST, Order, Schedule
 from memmodel.kernel.text.origin import come_from, unwritten
-from memmodel.kernel.text.polling import complaints, reads_again, time_outs
+from memmodel.kernel.text.polling import complaints, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
-from memmodel.ptx import Space
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 """Instructions in all the schedules that are explored, and events that are judged in them."""
@@ -80,6 +78,8 @@ class LaunchJudge:
         self._instructions = self._events = 0
         self._chosen: frozenset[int] = frozenset()
         self._waits: frozenset[int] = frozenset()
+        self._turning: frozenset[int] = frozenset()
+        self._looked = Polls(module, entry, launch)
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self._late: dict[tuple[int, int], None] = {}
         self._known: frozenset[int] = frozenset()
@@ -103,8 +103,10 @@ class LaunchJudge:
             verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
+            self._waits = self._looked.single(run)
+            self._turning = self._turns(base, run)
+            self._waits |= self._turning
             run.choices |= self._last_writes(base, run)
-            self._waits = self._settled_loads(run)
             settled = frozenset(number for _, number in run.choices) - self._waits
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
@@ -205,6 +207,8 @@ class LaunchJudge:
 
     def _made(self, run: LaunchTrace) -> RunJudge:
         """The run made ready to be judged; its quiet atomic operations become accesses."""
+        if self._turning and not self._turning <= self._looked.turns(run, self._turning).keys():
+            _open(self.verdict, ["what ends a loop that polls is not known in every schedule"])
         return RunJudge(self.entry, hushed(run, self._chosen))
 
     def _spent(self, what: str, started: float) -> None:
@@ -284,19 +288,22 @@ class LaunchJudge:
         if not open_:
             return {}
         writes = frozenset(one.at for by_kind in open_ for events in by_kind.values() for one in events)
-        return RunJudge(self.entry, hushed(self._run(base), writes)).last_writes(self.model)
+        again = self._run(base)
+        self._looked.turns(again, self._turning)
+        return RunJudge(self.entry, hushed(again, writes | self._waits)).last_writes(self.model, self._waits)
 
-    def _settled_loads(self, run: LaunchTrace) -> frozenset[int]:
-        """The loads that poll for the only write there is."""
-        if not any(what == "load" for what, _ in run.choices):
-            return frozenset()
-        memory = DeviceMemory(self.module, self.entry, self.launch)
-
-        def initial(block: Block, first: int, size: int) -> int | None:
-            found = memory.find(block.address) if block.instance.space is Space.GLOBAL else None
-            return None if found is None else found.load(first, size)
-
-        return settled_loads(run, initial, lambda load, value, known: reads_again(self.entry, load, value, known))
+    def _turns(self, base: Schedule, run: LaunchTrace) -> frozenset[int]:
+        """The loads that poll for one write of several, which come before it or after the wait."""
+        waits = frozenset(self._looked.turns(run)) - self._waits
+        while waits:
+            again = self._run(base)
+            turns, chosen = self._looked.turns(again, waits), waits | self._waits
+            before = RunJudge(self.entry, hushed(again, chosen)).order(self.model, chosen)
+            sure = frozenset(number for number in waits if all(one.sure(before) for one in turns.get(number, ())))
+            if sure == waits:
+                break
+            waits = sure
+        return waits
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
@@ -337,7 +344,7 @@ class LaunchJudge:
             same = _atomics(other, real) == _atomics(run, real)
             complete &= not other.infeasible and set(other.choices) <= known and same
             polled = self._waits & {number for what, number in other.choices if what == "load"}
-            complete &= polled <= self._settled_loads(other)
+            complete &= not polled or polled <= self._looked.single(other) | self._looked.turns(other).keys()
             self._look(other)
         verdict.exhaustive = complete
 

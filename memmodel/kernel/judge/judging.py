@@ -6,7 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import stored_values
-from memmodel.kernel.judge.events import LaunchTrace, Refused
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent
 from memmodel.kernel.judge.fences import CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import last_writes
@@ -142,10 +142,20 @@ class RunJudge:
             known[key] = made
         found.findings += known.values()
 
-    def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
+    def last_writes(self, model: Model, chosen: frozenset[int]) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        causality = forced(model, self._least(frozenset())).relation(CAUSALITY)
+        causality = forced(model, self._least(chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
+
+    def order(self, model: Model, chosen: frozenset[int]) -> Callable[[TraceEvent, TraceEvent], bool]:
+        """Does one event happen before another in every execution, as far as these are judged?"""
+        rows, numbers = forced(model, self._least(chosen)).relation(ORDER), self.graph.number
+
+        def before(one: TraceEvent, other: TraceEvent) -> bool:
+            first, second = numbers.get(id(one)), numbers.get(id(other))
+            return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
+
+        return before
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""

@@ -7,14 +7,19 @@ one number); loads in polling loops that can end in one way only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
+from functools import cached_property
+from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
 from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.graph import Graph
-from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.memory import Block, DeviceMemory
+from memmodel.kernel.text.polling import reads_again
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction, PtxModule
+from memmodel.ptx import Space
 
 COMMUTING = ("add", "min", "max", "and", "or", "xor")
 """Operations that leave the same value in any order, if all are of one kind."""
@@ -22,7 +27,6 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
 Known = tuple[tuple[int, int], ...]
-Initial = Callable[[Block, int, int], int | None]
 
 
 def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
@@ -52,36 +56,121 @@ def last_writes(
     return found
 
 
-def settled_loads(run: LaunchTrace, initial: Initial, again: Callable[[int, int, Known], bool]) -> frozenset[int]:
-    """Strong loads that poll for the only write there is: what ends the loop is the same in every execution.
+class Polls:
+    """The strong loads of a launch that poll: which values lead back to them, and which end their loops."""
 
-    `initial`: the value of some bytes before the launch. `again`: does a load that returned a value lead back to
-    itself, if this is known of other registers? Then each execution of the load that leads on reads from that write.
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
+        self._module, self._entry, self._launch = module, entry, launch
+
+    @cached_property
+    def _memory(self) -> DeviceMemory:
+        return DeviceMemory(self._module, self._entry, self._launch)
+
+    def _initial(self, block: Block, first: int, size: int) -> int | None:
+        """The value of some bytes before the launch."""
+        found = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
+        return None if found is None else found.load(first, size)
+
+    def _again(self, load: int, value: int, known: Known) -> bool:
+        """Does a load that returned a value lead back to itself, if this is known of other registers?"""
+        return reads_again(self._entry, load, value, known)
+
+    def single(self, run: LaunchTrace) -> frozenset[int]:
+        """Loads that poll for the only write there is, so that what ends the loop is the same in every execution."""
+        return frozenset(
+            number
+            for number, waits in self._waits(run).items()
+            if all(len(writes) == 1 and self._ends(event, writes) in ([], writes) for event, writes in waits)
+        )
+
+    def turns(self, run: LaunchTrace, only: Container[int] | None = None) -> dict[int, list[Turn]]:
+        """Loads that poll where several writes leave known numbers: how each loop ended.
+
+        A read that did not end its loop is made to read from nowhere: what it finds is not the same everywhere. `only`:
+        the loads that are looked at.
+        """
+        found: dict[int, list[Turn]] = {}
+        for number, waits in self._waits(run).items():
+            ends = [self._ends(event, writes) for event, writes in waits]
+            if (only is not None and number not in only) or None in ends:
+                continue
+            found[number] = []
+            for (event, writes), enders in zip(waits, ends, strict=True):
+                rivals = {one.event for one in enders or ()}
+                if event.source in rivals:
+                    others = tuple(one.event for one in writes if one.event not in (None, *rivals))
+                    found[number].append(Turn(event, event.source, others, tuple(rivals - {event.source})))
+                else:
+                    event.source = None
+        return found
+
+    def _waits(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[_Write]]]]:
+        """The executions of each load that may poll, with the writes to its bytes."""
+        numbers = {number for what, number in run.choices if what == "load"}
+        reads = [
+            event
+            for thread in run.threads
+            for event in thread.events
+            if event.at in numbers and event.block is not None
+        ]
+        writes: dict[Block | None, list[_Write]] = {event.block: [] for event in reads}
+        for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
+            writes[event.block].append(_Write(event.first, event.size, event))
+        for one in run.weak({block for block in writes if block is not None}):
+            if isinstance(one.label, Access) and one.label.side is Side.WRITE:
+                writes[one.block].append(_Write(one.first, one.size, None))
+        found: dict[int, list[tuple[TraceEvent, list[_Write]]]] = {}
+        for event in reads:
+            end = event.first + event.size
+            there = [one for one in writes[event.block] if one.first < end and event.first < one.first + one.size]
+            found.setdefault(event.at, []).append((event, there))
+        return found
+
+    def _ends(self, event: TraceEvent, writes: list[_Write]) -> list[_Write] | None:
+        """The writes that end the loop, the initial one among them; None if a weak write or a part of the bytes is."""
+        weak = len(writes) > 1 and any(one.event is None for one in writes)
+        if event.block is None or weak or any((one.first, one.size) != (event.first, event.size) for one in writes):
+            return None
+        value = self._initial(event.block, event.first, event.size)
+        back = value is not None and self._again(event.at, value, event.known)
+        first = [] if back else [_Write(event.first, event.size, None)]
+        return [*first, *(one for one in writes if not self._back(event, one))]
+
+    def _back(self, event: TraceEvent, write: _Write) -> bool:
+        made = write.event
+        return made is not None and made.value is not None and self._again(event.at, made.value, event.known)
+
+
+class Turn(NamedTuple):
+    """A read that ended a loop, the write that it read from (None: the initial one), the writes there that lead back to
+    it, and the others that would have ended it.
     """
-    numbers = {number for what, number in run.choices if what == "load"}
-    places: dict[int, set[tuple[tuple[Block, int, int], Known]]] = {}
-    for event in (event for thread in run.threads for event in thread.events if event.at in numbers):
-        if event.block is not None:
-            places.setdefault(event.at, set()).add(((event.block, event.first, event.size), event.known))
-    blocks = {place[0] for found in places.values() for place, _ in found}
-    writes = [
-        (event.block, event.first, event.size) for events in strong_writes(run).values() for event in events
-    ] + [
-        (one.block, one.first, one.size)
-        for one in run.weak(blocks)
-        if isinstance(one.label, Access) and one.label.side is Side.WRITE
-    ]  # fmt: skip
-    found = set()
-    for number, mine in places.items():
-        for place, known in mine:
-            block, first, size = place
-            there = [one for one in writes if one[0] is block and one[1] < first + size and first < one[1] + one[2]]
-            value = initial(block, first, size) if there == [place] else None
-            if value is None or not again(number, value, known):
-                break
-        else:
-            found.add(number)
-    return frozenset(found)
+
+    read: TraceEvent
+    write: TraceEvent | None
+    others: tuple[TraceEvent | None, ...]
+    rivals: tuple[TraceEvent | None, ...]
+
+    def sure(self, before: Callable[[TraceEvent, TraceEvent], bool]) -> bool:
+        """Do the rivals come after the read, and the others before this write or after the read? Then the read finds
+        this write some time, and nothing else that ends the loop.
+        """
+
+        def later(one: TraceEvent | None) -> bool:
+            return one is not None and before(self.read, one)
+
+        def earlier(one: TraceEvent | None) -> bool:
+            return one is not None and self.write is not None and before(one, self.write)
+
+        return all(map(later, self.rivals)) and all(earlier(one) or later(one) for one in self.others)
+
+
+class _Write(NamedTuple):
+    """A write to bytes that are polled. `event`: of a strong one."""
+
+    first: int
+    size: int
+    event: TraceEvent | None
 
 
 def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:

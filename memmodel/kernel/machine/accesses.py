@@ -85,9 +85,11 @@ def _semantics(instruction: PtxInstruction, side: Side) -> Access:
 
 def strong(
     machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int,
-    issue: TraceEvent | None = None,
+    issue: TraceEvent | None = None, value: Value = None,
 ) -> TraceEvent:  # fmt: skip
-    """A strong access as an event; a read takes what the last strong write left. `issue`: of an asynchronous one."""
+    """A strong access as an event; a read takes what the last strong write left. `issue`: of an asynchronous one;
+    `value`: of a store.
+    """
     if issue is not None:
         made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
         issue.signals.append(made)
@@ -97,7 +99,7 @@ def strong(
             machine.poll(warp.threads[lane], at, block, first)
         made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
         made.known = _around(warp, lane, machine.loops.get(at, ()))
-    made.block, made.first, made.size = block, first, size
+    made.block, made.first, made.size, made.value = block, first, size, value
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
         length, event = known.get(begin, (0, made))
@@ -193,8 +195,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 if not load:
                     machine.forget(block, at, size)
             else:
-                for part in range(lanes_of):
-                    strong(machine, warp, lane, number, label, block, at + part * unit, unit)
+                for part, value in enumerate([one[lane] for one in lists] or [None] * lanes_of):
+                    strong(machine, warp, lane, number, label, block, at + part * unit, unit, value=value)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
