@@ -20,6 +20,7 @@ ALL = os.environ.get("MEMMODEL_KERNEL_ALL") == "1"
 CASES = {
     "tma_pipeline": "clean",
     "dsmem": "clean",
+    "st_async": "clean",
     "splitk": "explored",
     "scan": "explored",
     "last_block": "clean",
@@ -29,6 +30,7 @@ CASES = {
 BROKEN = {
     "tma_pipeline": {"hang", "data-race", "undefined-unfinished-copy", "undefined-unobserved-phase"},
     "dsmem": {"undefined-after-exit"},
+    "st_async": {"data-race", "undefined-after-exit", "undefined-unfinished-copy"},
     "splitk": {"data-race"},
     "scan": {"data-race"},
     "last_block": {"data-race"},

@@ -171,3 +171,24 @@ def test_a_counter_of_asynchronous_reductions() -> None:
     verdict = judged(COUNTED.format(load="acquire"), 1, 2, "zero")
     assert verdict.word == "explored" and not verdict.findings
     assert rules(judged(COUNTED.format(load="relaxed"), 1, 2, "zero")) == {"data-race"}
+
+
+SUMMED = f"""@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 st.shared.u32 [%r2], 0;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 8;
+{MEET}mapa.shared::cluster.u32 %r10, %r4, %r6;
+mapa.shared::cluster.u32 %r11, %r2, %r6;
+setp.eq.u32 %p5, %r0, 0;
+setp.eq.u32 %p6, %r0, 1;
+@%p5 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r11], 5, [%r10];
+@%p6 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.u32 [%r11], 7, [%r10];
+{wait("%r4", 0, ".acquire.cluster")}ld.shared.u32 %r12, [%r2];
+setp.ne.u32 %p7, %r12, 12;
+@%p7 st.shared.u32 [%r2+64], 1;
+"""
+
+
+def test_what_reductions_of_two_kinds_leave() -> None:
+    """Sums are the same in every order; 5 added to the maximum with 7 is 12, and the other way round 7."""
+    assert verdict_of(SUMMED.replace("OP", "add"), ctas=2, cluster=2).word == "clean"
+    assert verdict_of(SUMMED.replace("OP", "max"), ctas=2, cluster=2).word == "explored"

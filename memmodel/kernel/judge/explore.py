@@ -397,6 +397,8 @@ class LaunchJudge:
         once = all(len(set(threads)) == len(threads) for threads in orders.values())
         size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
         atomic = not stores_matter(run, real)
+        # What asynchronous instructions do has no place in these orders.
+        atomic &= real <= {one.at for events in run.atomics.values() for one in events}
         return only and once and atomic and not run.elected and size <= max(ALL, self.options.schedules)
 
     def _schedules(

@@ -48,6 +48,11 @@ def hushed(run: LaunchTrace, chosen: frozenset[int]) -> LaunchTrace:
         for number, thread_number in enumerate(many.threads):
             if thread_number in numbers:
                 many.epochs[number] = numbers[thread_number][many.epochs[number]]
+    for thread in run.threads:
+        for event in thread.events:
+            parts = [one for one in event.signals if silent(one)]
+            made += [_part(event, one) for one in parts]
+            event.signals = [one for one in event.signals if one not in parts] if parts else event.signals
     run.single += made
     for place in [place for place, events in run.atomics.items() if silent(events[0])]:
         del run.atomics[place]
@@ -75,9 +80,16 @@ def _strong(event: TraceEvent) -> bool:
 
 
 def _rmw(event: TraceEvent) -> bool:
-    """An atomic operation that a thread makes itself."""
     label = event.label
-    return isinstance(label, Access) and label.rmw and event.issue is None
+    return isinstance(label, Access) and label.rmw
+
+
+def _part(issue: TraceEvent, event: TraceEvent) -> WeakAccess:
+    """The access of an asynchronous reduction."""
+    assert event.block is not None and issue.order is not None
+    return WeakAccess(
+        event.block, event.first, event.size, event.thread, issue.order, event.label, event.at, event.size, issue
+    )
 
 
 def _accesses(thread: TraceThread, loud: list[bool], numbers: list[int]) -> list[WeakAccess]:

@@ -8,9 +8,9 @@ docs/kernels.md, "Symmetry", has the argument.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 
-from memmodel.base.labels import Family, Issue
+from memmodel.base.labels import Access, Family, Issue
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
 
 Who = tuple[int, int, int]
@@ -144,8 +144,16 @@ def _warpgroup(members: list[TraceThread]) -> int:
 
 def _signature(run: LaunchTrace, thread: TraceThread) -> Hashable:
     return tuple(
-        (event.at, event.label, event.note, *(_allocation(run, one) for one in event.owners)) for event in thread.events
+        (event.at, event.label, event.note, *_parts(event), *(_allocation(run, one) for one in event.owners))
+        for event in thread.events
     )
+
+
+def _parts(event: TraceEvent) -> Iterator[Hashable]:
+    """The strong accesses of an asynchronous instruction."""
+    for one in event.signals:
+        if isinstance(one.label, Access) and one.block is not None:
+            yield one.block.instance.name, one.first, one.size
 
 
 def _allocation(run: LaunchTrace, event: TraceEvent) -> Hashable:

@@ -93,7 +93,6 @@ def strong(
     if issue is not None:
         made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
         issue.signals.append(made)
-        issue.note = (*issue.note, block.instance.name, first, size)
     else:
         if label.side is Side.READ:
             machine.poll(warp.threads[lane], at, block, first)
