@@ -101,6 +101,13 @@ def test_a_register_that_nothing_writes() -> None:
     body += "@!%p5 bra W;\n"
     assert judged(body.format("mbarrier.arrive.shared.b64 %d5, [%r4];\n")).word == "clean"
     assert [one.rule for one in judged(body.format("")).serious] == ["undefined-register"]
+    moved = body.replace("W: ", "mov.b64 %d6, %d5;\nW: ").replace("[%r4], %d5;\n@", "[%r4], %d6;\n@")
+    assert moved != body and judged(moved.format("mbarrier.arrive.shared.b64 %d5, [%r4];\n")).word == "clean"
+    assert [one.rule for one in judged(moved.format("")).serious] == ["undefined-register"]
+    later = body + "setp.ne.u32 %p6, %r0, %r0;\nmbarrier.arrive.shared.b64 %d5, [%r4];\n@%p6 bra W;\n"
+    assert [one.rule for one in judged(later.format("")).serious] == ["undefined-register"]
+    loaded = moved.replace("mov.b64 %d6, %d5;", "add.s64 %d7, %d5, 1;\nld.global.u64 %d6, [%d0];")
+    assert judged(loaded.format("")).word == "undecided"
 
 
 RING = f"""@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;

@@ -27,7 +27,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import FIRST, LAST, Order, Schedule
-from memmodel.kernel.text.origin import come_from, unwritten
+from memmodel.kernel.text.origin import come_from, place_of, unwritten
 from memmodel.kernel.text.polling import complaints, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 
@@ -163,9 +163,9 @@ class LaunchJudge:
         others go on. That is the beginning of an execution, so that what it has no order for has none.
         """
         everything = frozenset(range(len(self.entry.body or ())))
-        at = unwritten(self.entry, error)
+        at = self._unwritten(base, error)
         if at is not None:
-            said, side = "it reads a register that no instruction writes", FindingPlace(at, at.opcode, -1, -1, -1)
+            said, side = "it depends on a register that was not written", FindingPlace(at, at.opcode, -1, -1, -1)
             self.verdict.findings.append(KernelFinding("undefined-register", "undefined behaviour", said, (side,)))
         try:
             made = RunJudge(self.entry, hushed(self._run(replace(base, parks=True)), everything))
@@ -175,6 +175,14 @@ class LaunchJudge:
         for one in found.findings:
             if add(self.verdict.findings, one) and one.events:
                 self.made[id(one)] = made
+
+    def _unwritten(self, base: Schedule, error: Refused) -> PtxInstruction | None:
+        """The instruction that could not be decided, if it can be with numbers in registers that were not written."""
+        at = unwritten(self.entry, error)
+        if at is not None:
+            return at
+        other = self._refused(replace(base, filled=True))
+        return None if other is not None and other.span == error.span else place_of(self.entry, error)
 
     def _elected(self, schedule: Schedule) -> None:
         """elect.sync takes another lane. A kernel that then stops itself, or waits for ever, relies on the first one:

@@ -72,6 +72,8 @@ class Scheduler:
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
             warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
+        for warp in self.warps if schedule.filled else ():
+            warp.registers = [uniform(0)] * self.entry.registers
         for warp in self.warps if schedule.late else ():
             warp.slow = (warp.cta.number, warp.number) in schedule.late
 

@@ -28,6 +28,7 @@ class Schedule:
     one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
     changes anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do.
     `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
+    `filled`: registers hold 0 at first, to see what depends on one that has not been written.
     """
 
     last_elected: bool = False
@@ -44,3 +45,4 @@ class Schedule:
     slow: str = ""
     late: tuple[tuple[int, int], ...] = ()
     truthful: frozenset[int] = frozenset()
+    filled: bool = False

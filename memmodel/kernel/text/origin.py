@@ -25,6 +25,11 @@ def unwritten(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
     return at if slots - defined else None
 
 
+def place_of(entry: PtxFunction, error: InputError) -> PtxInstruction | None:
+    """The instruction whose value is not known."""
+    return _place(entry.body or (), error)
+
+
 def _place(body: tuple[PtxInstruction, ...], error: InputError) -> PtxInstruction | None:
     """The instruction whose value is not known."""
     span = error.span
