@@ -275,6 +275,34 @@ def test_the_repair_of_a_hang_reads_nothing_that_nobody_has_produced(thread: str
     assert before is not None and keeps_phases(before, after, (edit,)) is kept
 
 
+DEADLOCK = """PTX deadlock
+.shared .align 8 .b64 full = mbarrier(1);
+.shared .align 8 .b64 empty = mbarrier(1);
+.shared .u32 s = 0;
+thread P0 @ cta 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [empty], 0;
+    @!%p bra W;
+    st.shared.u32 [s], 1;
+    mbarrier.arrive.shared::cta.b64 _, [full];
+}
+thread P1 @ cta 0, gpu 0 {
+W:
+    mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra W;
+    ld.shared.u32 %r0, [s];
+    mbarrier.arrive.shared::cta.b64 _, [empty];
+}
+exists (P1:r0 == 0)
+"""
+
+
+def test_no_move_lets_the_consumer_go_first() -> None:
+    repairs = fix("t", DEADLOCK, MODELS, Options()).repairs
+    assert len(repairs) == 2
+    assert all(api.check(Source("t", one.new)).answer.observation is Observation.NEVER for one in repairs)
+
+
 def test_two_parities_that_are_the_wrong_way_round() -> None:
     [[first, second]] = changes_of("async/honest/H6-wrong-parity")
     assert "0 -> 1" in first and "1 -> 0" in second

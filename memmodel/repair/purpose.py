@@ -2,7 +2,8 @@
 
 In: executions of a test before and after a change. Out: whether the change keeps its phases. Settled here: a wait whose
 parity was changed observes an arrival that its thread has not waited for before, unless it was one of two threads that
-waited for each other; a phase of an mbarrier object that came to its end in a hang has no fewer arrivals afterwards.
+waited for each other. Whichever of these goes first, by that or by a move, reads nothing that nobody has produced. A
+phase of an mbarrier object that came to its end in a hang has no fewer arrivals afterwards.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def keeps_phases(before: Standing, after: Sequence[Witness], edits: Sequence[Edi
     parities = [edit for edit in edits if edit.group[2] == "number" and "parity" in edit.what]
     first = _deadlocked(before)
     ahead = {edit.group[0] for edit in parities if edit.group[0] in first or "wait.parity" not in edit.what}
+    if any(edit.group[2] == "move" for edit in edits):  # then another thread may go first
+        ahead |= first
     if ahead and any(_consumes(execution, ahead) for execution in now):
         return False
     places: set[tuple[int, int] | None] = {

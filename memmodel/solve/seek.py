@@ -53,27 +53,29 @@ def solve_seek(lowered: LoweredTest, model: Model, sought: Sought, *, budget: Bu
     """An execution that shows one of the things that are looked for, the first of them if several can be."""
     started = time.monotonic()
     terms = (*(outcome_terms(lowered) if sought.known is not None else ()), *terms_of(lowered.test.condition))
-    hang = HANG in sought.names
-    flags = [
-        one.name
-        for one in model.flags
-        if one.name in sought.names or (hang and kind_of(one.name) is FindingKind.UNDEFINED)
-    ]
-    query = encode(lowered, model, bound, terms, flags)
+    query = encode(lowered, model, bound, terms, ())
     asked = Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
-    asked.begin()
     for name in sought.names:
-        if name == OUTCOME:
-            seen = _outcome(asked, sought)
-        elif name == HANG:
-            finding = asked.hang()[1] if query.waits != FALSE else None
-            seen = None if finding is None else Seen(HANG, finding.witness, finding)
-        else:
-            finding = asked.first(name) if name in query.flags else None
-            seen = None if finding is None else Seen(name, finding.witness, finding)
+        seen = _outcome(asked, sought) if name == OUTCOME else _flagged(asked, name)
         if seen is not None:
             return seen
     return None
+
+
+def _flagged(asked: Questions, name: str) -> Seen | None:
+    """A flag is made a formula of when it is asked for."""
+    query = asked.query
+    wanted = [one for one in asked.model.flags if one.name == name]
+    if name == HANG and query.waits != FALSE:  # nothing undefined hangs
+        wanted = [one for one in asked.model.flags if kind_of(one.name) is FindingKind.UNDEFINED]
+    for check in wanted:
+        if check.name not in query.flags:
+            query.flags[check.name] = query.judge.statement(check, apart=check.negated)
+    if name == HANG:
+        finding = asked.hang()[1] if query.waits != FALSE else None
+    else:
+        finding = asked.first(name) if wanted else None
+    return None if finding is None else Seen(name, finding.witness, finding)
 
 
 def _outcome(asked: Questions, sought: Sought) -> Seen | None:
