@@ -41,7 +41,7 @@ class TraceEvent:
     block: Block | None = None
     first: int = 0
     size: int = 0
-    issue: TraceEvent | None = None
+    issue: TraceEvent | None = field(default=None, repr=False)
     signals: list[TraceEvent] = field(default_factory=list)
     parts: frozenset[int] | None = None
     reads_only: bool = False
@@ -55,8 +55,8 @@ class TraceEvent:
     generation: int = 0
     count: int | None = None
     completes: list[TraceEvent] = field(default_factory=list)
-    source: TraceEvent | None = None
-    partner: TraceEvent | None = None
+    source: TraceEvent | None = field(default=None, repr=False)
+    partner: TraceEvent | None = field(default=None, repr=False)
     time: int = 0
 
 
