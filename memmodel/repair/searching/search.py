@@ -31,7 +31,7 @@ MUCH_PATIENCE = 60
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
 
-LARGE = 20
+LARGE = 30
 """Of a test of more instructions than this, half as many programs are judged after a repair was found."""
 
 MANY = 80
@@ -187,7 +187,7 @@ class RepairSearch(Trials):
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
             cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = PATIENCE * (2 if cheaper else 1) // self.slow
+            patience = 2 * PATIENCE if cheaper else PATIENCE // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
             near = cheaper and turns.turn(edit) <= NEARBY
             tired = bool(idle) and (self.slow > 1 or not near)
