@@ -26,6 +26,7 @@ from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching import trials
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.repair.weaken import weaken
+from memmodel.repair.weakening.forms import sites
 from memmodel.source import Source
 from memmodel.why.story import execution_of
 
@@ -376,6 +377,16 @@ def test_weaken_narrows_scope_and_semantics_at_once() -> None:
     text = GENEROUS.replace("ld.acquire", "ld.relaxed").replace("ld.weak", "fence.sc.sys; ld.weak")
     found = weaken("t", text, MODELS, Options())
     assert "fence.acquire.cluster; ld.weak" in found.new and "st.release.cluster" in found.new and found.best
+
+
+def test_a_fence_that_comes_in_stays_where_the_next_line_goes() -> None:
+    path = SHIPPED / "async/patterns/threads-to-cp.cluster.litmus"
+    found = weaken(str(path), path.read_text(), MODELS, Options())
+    assert found.saves == 34.5 and found.best
+    fence = "fence.acquire.sync_restrict::shared::cluster.cluster;"
+    (apart,) = (one for one in found.changes if "with fence" in one.what)
+    drop = next(one for one in sites(api.lowered(Source("t", found.old)))[3] if "drop" in one.what)
+    assert fence in found.new and f"    {fence}\n    tcgen05.fence" in apply(found.old, (apart, drop))
 
 
 def test_weaken_keeps_what_global_memory_needs() -> None:

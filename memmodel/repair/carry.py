@@ -47,7 +47,7 @@ ORDERS = 12
 """So many orders of fence.sc are tried before an execution counts as one that does not survive."""
 
 SC = Sem.SC
-OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar")
+OBSERVED = ("po", "rf", "co", "iss", "compl", "mbarobs", "mbarfr", "syncbar", "sync_fence")
 """Relations that lead from what happens first to what happens later."""
 
 LABELS = (Access, Barrier, Fence, Issue, Mark, Mbarrier, ProxyFence, Signal)
@@ -304,9 +304,10 @@ def _ordered(execution: Execution) -> Iterator[Execution]:
     """The execution with orders of its fence.sc: the one in which what happens may have happened, then some others."""
     strong = [n for n, event in enumerate(execution.events) if isinstance(event.label, Fence) and event.label.sem is SC]
     if len(strong) > FEW:
-        include = execution.relation("sr")
+        include, order = execution.relation("sr"), execution.relation("sync_fence")
         turns = sorted(strong, key=_times(execution).__getitem__)
-        pairs = [(a, b) for n, a in enumerate(turns) for b in turns[n + 1 :] if include[a] >> b & 1]
+        ahead = [(a, b) for n, a in enumerate(turns) for b in turns[n + 1 :] if include[a] >> b & 1]
+        pairs = [(a, b) for a, b in ahead if not order[b] >> a & 1]
         yield with_order(execution, pairs, "sync_fence")
         return
     yield from islice(fence_orders(execution), ORDERS)

@@ -52,8 +52,9 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     pieces: list[str] = []
     done = 0
     for edit in sorted(chosen.values(), key=lambda one: (one.start, one.end, one.rank)):
-        if edit.start < done:
-            continue  # inside a piece that is gone
+        if edit.start < done:  # inside a piece that is gone
+            pieces += [edit.text] if edit.start == edit.end else []
+            continue
         pieces += (text[done : edit.start], edit.text)
         done = edit.end
     return "".join(pieces) + text[done:]

@@ -155,6 +155,8 @@ def _fixed(
             if ARRIVE & reasons(before.against):
                 others += arrivals(asked[0])
             found = search.repairs(strengthenings(asked[0]), others, most)
+            if found and search.untried:
+                reason = "; ".join(one for one in (reason, "not every cheaper change was tried") if one)
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"

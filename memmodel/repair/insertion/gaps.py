@@ -51,9 +51,7 @@ class Opening:
         text = "\n".join(lines)
         if self.last:
             return self.start, f"\n{text}"
-        if self.label or text.startswith(line[:1]):
-            return (self.start if self.label else begin), f"{text}\n"
-        return self.start, f"{text.removeprefix(indent)}\n{indent}"
+        return (self.start if self.label else begin), f"{text}\n"
 
 
 def gaps(lowered: LoweredTest, number: int) -> list[Opening]:

@@ -21,7 +21,6 @@ from memmodel.repair.searching.sets import MOST_CHANGES, Sets
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import NEARBY, RELEVANT, Changes, Turns, cost, covers, in_order
 from memmodel.why.records import Reason
-from memmodel.why.story import execution_of
 
 PATIENCE = 12
 """So many changes that cost no less are judged after a repair was found before no other one is looked for."""
@@ -32,8 +31,8 @@ MUCH_PATIENCE = 60
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
 
-LARGE = 40
-"""Of a test with executions of more events than this, half as many programs are judged after a repair was found."""
+LARGE = 30
+"""Of a test of more instructions than this, half as many programs are judged after a repair was found."""
 
 MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
@@ -70,8 +69,7 @@ class RepairSearch(Trials):
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
         self.best.clear()
         known = self.speaking(self.before)
-        executions = [execution for one in known if (execution := execution_of(one.witness)) is not None]
-        self.slow = 2 if any(execution.frame.count > LARGE for execution in executions) else 1
+        self.slow = 2 if self.instructions() > LARGE else 1
         why = reasons(known)
         numbers = [edit for edit in others if about_numbers(edit) and kind(edit) != "move"]
         numbers.sort(key=lambda one: one.group[3:] != ALIKE)
@@ -84,6 +82,7 @@ class RepairSearch(Trials):
         first = set(told)
         self.order = [edit for edit in told if self.carry.legal(edit) and not self.risky(edit)]
         self.vain.clear()
+        self.untried = False
         self.shown.clear()
         hopeless = self._hopeless(known, told)
         if not hopeless:
@@ -188,9 +187,11 @@ class RepairSearch(Trials):
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
             cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = PATIENCE * (2 if cheaper else 1) // self.slow
+            patience = 2 * PATIENCE if cheaper else PATIENCE // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
-            tired = idle and (turns.turn(edit) > NEARBY or not cheaper)
+            near = cheaper and turns.turn(edit) <= NEARBY
+            tired = bool(idle) and (self.slow > 1 or not near)
+            self.untried = self.untried or (tired and near)
             if tired or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):

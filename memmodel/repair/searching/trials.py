@@ -12,6 +12,7 @@ from time import monotonic
 from memmodel.answer import HANG, Witness
 from memmodel.base.classes import dataclass
 from memmodel.errors import BudgetSpent
+from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, about_numbers, apply
@@ -66,6 +67,7 @@ class Trials:
         self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
         self.left_out = False
+        self.untried = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.order: list[Edit] = []
         self.vain: set[Edit] = set()
@@ -76,6 +78,11 @@ class Trials:
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
+
+    def instructions(self) -> int:
+        """How many the test has."""
+        base = self.carry.base
+        return 0 if base is None else sum(len(list(instructions(one))) for one in base.test.threads)
 
     def good(self, edits: Iterable[Edit], *, fully: bool = False) -> bool:
         """Is the test right with these changes? Raises BudgetSpent when time is up.

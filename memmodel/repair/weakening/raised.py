@@ -119,9 +119,10 @@ class Raised:
     def _in_order(self, sites: Iterable[int]) -> list[int]:
         return sorted(sites, key=self._start)
 
-    def _start(self, site: int) -> int:
-        """Where in the text the fence stands that a form of a site has more."""
-        return next((one.start for edit in self.sites[site] for one in edit.more), self.sites[site][0].start)
+    def _start(self, site: int) -> tuple[int, bool]:
+        """Where in the text the line stands that a form of a site has more; a new one is before what is there."""
+        new = next((one.start for edit in self.sites[site] for one in edit.more), None)
+        return (self.sites[site][0].start, True) if new is None else (new, False)
 
 
 def _at_most(less: Label, more: Label) -> bool:
