@@ -218,6 +218,12 @@ def test_a_look_ahead_that_saves_nothing(barrier: str, between: str, saved: str,
     assert judged(AHEAD.format(barrier=barrier, between=between, saved=saved)).word == word
 
 
+def test_a_look_ahead_that_saves_a_wait_here_and_nothing_there() -> None:
+    body = AHEAD.format(barrier="", between="", saved=WAIT)
+    assert judged(body.replace("DONE:", "@%p6 bra DONE;\nmov.b32 %r11, 7;\nDONE:")).word == "clean"
+    assert judged(body.replace("DONE:", "@%p6 bra DONE;\nst.shared.u32 [%r2+8], 1;\nDONE:")).word == "undecided"
+
+
 def test_what_the_answer_decides_is_not_nothing_if_it_is_used_later() -> None:
     body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved="mov.b32 %r11, 2;")
     assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided"

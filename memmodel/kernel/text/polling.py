@@ -131,8 +131,10 @@ def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
         if branches is None:
             continue
         live = live if live is not None else _liveness(body)
-        if "parity" in body[number].words and all(_same_sides(body, branch, live) for branch in branches):
-            found.setdefault(NOBODY, set()).add(number)
+        if "parity" in body[number].words:
+            branches = [branch for branch in branches if not _same_sides(body, branch, live)]
+            if not branches:
+                found.setdefault(NOBODY, set()).add(number)
         if not branches:
             continue
         waits = {_saved(body, branch, loops, live) for branch in branches}
