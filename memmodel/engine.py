@@ -27,6 +27,9 @@ FEW_PLAIN = 250
 Of a program of plain reads, writes and fences the estimate counts what enumeration does try; in others most of what it
 counts is ruled out before it is tried."""
 
+ATOMIC = 8
+"""With atomics, and nothing else, so many times as many: each reads the write before it."""
+
 SOLVER = 130_000
 SOLVER_BY_STEP: dict[type[Op], int] = {Read: 25_000, Write: 25_000, IssueAsync: 85_000, OnObject: 42_000}
 SOLVER_BY_ATOMIC = 145_000
@@ -113,6 +116,11 @@ def _is_plain(lowered: LoweredTest) -> bool:
     return all(isinstance(op, PLAIN) and not (isinstance(op, Write) and op.rmw) for op in _steps(lowered))
 
 
+def _is_straight(lowered: LoweredTest) -> bool:
+    """The same, with atomics."""
+    return all(isinstance(op, PLAIN) for op in _steps(lowered))
+
+
 def outcomes(lowered: LoweredTest, model: Model, options: Options) -> Outcomes:
     """All final states of a test under a model."""
     from memmodel.referee.finals import left_out
@@ -151,5 +159,5 @@ def choose(lowered: LoweredTest, options: Options, plain: int = FEW_PLAIN) -> st
         return options.engine
     from memmodel.enumeration.estimate import estimate
 
-    few = plain if _is_plain(lowered) else FEW
+    few = plain if _is_plain(lowered) else min(ATOMIC * plain, FEW) if _is_straight(lowered) else FEW
     return "enumerate" if estimate(lowered, options.bound) <= few else "z3"

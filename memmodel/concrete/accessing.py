@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memmodel.base.points import Range
-from memmodel.concrete.meter import STEP
+from memmodel.concrete.meter import MOVE, STEP
 from memmodel.concrete.records import AccessRecord, PlainRecord
 from memmodel.concrete.state import Run, RunState
 from memmodel.memory.bytes import BadFootprint, Extent, Footprint
@@ -61,7 +61,7 @@ def read(runner: Runner, state: RunState, op: Read, run: Run) -> bool:
     size = scalar_size(where) if op.at is None else kind.width // 8
     starts = op.at or range(0, len(op.registers) * size, size)
     for data in reversed(run.oracle.read(record.name, where)):
-        run.meter.spend(STEP * max(1, len(op.registers)))
+        run.meter.spend(STEP + MOVE * len(op.registers))
         after = state.copy()
         number = after.add(record, data)
         for register, first in zip(op.registers, starts, strict=True):

@@ -14,13 +14,16 @@ CANDIDATE = 1000
 STEP = 10
 """Effort units of running one step of a thread."""
 
+MOVE = 30
+"""Effort units of each value that a step moves between registers and memory."""
+
 DOUBT = 0.2
 """So much of what a trial is expected to need at most is spent without asking whether it will do."""
 
 CONFIDENT = 3
 """What comes first costs more than the rest: so many times as much may seem to be needed."""
 
-PREPARING = 0.2
+PREPARING = 0.22
 """So much of what a trial may need goes into finding values and paths; what takes longer has too many of them."""
 
 USUAL = 32
@@ -60,7 +63,7 @@ class Meter:
     def weigh(self, events: int) -> None:
         """From here on candidates have so many events: what counts in a trial is how long they take."""
         if self._trial is not None:
-            self._weight = max(1.0, events / USUAL) ** 1.5
+            self._weight = max(1.0, events / USUAL) ** 2
 
     def needs(self, effort: int) -> None:
         """So much at least is still to be done. Raises BudgetSpent in a trial that has less left."""

@@ -10,7 +10,7 @@ from memmodel.base.labels import Allocates, Fault, Label, Mark, Marker, Undefine
 from memmodel.base.points import Range
 from memmodel.concrete import accessing, issuing, waiting
 from memmodel.concrete.loops import BackwardJump, find_loops
-from memmodel.concrete.meter import CANDIDATE, STEP, Meter
+from memmodel.concrete.meter import CANDIDATE, MOVE, STEP, Meter
 from memmodel.concrete.records import AccessRecord, End, Ending, PlainRecord, RecordName, Trace
 from memmodel.concrete.state import Oracle, Run, Runs, RunState
 from memmodel.memory.cells import Starts
@@ -132,7 +132,7 @@ class Runner:
             case Read():
                 return accessing.read(self, state, op, run)
             case Write():
-                run.meter.spend(STEP * len(op.values))
+                run.meter.spend(MOVE * len(op.values))
                 accessing.write(self, state, op)
             case Emit():
                 state.add(accessing.emitted(self, state, op))

@@ -158,7 +158,7 @@ class Search:
         """The judge of single pairs of rf."""
         known = self._sources.get(id(variant))
         if known is None:
-            known = Sources(self.plan, skeleton, variant, self.meter)
+            known = Sources(self.plan, skeleton, variant, self.meter, self.progress)
             if skeleton.keeps(variant):
                 self._sources[id(variant)] = known
         return known

@@ -7,6 +7,8 @@ of sync_fence can break and less cannot: the rest of an execution mends nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memmodel.cat.monotonicity import LESS, MORE
 from memmodel.concrete.meter import CANDIDATE, Meter
 from memmodel.enumeration.plan import Plan, PlannedCheck
@@ -25,11 +27,14 @@ JUDGING = 0.5
 class Sources:
     """The pairs of one skeleton with its barriers and objects decided."""
 
-    def __init__(self, plan: Plan, skeleton: Skeleton, variant: Variant, meter: Meter) -> None:
+    def __init__(
+        self, plan: Plan, skeleton: Skeleton, variant: Variant, meter: Meter, progress: Callable[[], None]
+    ) -> None:
         self._plan = plan
         self._skeleton = skeleton
         self._values = variant.values
         self._meter = meter
+        self._progress = progress
         self._known: dict[tuple[int, int], Refusals] = {}
 
     def refused(self, write: int, read: int) -> Refusals:
@@ -52,6 +57,7 @@ class Sources:
         refusals: set[frozenset[str]] = set()
 
         def alive(least: int, greatest: int) -> bool:
+            self._progress()
             for co, breaks in ((least, MORE), (greatest, LESS)):
                 self._set("co", co)
                 failed = self._broken(3, breaks)
