@@ -63,13 +63,18 @@ def problems(run: LaunchTrace) -> list[KernelFinding]:
 
 
 class RunJudge:
-    """A run made ready to be judged by models: roles, conflicts, graph."""
+    """A run made ready to be judged by models: roles, conflicts, graph.
 
-    def __init__(self, entry: PtxFunction, run: LaunchTrace, *, symmetric: bool = True) -> None:
+    `chosen`: the instructions on whose results the run depends.
+    """
+
+    def __init__(
+        self, entry: PtxFunction, run: LaunchTrace, chosen: frozenset[int] = frozenset(), *, symmetric: bool = True
+    ) -> None:
         started = process_time()
-        self.entry, self.run = entry, run
+        self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
-        self.roles = Roles(run, symmetric=symmetric)
+        self.roles = Roles(run, chosen, symmetric=symmetric)
         count = sum(len(run.threads[one].events) for one in self.roles.kept(()))
         if count > MAX_EVENTS:
             raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
@@ -142,14 +147,14 @@ class RunJudge:
             known[key] = made
         found.findings += known.values()
 
-    def last_writes(self, model: Model, chosen: frozenset[int]) -> dict[tuple[str, int], PtxInstruction]:
+    def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        causality = forced(model, self._least(chosen)).relation(CAUSALITY)
+        causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
-    def order(self, model: Model, chosen: frozenset[int]) -> Callable[[TraceEvent, TraceEvent], bool]:
-        """Does one event happen before another in every execution, as far as these are judged?"""
-        rows, numbers = forced(model, self._least(chosen)).relation(ORDER), self.graph.number
+    def order(self, model: Model) -> Callable[[TraceEvent, TraceEvent], bool]:
+        """Does one access precede another in causality in every execution, as far as these are judged?"""
+        rows, numbers = forced(model, self._least(self._chosen)).relation(CAUSALITY), self.graph.number
 
         def before(one: TraceEvent, other: TraceEvent) -> bool:
             first, second = numbers.get(id(one)), numbers.get(id(other))
