@@ -155,7 +155,8 @@ class Turn(NamedTuple):
 
     def sure(self, before: Callable[[TraceEvent, TraceEvent], bool]) -> bool:
         """Do the rivals come after the read, and the others before this write or after the read? Then the read finds
-        this write some time, and nothing else that ends the loop. `before`: in causality, which binds coherence and reads.
+        this write some time, and nothing else that ends the loop. `before`: in causality, which binds coherence and
+        reads.
         """
 
         def later(one: TraceEvent | None) -> bool:
