@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 
-from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -167,10 +167,11 @@ class RunJudge:
         rows, points = self.execution.relation("rf"), self.graph.points
         kept = 0
         for number, point in enumerate(points):
-            label = point.label
-            red = isinstance(label, Access) and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
-            first = isinstance(label, InitialWrite)  # of what nothing else writes
-            kept |= (red or first or self.graph.behind[number].at in chosen) << number
+            label, sure = point.label, self.graph.behind[number].at in chosen
+            if isinstance(label, Access):
+                sure |= label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
+                sure |= label.role is Role.DESCRIPTOR  # it reads what was there before the launch, see `given_maps`
+            kept |= sure << number
         if not any(row & ~kept for row in rows):
             return self.execution
         if chosen not in self._leasts:
