@@ -178,3 +178,46 @@ def test_threads_that_wait_for_different_writes_are_not_the_same(threads: int, m
     """The second one waits for the first write of the word only, and its data is written between the two."""
     for store, word in (("", "clean"), (f"st.global.u32 [%d0+{at}], 5;", "findings")):
         assert judged(TWO_WAIT.format(mask=mask, shift=shift, store=store), threads, 2, "zero").word == word
+
+
+TWO_GROUPS = """
+@%p0 st.relaxed.cta.shared.u32 [s+1000], 0;
+setp.lt.u32 %p1, %r0, 64;
+setp.eq.u32 %p7, %r0, 32;
+setp.eq.u32 %p8, %r0, 64;
+xor.b32 %r10, %r1, 128;
+add.s32 %r11, %r2, %r10;
+st.shared.u32 [%r3], %r0;
+@!%p1 bra OTHERS;
+bar.sync 1, 64;
+@%p7 {};
+ld.shared.u32 %r12, [%r11];
+bra DONE;
+OTHERS:
+{}
+bar.sync 2, 64;
+bar.sync 1, 64;
+ld.shared.u32 %r12, [%r11];
+DONE:
+"""
+RED = "red.relaxed.cta.shared.add.u32 [s+1000], 1"
+FLAG = "st.relaxed.cta.shared.u32 [s+1000], 1"
+SEEN = "ld.relaxed.cta.shared.u32 %r9, [s+1000]"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "word"),
+    [
+        (RED, f"@%p8 {RED};", "undecided"),
+        (FLAG, f"@%p8 {RED};", "undecided"),
+        (FLAG, f"@%p8 {SEEN};", "undecided"),
+        (
+            "st.relaxed.gpu.global.u32 [%d0], 1",
+            "@!%p8 bra NEXT;\nW: ld.relaxed.gpu.global.u32 %r9, [%d0];\nsetp.ne.u32 %p9, %r9, 1;\n@%p9 bra W;\nNEXT:",
+            "clean",
+        ),
+    ],
+)
+def test_a_reduction_waits_for_nothing(one: str, other: str, word: str) -> None:
+    """Two groups of warps meet at one barrier. That the reduction of the one came first in the run orders nothing."""
+    assert judged(TWO_GROUPS.format(one, other), 128, init="zero").word == word
