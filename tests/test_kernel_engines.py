@@ -229,6 +229,36 @@ def test_tcgen05_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TENSOR, missing)))
 
 
+ISSUED = "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r23], %d10, %d10, %r24, %p5;"
+
+
+@pytest.mark.parametrize(
+    ("uses", "word"),
+    [
+        (("fill", "use", "lastuse", "fill", "use"), "clean"),
+        (("use",), "findings"),
+        (("fill", "discard", "use"), "findings"),
+        (("fill", "lastuse", "use"), "findings"),
+        (("fill", "other", "discard"), "clean"),
+        (("other", "fill", "use"), "undecided"),  # in another schedule the other thread discards it in between
+        (("fill", "use", "other"), "undecided"),
+        (("fill", "use", "other b0"), "clean"),
+    ],
+)
+def test_collector_buffers(uses: tuple[str, ...], word: str) -> None:
+    """`other`: an mma of another thread, which discards the buffer of A, or that of B."""
+    shared = ISSUED.replace("%p0", "%p7")
+    others = {
+        "other": shared,
+        "other b0": shared.replace("mma.", "mma.ws.").replace("f16", "f16.collector::b0::discard"),
+    }
+    made = [others.get(use) or ISSUED.replace("f16", f"f16.collector::a::{use}") for use in uses]
+    body = TENSOR.replace(ISSUED, "setp.eq.u32 %p7, %r0, 1;\n" + "\n".join(made))
+    verdict = verdict_of(body)
+    assert (word == "findings") == ("undefined-instruction" in rules(verdict))
+    assert (word == "undecided") == any("collector buffer" in one for one in verdict.open)
+
+
 SCALED = (
     INIT
     + DESCRIPTORS

@@ -15,7 +15,7 @@ from memmodel.kernel.engines.tensor import group_of_words, issued, owners, pair_
 from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import Collected, Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -194,19 +194,18 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
 def _collect(machine: Machine, cta: Cta, thread: int, buffer: str, use: str, instruction: PtxInstruction) -> None:
     """What an mma leaves in a collector buffer. To take a matrix from one that no mma has filled is undefined
-    ("tcgen05 collector buffer"); which mma of several threads was the last one is not known.
+    ("tcgen05 collector buffer"). An mma of another thread may fill or discard it before that, or after: not known.
     """
-    filled = tensor_memory(cta).collected
+    held = tensor_memory(cta).collected.setdefault(buffer, Collected())
+    held.threads.add(thread)
     if use in ("use", "lastuse"):
-        if buffer not in filled:
+        held.used = True
+        if not held.filled:
             message = f"the collector buffer {buffer} is used, and no mma before has filled it"
             machine.problem("undefined-instruction", message, instruction)
-        elif filled[buffer] != thread:
-            machine.unknown("which matrix a collector buffer holds that several threads fill", instruction)
-    if use == "fill":
-        filled[buffer] = thread
-    elif use != "use":
-        filled.pop(buffer, None)
+    if held.used and len(held.threads) > 1:
+        machine.unknown("which matrix a collector buffer holds that several threads fill", instruction)
+    held.filled = use == "fill" or (held.filled and use == "use")
 
 
 def _layout(rows: int, columns: int, group: int, *, serial: bool, sparse: bool) -> tuple[Iterable[int], int]:

@@ -20,7 +20,7 @@ from memmodel.kernel.beyond.grids import any_grid, any_trips
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import Polls, contested, stores_matter
+from memmodel.kernel.judge.leftover import Polls, contested, stores_matter, sure
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
@@ -76,9 +76,8 @@ class LaunchJudge:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
         self._instructions = self._events = 0
-        self._chosen: frozenset[int] = frozenset()
-        self._waits: frozenset[int] = frozenset()
-        self._turning: frozenset[int] = frozenset()
+        self._chosen = self._waits = self._turning = frozenset[int]()
+        self._unsure = False
         self._looked = Polls(module, entry, launch)
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self._late: dict[tuple[int, int], None] = {}
@@ -140,6 +139,8 @@ class LaunchJudge:
                 ]
             if real and not self._enough():
                 self._explore(base, run, settled, set(self._chosen))
+            elif self._unsure:
+                _open(verdict, ["what ends a loop that polls is not known in every schedule"])
             if verdict.open and not self._found():
                 tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
                 self._uneven(replace(base, opaque=settled, truthful=tests), run)
@@ -168,7 +169,7 @@ class LaunchJudge:
             said, side = "it depends on a register that was not written", FindingPlace(at, at.opcode, -1, -1, -1)
             self.verdict.findings.append(KernelFinding("undefined-register", "undefined behaviour", said, (side,)))
         try:
-            made = RunJudge(self.entry, hushed(self._run(replace(base, parks=True)), everything))
+            made = RunJudge(self.entry, hushed(self._run(replace(base, parks=True)), everything), everything)
             found = made.judged(self.model, everything)
         except Refused:
             return
@@ -214,10 +215,12 @@ class LaunchJudge:
         return run
 
     def _made(self, run: LaunchTrace) -> RunJudge:
-        """The run made ready to be judged; its quiet atomic operations become accesses."""
-        if self._turning and not self._turning <= self._looked.turns(run, self._turning).keys():
-            _open(self.verdict, ["what ends a loop that polls is not known in every schedule"])
-        return RunJudge(self.entry, hushed(run, self._chosen))
+        """The run made ready to be judged; its quiet atomic operations become accesses. Are its waits waits in it?"""
+        polled = self._waits & {number for what, number in run.choices if what == "load"} - self._looked.single(run)
+        turns = self._looked.turns(run, self._turning) if self._turning else {}
+        made = RunJudge(self.entry, hushed(run, self._chosen), self._chosen)
+        self._unsure |= bool(polled) and not polled <= sure(turns, made.order(self.model))
+        return made
 
     def _spent(self, what: str, started: float) -> None:
         seconds = self.verdict.statistics.seconds
@@ -298,7 +301,7 @@ class LaunchJudge:
         writes = frozenset(one.at for by_kind in open_ for events in by_kind.values() for one in events)
         again = self._run(base)
         self._looked.turns(again, self._turning)
-        return RunJudge(self.entry, hushed(again, writes | self._waits)).last_writes(self.model, self._waits)
+        return RunJudge(self.entry, hushed(again, writes | self._waits), self._waits).last_writes(self.model)
 
     def _turns(self, base: Schedule, run: LaunchTrace) -> frozenset[int]:
         """The loads that poll for one write of several, which come before it or after the wait."""
@@ -306,11 +309,10 @@ class LaunchJudge:
         while waits:
             again = self._run(base)
             turns, chosen = self._looked.turns(again, waits), waits | self._waits
-            before = RunJudge(self.entry, hushed(again, chosen)).order(self.model, chosen)
-            sure = frozenset(number for number in waits if all(one.sure(before) for one in turns.get(number, ())))
-            if sure == waits:
+            found = sure(turns, RunJudge(self.entry, hushed(again, chosen), chosen).order(self.model))
+            if found == waits:
                 break
-            waits = sure
+            waits = found
         return waits
 
     def _refused(self, schedule: Schedule) -> Refused | None:
@@ -351,10 +353,8 @@ class LaunchJudge:
             self._met(schedule, other, real)
             same = _atomics(other, real) == _atomics(run, real)
             complete &= not other.infeasible and set(other.choices) <= known and same
-            polled = self._waits & {number for what, number in other.choices if what == "load"}
-            complete &= not polled or polled <= self._looked.single(other) | self._looked.turns(other).keys()
             self._look(other)
-        verdict.exhaustive = complete
+        verdict.exhaustive = complete and not self._unsure
 
     def _met(self, schedule: Schedule, run: LaunchTrace, real: set[int]) -> None:
         """Another schedule meets choices that the first run did not (a lock is taken, so that a loop asks again): those

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
 
-from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Side, Signal
+from memmodel.base.labels import Access, Family, InitialWrite, Label, Mark, Mbarrier, Role, Side, Signal
 from memmodel.cat.flags import kind_of
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
@@ -63,13 +63,18 @@ def problems(run: LaunchTrace) -> list[KernelFinding]:
 
 
 class RunJudge:
-    """A run made ready to be judged by models: roles, conflicts, graph."""
+    """A run made ready to be judged by models: roles, conflicts, graph.
 
-    def __init__(self, entry: PtxFunction, run: LaunchTrace, *, symmetric: bool = True) -> None:
+    `chosen`: the instructions on whose results the run depends.
+    """
+
+    def __init__(
+        self, entry: PtxFunction, run: LaunchTrace, chosen: frozenset[int] = frozenset(), *, symmetric: bool = True
+    ) -> None:
         started = process_time()
-        self.entry, self.run = entry, run
+        self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
-        self.roles = Roles(run, symmetric=symmetric)
+        self.roles = Roles(run, chosen, symmetric=symmetric)
         count = sum(len(run.threads[one].events) for one in self.roles.kept(()))
         if count > MAX_EVENTS:
             raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
@@ -142,14 +147,14 @@ class RunJudge:
             known[key] = made
         found.findings += known.values()
 
-    def last_writes(self, model: Model, chosen: frozenset[int]) -> dict[tuple[str, int], PtxInstruction]:
+    def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
-        causality = forced(model, self._least(chosen)).relation(CAUSALITY)
+        causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
-    def order(self, model: Model, chosen: frozenset[int]) -> Callable[[TraceEvent, TraceEvent], bool]:
-        """Does one event happen before another in every execution, as far as these are judged?"""
-        rows, numbers = forced(model, self._least(chosen)).relation(ORDER), self.graph.number
+    def order(self, model: Model) -> Callable[[TraceEvent, TraceEvent], bool]:
+        """Does one access precede another in causality in every execution, as far as these are judged?"""
+        rows, numbers = forced(model, self._least(self._chosen)).relation(CAUSALITY), self.graph.number
 
         def before(one: TraceEvent, other: TraceEvent) -> bool:
             first, second = numbers.get(id(one)), numbers.get(id(other))
@@ -162,10 +167,11 @@ class RunJudge:
         rows, points = self.execution.relation("rf"), self.graph.points
         kept = 0
         for number, point in enumerate(points):
-            label = point.label
-            red = isinstance(label, Access) and label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
-            first = isinstance(label, InitialWrite)  # of what nothing else writes
-            kept |= (red or first or self.graph.behind[number].at in chosen) << number
+            label, sure = point.label, self.graph.behind[number].at in chosen
+            if isinstance(label, Access):
+                sure |= label.rmw and label.family in (Family.RED, Family.ST_ASYNC)
+                sure |= label.role is Role.DESCRIPTOR  # it reads what was there before the launch, see `given_maps`
+            kept |= sure << number
         if not any(row & ~kept for row in rows):
             return self.execution
         if chosen not in self._leasts:

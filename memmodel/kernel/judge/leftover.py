@@ -16,6 +16,7 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.accesses import extended, wider
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.text.polling import reads_again
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction, PtxModule
@@ -71,9 +72,12 @@ class Polls:
         found = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
         return None if found is None else found.load(first, size)
 
-    def _again(self, load: int, value: int, known: Known) -> bool:
-        """Does a load that returned a value lead back to itself, if this is known of other registers?"""
-        return reads_again(self._entry, load, value, known)
+    def _again(self, event: TraceEvent, value: int | None) -> bool:
+        """Does a load that finds this value lead back to itself?"""
+        load, size = (self._entry.body or ())[event.at], event.size
+        bytes_ = None if value is None else value & (1 << 8 * size) - 1
+        found = extended(bytes_, size, wider(load.words[-1], size, load.operands))
+        return found is not None and reads_again(self._entry, event.at, found, event.known)
 
     def single(self, run: LaunchTrace) -> frozenset[int]:
         """Loads that poll for the only write there is, so that what ends the loop is the same in every execution."""
@@ -131,14 +135,12 @@ class Polls:
         weak = len(writes) > 1 and any(one.event is None for one in writes)
         if event.block is None or weak or any((one.first, one.size) != (event.first, event.size) for one in writes):
             return None
-        value = self._initial(event.block, event.first, event.size)
-        back = value is not None and self._again(event.at, value, event.known)
+        back = self._again(event, self._initial(event.block, event.first, event.size))
         first = [] if back else [_Write(event.first, event.size, None)]
         return [*first, *(one for one in writes if not self._back(event, one))]
 
     def _back(self, event: TraceEvent, write: _Write) -> bool:
-        made = write.event
-        return made is not None and made.value is not None and self._again(event.at, made.value, event.known)
+        return write.event is not None and self._again(event, write.event.value)
 
 
 class Turn(NamedTuple):
@@ -153,7 +155,8 @@ class Turn(NamedTuple):
 
     def sure(self, before: Callable[[TraceEvent, TraceEvent], bool]) -> bool:
         """Do the rivals come after the read, and the others before this write or after the read? Then the read finds
-        this write some time, and nothing else that ends the loop.
+        this write some time, and nothing else that ends the loop. `before`: in causality, which binds coherence and
+        reads.
         """
 
         def later(one: TraceEvent | None) -> bool:
@@ -165,6 +168,11 @@ class Turn(NamedTuple):
         return all(map(later, self.rivals)) and all(earlier(one) or later(one) for one in self.others)
 
 
+def sure(turns: dict[int, list[Turn]], before: Callable[[TraceEvent, TraceEvent], bool]) -> frozenset[int]:
+    """The loads of which every loop that ended is sure to."""
+    return frozenset(number for number, found in turns.items() if all(one.sure(before) for one in found))
+
+
 class _Write(NamedTuple):
     """A write to bytes that are polled. `event`: of a strong one."""
 
@@ -174,12 +182,14 @@ class _Write(NamedTuple):
 
 
 def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:
-    """The strong writes of the run by their first byte."""
+    """The strong writes of the run by their first byte, and the cas that failed, which may write elsewhere."""
     found: dict[Place, list[TraceEvent]] = {}
     for thread in run.threads:
         for event in thread.strong():
             assert event.block is not None
-            if isinstance(event.label, Access) and event.label.side is Side.WRITE:
+            label = event.label
+            fails = isinstance(label, Access) and label.rmw and event.issue is None and event.partner is None
+            if fails or (isinstance(label, Access) and label.side is Side.WRITE):
                 found.setdefault((event.block, event.first), []).append(event)
     return found
 

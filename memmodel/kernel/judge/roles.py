@@ -18,13 +18,17 @@ Who = tuple[int, int, int]
 
 
 class Roles:
-    """The classes of the threads of a run. `who[t]`: of thread t."""
+    """The classes of the threads of a run. `who[t]`: of thread t.
 
-    def __init__(self, run: LaunchTrace, *, symmetric: bool = True) -> None:
+    `chosen`: the instructions on whose results the run depends: loads there are the same only if they read from one
+    write.
+    """
+
+    def __init__(self, run: LaunchTrace, chosen: Container[int] = (), *, symmetric: bool = True) -> None:
         self.run = run
         self._numbers: dict[Hashable, int] = {}
         alone = not symmetric
-        roles = [self._number("role", t.number if alone else _signature(run, t)) for t in run.threads]
+        roles = [self._number("role", t.number if alone else _signature(run, t, chosen)) for t in run.threads]
         warps: dict[tuple[int, int], list[TraceThread]] = {}
         for thread in run.threads:
             warps.setdefault((thread.cta, thread.warp), []).append(thread)
@@ -142,11 +146,21 @@ def _warpgroup(members: list[TraceThread]) -> int:
     return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
 
 
-def _signature(run: LaunchTrace, thread: TraceThread) -> Hashable:
+def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int]) -> Hashable:
     return tuple(
-        (event.at, event.label, event.note, *_parts(event), *(_allocation(run, one) for one in event.owners))
+        (
+            event.at, event.label, event.note, _read_from(event, chosen), *_parts(event),
+            *(_allocation(run, one) for one in event.owners),
+        )
         for event in thread.events
-    )
+    )  # fmt: skip
+
+
+def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
+    """The write that a load read from on whose result the run depends."""
+    source = event.source
+    load = source is not None and event.at in chosen and isinstance(event.label, Access) and not event.label.rmw
+    return (source.thread, source.order, source.at, source.first) if load and source is not None else None
 
 
 def _parts(event: TraceEvent) -> Iterator[Hashable]:

@@ -127,29 +127,39 @@ def outlives(label: Label) -> bool:
 
 
 def given_maps(run: LaunchTrace) -> Iterator[Use]:
-    """The reads of tensor maps in global memory of which nothing in the run writes a byte.
+    """The reads of tensor maps in global memory of which nothing in the run has written a byte before.
 
-    A map that the host wrote there is used after an acquire fence only (PTX ISA "Memory Consistency Model", "Memory
-    synchronization"); which fence does is the model's. Parameters and constants need none, and are left out.
+    What is ordered has the same order in the run, and what is not is a race. A map that the host wrote there is used
+    after an acquire fence only (PTX ISA "Memory Consistency Model", "Memory synchronization"); which fence does is the
+    model's. Parameters and constants need none, and are left out.
     """
     reads = [one for one in run.single if one.block.instance.space is Space.GLOBAL and _is_map(one)]
     if not reads:
         return
     blocks = {one.block for one in reads}
-    written: dict[Block, list[tuple[int, int]]] = {block: [] for block in blocks}
+    written: dict[Block, list[tuple[int, int, int, int]]] = {block: [] for block in blocks}
     for one in run.weak(blocks):
         if isinstance(one.label, Access) and one.label.side is Side.WRITE:
-            written[one.block].append((one.first, one.first + one.size))
+            written[one.block].append((one.first, one.size, one.thread, one.epoch))
     for event in (event for thread in run.threads for event in thread.events):
         if event.block in written and isinstance(event.label, Access) and event.label.side is Side.WRITE:
-            written[event.block].append((event.first, event.first + event.size))
+            written[event.block].append((event.first, event.size, event.thread, event.order or 0))
     for one in reads:
         end = one.first + one.size
-        if not any(one.first < last and first < end for first, last in written[one.block]):
+        there = (who for first, size, *who in written[one.block] if one.first < first + size and first < end)
+        if not any(_earlier(run, thread, epoch, one) for thread, epoch in there):
             yield Use(
                 one.thread, one.epoch, one.label, one.scalar, one.at, one.first, one.size, one.issue, None, (one,),
                 one.part, one.others,
             )  # fmt: skip
+
+
+def _earlier(run: LaunchTrace, thread: int, epoch: int, read: WeakAccess) -> bool:
+    """Does a thread that has had so many events write before a read of a copy, as the run has it?"""
+    if thread == read.thread or read.issue is None:
+        return epoch <= read.epoch
+    after = run.threads[thread].events[epoch : epoch + 1]
+    return bool(after) and after[0].time <= read.issue.time
 
 
 def _is_map(one: WeakAccess) -> bool:

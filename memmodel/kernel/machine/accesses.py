@@ -309,10 +309,11 @@ def _strong_result(
 def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
     for part, slot in enumerate(slots):
         if slot is not None:
-            warp.own(slot)[lane] = _extended(block.load(at + part * unit, unit), unit, extend)
+            warp.own(slot)[lane] = extended(block.load(at + part * unit, unit), unit, extend)
 
 
-def _extended(value: Value, unit: int, extend: int) -> Value:
+def extended(value: Value, unit: int, extend: int) -> Value:
+    """A number as it stands in the register."""
     return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
 
 
@@ -333,7 +334,7 @@ def _read_all(
             continue
         row, shift = warp.own(slot), part * unit
         for lane, at in zip(lanes, offsets, strict=True):
-            row[lane] = _extended(block.load(at + shift, unit), unit, extend)
+            row[lane] = extended(block.load(at + shift, unit), unit, extend)
 
 
 def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offsets: list[int], unit: int) -> None:

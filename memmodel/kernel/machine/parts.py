@@ -147,18 +147,27 @@ class PutAside:
     memory: tuple[tuple[int, bytes, bytes], ...]
 
 
+@dataclass(slots=True)
+class Collected:
+    """A collector buffer: is it filled, has an mma taken a matrix from it, and which threads issued mma with it?"""
+
+    filled: bool = False
+    used: bool = False
+    threads: set[int] = field(default_factory=set)
+
+
 @dataclass(slots=True, eq=False)
 class TensorMemory:
     """The tensor memory of a CTA: `columns[c]` is the allocation that column c belongs to.
 
     `promised`: for a number of columns the first, where the peer CTA has allocated with .cta_group::2. `collected`: the
-    collector buffers that are filled, each with the thread that filled it.
+    collector buffers.
     """
 
     block: Block
     columns: list[TraceEvent | None]
     promised: dict[int, int] = field(default_factory=dict)
-    collected: dict[str, int] = field(default_factory=dict)
+    collected: dict[str, Collected] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from memmodel.kernel.machine.alu import comparison, function
+from memmodel.kernel.machine.alu import comparison, function, width_of
 from memmodel.kernel.text.syntax import (
     AddressOperand,
     Arguments,
@@ -261,14 +261,18 @@ def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
 def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
     """Does a load that returned this value lead back to itself, and leave nothing that is looked at later?
 
-    `around`: what is known of other registers.
+    `around`: what is known of other registers. Those that the loop writes have another value in another round.
     """
     body = entry.body or ()
     result = written(body[load])
     if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
         return False
-    visited: set[int] = set()
-    why, changed = _failing(body, load, result[0], visited, value, around)
+    while True:
+        visited: set[int] = set()
+        why, changed = _failing(body, load, result[0], visited, value, around)
+        if why is not None or not changed & {slot for slot, _ in around}:
+            break
+        around = tuple((slot, known) for slot, known in around if slot not in changed)
     if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
         return False
     ways = {after for at in visited for after, _ in _next(body, (at, ())) if after not in visited and after != load}
@@ -354,17 +358,24 @@ def _next(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tu
 
 def _value(one: PtxInstruction, values: Mapping[int, int]) -> int | None:
     """The result of an instruction, if what is known says it."""
-    if not one.operands or isinstance(one.operands[0], PairOperand):
+    if not one.operands or not isinstance(one.operands[0], Register):
         return None
     given = [_known(operand, values) for operand in one.operands[1:]]
     if one.words[0] == "selp" and len(given) == 3 and given[2] is not None:
-        return given[0] if given[2] else given[1]
+        return _narrowed(given[0] if given[2] else given[1], one)
     fn = comparison(one.words) if one.words[0] == "setp" else function(one.words)
     if one.words[0] == "mov" and len(given) == 1:
-        return given[0]
+        return _narrowed(given[0], one)
     if fn is None or None in given or (one.words[0] in ("and", "or", "xor", "not") and one.words[-1] == "pred"):
         return None
+    if one.words[0] == "setp" and len(given) != 2:  # joined with another predicate
+        return None
     return fn(*given)
+
+
+def _narrowed(value: int | None, one: PtxInstruction) -> int | None:
+    width = width_of(one.words[-1])
+    return value if value is None or width is None else value & (1 << width) - 1
 
 
 def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
