@@ -26,7 +26,7 @@ CONFIDENT = 3
 PREPARING = 0.22
 """So much of what a trial may need goes into finding values and paths; what takes longer has too many of them."""
 
-USUAL = 32
+USUAL = 24
 """Evaluating a model on so many events, or fewer, takes the effort of one candidate; on more, longer (measured)."""
 
 _CLOCK_EVERY = 64 * CANDIDATE
@@ -57,7 +57,7 @@ class Meter:
 
     def expect(self, done: float) -> None:
         """That share of the work is done. Raises BudgetSpent in a trial where the whole seems to need too much."""
-        if self._trial is not None and self.spent > DOUBT * self._trial:
+        if self._trial is not None and self.spent - self._ready > DOUBT * self._trial:
             self._try((self.spent - self._ready) / max(CONFIDENT * done, 1e-9) + self._ready)
 
     def weigh(self, events: int) -> None:
