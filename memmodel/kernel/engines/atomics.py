@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, space_of, strong
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, aligned, space_of, strong
 from memmodel.kernel.machine.alu import Fn, function, width_of
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
@@ -69,8 +69,7 @@ def atomic_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
             return False
         for number in turns:
             lane, (block, at) = lanes[number], places[number]
-            if (at + block.address) % size:
-                raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
+            aligned(block, at, size, addresses[lane])
             for part, slot in enumerate(slots):
                 operands = [vector[part][lane] for vector in values]
                 bits = [warp.bits_of(names[part], rows[part], lane) for names, rows in both]

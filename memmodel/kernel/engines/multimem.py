@@ -16,10 +16,10 @@ from memmodel.base.labels import Access, Family, Side
 from memmodel.kernel.engines.copies import copy_step
 from memmodel.kernel.engines.stasync import async_step
 from memmodel.kernel.judge.events import LaunchTrace, Refused
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, registers_of, strong
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, aligned, registers_of, strong
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
@@ -61,8 +61,7 @@ def _access(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         places = list(where(warp))
         for lane in lanes:
             block, at = machine.place(warp, "generic", places[lane], size, instruction, Window.GLOBAL)
-            if (at + block.address) % size:
-                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {size} bytes")
+            aligned(block, at, size, places[lane])
             for one in machine.replicas(block, instruction):
                 if forget is None:
                     one.forget(at, size)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Action, Family, Issue, Side, Signal
 from memmodel.kernel.engines.atomics import modifies
 from memmodel.kernel.judge.events import Refused, TraceEvent
-from memmodel.kernel.machine.accesses import SCOPES, address, strong
+from memmodel.kernel.machine.accesses import SCOPES, address, aligned, strong
 from memmodel.kernel.machine.alu import Fn, width_of
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.objects import at_object, signalled
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
@@ -87,7 +87,7 @@ def _release(compiler: Compiler, form: AsyncForm) -> Blocking:
         places, lists = list(where(warp)), [list(one(warp)) for one in sources]
         for lane in lanes:
             block, at = machine.place(warp, "generic", places[lane], size, instruction, Window.GLOBAL)
-            _aligned(block, at, size)
+            aligned(block, at, size)
             for part, given in enumerate(lists):
                 issue = machine.event(warp.threads[lane], instruction.number, form.issue)
                 for one in machine.replicas(block, instruction) if "multimem" in instruction.words else (block,):
@@ -113,7 +113,7 @@ def _signalling(compiler: Compiler, form: AsyncForm) -> Blocking:
         lists = [list(one(warp)) for one in sources]
         for lane in lanes:
             block, at = machine.place(warp, space, places[lane], size, instruction, Window.SHARED_CLUSTER)
-            _aligned(block, at, size)
+            aligned(block, at, size)
             barrier = at_object(machine, warp, instruction, objects[lane])
             for message in _misplaced(machine, warp, form, block, barrier[0]):
                 machine.problem("undefined-instruction", message, instruction)
@@ -158,8 +158,3 @@ def _access(
         machine.forget(block, at, unit)
     machine.version += 1
     block.store(at, unit, new)
-
-
-def _aligned(block: Block, at: int, size: int) -> None:
-    if (at + block.address) % size:
-        raise Faulty("undefined-address", f"address {at + block.address:#x} is misaligned for {size} bytes")

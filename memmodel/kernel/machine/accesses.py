@@ -83,6 +83,13 @@ def _semantics(instruction: PtxInstruction, side: Side) -> Access:
     return Access(side, sem, scope)
 
 
+def aligned(block: Block, at: int, size: int, operand: Value = None) -> None:
+    """Is an access of so many bytes aligned? Raises Faulty. `operand`: the address as the instruction has it."""
+    if (at + block.address) % size:
+        said = at + block.address if operand is None else operand
+        raise Faulty("undefined-address", f"address {said:#x} is misaligned for {size} bytes")
+
+
 def strong(
     machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, size: int,
     issue: TraceEvent | None = None, value: Value = None,
@@ -184,8 +191,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
             block, at = own[lane] or machine.place(warp, space, addresses[lane], size, instruction, window)
-            if (at + block.address) % size:
-                raise Faulty("undefined-address", f"address {addresses[lane]:#x} is misaligned for {size} bytes")
+            aligned(block, at, size, addresses[lane])
             if own[lane] is not None or block is machine.memory.params:
                 pass
             elif weak:
@@ -276,8 +282,7 @@ def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         places = list(get(warp))
         for lane in lanes:
             block, at = machine.place(warp, "generic", places[lane], DISCARDED, instruction, Window.GLOBAL)
-            if (at + block.address) % DISCARDED:
-                raise Faulty("undefined-address", f"address {places[lane]:#x} is misaligned for {DISCARDED} bytes")
+            aligned(block, at, DISCARDED, places[lane])
             machine.weak(block, at, DISCARDED, warp.threads[lane], label, instruction.number, None)
             machine.forget(block, at, DISCARDED)
             block.forget(at, DISCARDED)
@@ -418,8 +423,7 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 raise Faulty("undefined-instruction", f"src-size {left} of cp.async is above cp-size {size}")
             thread = warp.threads[lane]
             block, at = machine.place(warp, "shared", to[lane], size, instruction)
-            if at % size:
-                raise Faulty("undefined-address", f"address {to[lane]:#x} is misaligned for {size} bytes")
+            aligned(block, at, size, to[lane])
             issue = machine.event(thread, instruction.number, issue_label)
             if left:
                 origin, begin = machine.place(warp, "global", start[lane], left, instruction)
