@@ -53,8 +53,8 @@ class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
     `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding that is not `known`. `any_grid`, `any_trips`: say whether the verdict holds
-    beyond the launch.
+    stop at the first serious finding that is not `known`; `mended`: and if all of these are still found.
+    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
     """
 
     schedules: int = 8
@@ -63,6 +63,7 @@ class ExploreOptions:
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
     known: frozenset[FindingKey] = frozenset()
+    mended: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
 
@@ -152,11 +153,11 @@ class LaunchJudge:
         return verdict
 
     def _enough(self) -> bool:
-        """Is something found, where one finding is asked for?"""
-        return self.options.first and self._found()
+        """Is something found, where one finding is asked for, or nothing mended?"""
+        in_vain = self.options.mended and self.options.mended <= {one.key for one in self.verdict.serious}
+        return self.options.first and (self._found() or bool(in_vain))
 
     def _found(self) -> bool:
-        """Is something found that is not known?"""
         return any(one.key not in self.options.known for one in self.verdict.serious)
 
     def _beginning(self, base: Schedule, error: Refused) -> None:
@@ -173,7 +174,10 @@ class LaunchJudge:
             found = made.judged(self.model, everything)
         except Refused:
             return
-        for one in found.findings:
+        self._add(found.findings, made)
+
+    def _add(self, findings: list[KernelFinding], made: RunJudge) -> None:
+        for one in findings:
             if add(self.verdict.findings, one) and one.events:
                 self.made[id(one)] = made
 
@@ -235,9 +239,7 @@ class LaunchJudge:
         started = process_time()
         found = made.judged(self.model, self._chosen)
         self._spent("order", started)
-        for one in found.findings:
-            if add(self.verdict.findings, one) and one.events:
-                self.made[id(one)] = made
+        self._add(found.findings, made)
         _open(self.verdict, found.open)
         self._late |= dict.fromkeys(found.late)
         return found
@@ -386,9 +388,7 @@ class LaunchJudge:
                 return
             made = self._made(self._run(schedule))
             self._events += len(made.execution.events)
-            for one in made.judged(self.model, self._chosen).findings:
-                if add(self.verdict.findings, one) and one.events:
-                    self.made[id(one)] = made
+            self._add(made.judged(self.model, self._chosen).findings, made)
 
     def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
         """The threads that make atomic operations whose order matters, by location, as they were made."""
