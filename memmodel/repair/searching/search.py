@@ -14,7 +14,7 @@ from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import alone, answers, kind, lines, reasons
+from memmodel.repair.hints import alone, answers, by_turns, kind, lines, moves_a_fence, reasons
 from memmodel.repair.judge import Against, Standing
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
@@ -31,8 +31,9 @@ MUCH_PATIENCE = 60
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
 
-LARGE = 30
-"""Of a test of more instructions than this, half as many programs are judged after a repair was found."""
+LARGE = 25
+"""Of a test of more instructions than this, half as many programs are judged after a repair was found, and only such
+as answer a reason."""
 
 MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
@@ -58,6 +59,9 @@ UP = 4
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
 
+MOST_CARRIED = 8
+"""So many executions that speak against the test are tried on each single change."""
+
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
 
@@ -68,6 +72,7 @@ class RepairSearch(Trials):
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
         self.best.clear()
+        self.hopes.clear()
         known = self.speaking(self.before)
         self.slow = 2 if self.instructions() > LARGE else 1
         why = reasons(known)
@@ -92,8 +97,8 @@ class RepairSearch(Trials):
                 if not hopeless:
                     self._sets(told, why, most, told=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
-        if not self._single(asked) and not (hopeless and alone(known)):
-            offered = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
+        if not self._single(asked) and not (hopeless and alone(known)) and not (self.best and self.slow > 1):
+            offered = [edit for edit in (*stronger, *others) if not moves_a_fence(edit)]
             if hopeless:
                 reached = [edit for edit in offered if not self._passed_over(edit)]
                 live = self._live(reached)
@@ -110,10 +115,17 @@ class RepairSearch(Trials):
 
     def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
         """Does an execution that speaks against the test survive all these changes?"""
-        legal = [edit for edit in edits if self.carry.legal(edit) and not self.risky(edit)]
+        legal = tuple(edit for edit in edits if self.carry.legal(edit) and not self.risky(edit))
+        if legal not in self.hopes:
+            self.hopes[legal] = self._survivors(known, legal)
+        self.survivors, hopeless = self.hopes[legal]
+        return hopeless
+
+    def _survivors(self, known: list[Against], legal: Changes) -> tuple[list[Against], bool]:
         first = {one.flag: one for one in reversed(known)}.values()
-        self.survivors = [one for one in first if self.survives(one, (), legal)]
-        return bool(self.survivors) or any(self.survives(one, (), legal) for one in known)
+        survivors = [one for one in first if self.survives(one, (), legal)]
+        some = by_turns(known)[:MOST_CARRIED]
+        return survivors, bool(survivors) or any(self.survives(one, (), legal) for one in some)
 
     def _passed_over(self, edit: Edit) -> bool:
         """Does an execution that survives all order not come to what a change is about?"""
@@ -170,7 +182,8 @@ class RepairSearch(Trials):
         sets = Sets(self, offered, why)
         if not self.best and not sets.beyond <= why:
             return sets.beyond
-        found = (MORE_SETS if len(offered) <= MANY else FEW_SETS) // self.slow
+        few = len(offered) > MANY or not (told or self.small)
+        found = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
         gave_up = sets.search(most, lambda: found if self.best else MOST_SETS, told=told)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
@@ -180,19 +193,20 @@ class RepairSearch(Trials):
     def _singles(self, offered: Iterable[Edit], adding: set[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed. `adding`: those that only add order."""
         known = self.speaking(self.before)
-        pool: list[tuple[Against, Changes]] = [(one, ()) for one in known]
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
         last, since = self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
             cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = 2 * PATIENCE if cheaper else PATIENCE // self.slow
+            patience = 2 * PATIENCE if cheaper and self.small else PATIENCE // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
             near = cheaper and turns.turn(edit) <= NEARBY
             tired = bool(idle) and (self.slow > 1 or not near)
             self.untried = self.untried or (tired and near)
-            if tired or self.enough(edit.cost, most) or self.covered((edit,)):
+            elsewhere = self.slow > 1 and self.best and turns.turn(edit) > RELEVANT
+            if tired or elsewhere or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue
@@ -211,7 +225,8 @@ class RepairSearch(Trials):
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
-            return any(self.passed_by(against, edit) for against, made in pool if not made)
+            known = [against for against, made in pool if not made]
+            return any(self.passed_by(one, edit) or self.moved_in_vain(one, edit) for one in known)
         for number, (against, made) in enumerate(pool):
             if self.survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
@@ -311,8 +326,3 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
 def _left(now: Standing | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.against))
-
-
-def _moves_a_fence(edit: Edit) -> bool:
-    """A fence is moved; in a set, a new one does as much."""
-    return kind(edit) == "move" and "fence" in edit.what

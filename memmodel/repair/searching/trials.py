@@ -17,7 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.glance import Glance
-from memmodel.repair.hints import alone
+from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -44,6 +44,8 @@ class Trials:
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
+    `answers`: to executions, the changes of which each repair has one, the last that were of use first.
+    `hopes`: of changes, the executions that survive all of them, and whether one does.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class Trials:
         self.vain: set[Edit] = set()
         self.shown: dict[Edit, list[Against]] = {}
         self.survivors: list[Against] = []
+        self.answers: list[frozenset[Edit]] = []
+        self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
         self.small = False
         self.slow = 1
         self._bad: dict[str, list[Against]] = {}
@@ -180,6 +184,13 @@ class Trials:
         """Does an execution of the text not come to what a change is about?"""
         execution = execution_of(against.witness)
         return execution is not None and self.carry.passed_by(execution, edit)
+
+    def moved_in_vain(self, against: Against, edit: Edit) -> bool:
+        """Is a fence moved, and does an execution of the text survive it in its new place, with the old one kept?"""
+        if not moves_a_fence(edit) or against.flag in BY_ITSELF or against.flag == "undefined-instruction":
+            return False
+        delta = self.carry.delta(edit.more[0])
+        return delta is not None and not delta.hidden and self.survives(against, (), edit.more)
 
     def risky(self, edit: Edit) -> bool:
         """Can the effect of a change not be told without judging the changed test?"""
