@@ -47,10 +47,10 @@ FEW_BLIND = 12
 FEW_LIVE = 16
 """So many changes are each tried with all that only adds order before sets of them are."""
 
-MOST_SETS = 60
+MOST_SETS = 30
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
-GUIDED = 40
+GUIDED = 20
 """So many programs are judged that explanations lead to."""
 
 UP = 4
@@ -133,8 +133,16 @@ class RepairSearch(Trials):
 
     def _all_in_vain(self, *more: Edit) -> bool:
         """Is the test still wrong with all that only adds order, and some more? Then no set of these suffices."""
+        return self.seen(self._with_all(*more)) is not None
+
+    def _hangs(self, edit: Edit) -> bool:
+        """Does the test hang with a change and all that only adds order? Then it does with less order as well."""
+        return HANG not in self.before.findings and self.flagged(self._with_all(edit), HANG) is not None
+
+    def _with_all(self, *more: Edit) -> list[Edit]:
+        """All that only adds order, and more."""
         implied = {group for edit in self.order for group in edit.implies}
-        return self.seen([edit for edit in (*self.order, *more) if edit.group not in implied]) is not None
+        return [edit for edit in (*self.order, *more) if edit.group not in implied]
 
     def _live(self, offered: list[Edit]) -> list[Edit]:
         """Those that only add order, and of the others those of which it is not known that they are in vain."""
@@ -142,7 +150,7 @@ class RepairSearch(Trials):
         self.vain |= {edit for edit, found in shown if any(self.survives(one, (edit,), self.order) for one in found)}
         others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
         if len(others) <= FEW_LIVE:
-            self.vain |= {edit for edit in others if self._all_in_vain(edit)}
+            self.vain |= {edit for edit in others if self._all_in_vain(edit) or self._hangs(edit)}
         return [edit for edit in offered if edit not in self.vain]
 
     def _pairs(self, numbers: list[Edit]) -> None:
@@ -155,7 +163,9 @@ class RepairSearch(Trials):
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
         sets = Sets(self, risky, frozenset(Reason))
-        self.left_out = sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND, told=False) or self.left_out
+        self.left_out = (
+            sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND // self.slow, told=False) or self.left_out
+        )
 
     def _single(self, asked: Changes) -> bool:
         """Is a single change known that is a repair, beside what the explanations asked for?"""
@@ -217,6 +227,8 @@ class RepairSearch(Trials):
             elif not self.risky(edit):
                 if edit in adding and len(pool) < POOL:
                     pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+            elif self.skips:
+                self.vain.add(edit)
             else:
                 self.shown[edit] = self.speaking(self.failed, new=True)[:1]
 
@@ -307,8 +319,9 @@ class RepairSearch(Trials):
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
         best: tuple[Changes, Standing] | None = None
         far = progress(now)
+        stuck = [one for one in self.speaking(now) if one.flag == HANG]
         for edit in numbers:
-            if edit.group in {one.group for one in made}:
+            if edit.group in {one.group for one in made} or any(self.passed_by(one, edit) for one in stuck):
                 continue
             more = in_order((*made, edit))
             if self.good(more):

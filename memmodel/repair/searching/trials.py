@@ -44,6 +44,7 @@ class Trials:
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
+    `skips`: the last change that was tried skips a phase, and nothing else is wrong with it.
     `answers`: to executions, the changes of which each repair has one, the last that were of use first.
     `hopes`: of changes, the executions that survive all of them, and whether one does.
     """
@@ -70,6 +71,7 @@ class Trials:
         self.failed: Standing | None = None
         self.left_out = False
         self.untried = False
+        self.skips = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.order: list[Edit] = []
         self.vain: set[Edit] = set()
@@ -94,6 +96,7 @@ class Trials:
         `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
         """
         self.in_time()
+        self.skips = False
         made = in_order(edits)
         text = apply(self.text, made)
         seen = None if fully else self._refuted(text)
@@ -115,7 +118,8 @@ class Trials:
         assert self.failed is not None
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
-        return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+        self.skips = not keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+        return not self.skips
 
     def seen(self, edits: Iterable[Edit]) -> Against | None:
         """An execution that speaks against the test with these changes, if one is soon found."""
