@@ -238,7 +238,9 @@ class RepairSearch(Trials):
             return True
         if self.risky(edit):
             known = [against for against, made in pool if not made]
-            return any(self.passed_by(one, edit) or self.moved_in_vain(one, edit) for one in known)
+            return self.waits_in_vain((edit,)) or any(
+                self.passed_by(one, edit) or self.moved_in_vain(one, edit) for one in known
+            )
         for number, (against, made) in enumerate(pool):
             if self.survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
@@ -278,7 +280,8 @@ class RepairSearch(Trials):
         asked = [
             more for one in reversed(speaking.values()) for more in asked_for(one, self.carry, made, stronger, others)
         ]
-        return sorted(dict.fromkeys(asked), key=lambda one: any(map(self.risky, one)))
+        heard = [more for more in dict.fromkeys(asked) if not self.waits_in_vain((*made, *more))]
+        return sorted(heard, key=lambda one: any(map(self.risky, one)))
 
     def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
         """The same with a wait further up in its thread."""

@@ -139,10 +139,10 @@ class Sets:
     def _parted(self, against: Against, made: Changes, told: list[Edit], *, together: bool) -> list[Edit]:
         """The changes that the execution survives; what is stronger than one that ends it is not tried."""
         kept: list[Edit] = []
-        ending: list[Edit] = []
+        ending: set[tuple[object, ...]] = set()
         todo = [told]
         while todo:
-            chunk = [one for one in todo.pop() if not any(covers((one,), (less,)) for less in ending)]
+            chunk = [one for one in todo.pop() if one.group not in ending and not one.implies & ending]
             if not chunk:
                 continue
             if self.trials.survives(against, made, (*kept, *chunk) if together else chunk):
@@ -151,7 +151,7 @@ class Sets:
                 middle = len(chunk) // 2
                 todo += [chunk[middle:], chunk[:middle]]
             else:
-                ending += chunk
+                ending.add(chunk[0].group)
         return kept
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:

@@ -6,6 +6,7 @@ changed text also speaks against another one. That is told from the execution al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from time import monotonic
 
@@ -18,6 +19,7 @@ from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
+from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -84,6 +86,7 @@ class Trials:
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
+        self.phases = None if self.carry.base is None else Lines(self.carry.base).phases
 
     def instructions(self) -> int:
         """How many the test has."""
@@ -188,6 +191,21 @@ class Trials:
         """Does an execution of the text not come to what a change is about?"""
         execution = execution_of(against.witness)
         return execution is not None and self.carry.passed_by(execution, edit)
+
+    def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
+        """Is a wait put in for an arrival that cannot have been made, and none of the changes makes one?"""
+        made = tuple(edits)
+        texts = [one.text for edit in made for one in (edit, *edit.more)]
+        if any(edit.group[2] == "move" for edit in made) or any(re.search(r"arrive|commit", text) for text in texts):
+            return False
+        return any(self._unheard(edit) for edit in made if edit.adds > 0 and edit.rank == 0)
+
+    def _unheard(self, edit: Edit) -> bool:
+        found, place = re.search(r"wait\.parity[^\[]*\[([^\]]*)\]", edit.text), edit.group[:2]
+        if found is None or self.phases is None or found[1] not in self.phases.objects:
+            return False
+        thread, index = place
+        return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, found[1])
 
     def moved_in_vain(self, against: Against, edit: Edit) -> bool:
         """Is a fence moved, and does an execution of the text survive it in its new place, with the old one kept?"""
