@@ -62,6 +62,9 @@ MOST_NUMBERS = 4
 MOST_CARRIED = 8
 """So many executions that speak against the test are tried on each single change."""
 
+MOST_SINGLES = 80
+"""Of a test that takes long to judge, so many single changes are judged where none is a repair."""
+
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
 
@@ -194,7 +197,7 @@ class RepairSearch(Trials):
             return sets.beyond
         few = len(offered) > MANY or not (told or self.small)
         found = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
-        gave_up = sets.search(most, lambda: found if self.best else MOST_SETS, told=told)
+        gave_up = sets.search(most, lambda: found if self.best else MOST_SETS // self.slow, told=told)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
 
@@ -206,9 +209,12 @@ class RepairSearch(Trials):
         pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
-        last, since = self.tried, 0
+        first, last, since = self.tried, self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
+            if not (self.small or self.best) and self.tried - first >= MOST_SINGLES // self.slow:
+                self.left_out = True
+                break
             cheaper = edit.cost < min(map(cost, self.best), default=0)
             patience = 2 * PATIENCE if cheaper and self.small else PATIENCE // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
