@@ -197,7 +197,8 @@ class RepairSearch(Trials):
             return sets.beyond
         few = len(offered) > MANY or not (told or self.small)
         found = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
-        gave_up = sets.search(most, lambda: found if self.best else MOST_SETS // self.slow, told=told)
+        most_sets = MOST_SETS // self.slow if told or self.small else FEW_BLIND
+        gave_up = sets.search(most, lambda: found if self.best else most_sets, told=told)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
 
