@@ -9,12 +9,15 @@ import pytest
 
 from memmodel import api
 from memmodel.answer import Observation
+from memmodel.cli import main
 from memmodel.engine import Options
+from memmodel.lsp.changes import edits
+from memmodel.lsp.document import Document
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.vocabulary import replacements, strengthenings
-from memmodel.source import Source
+from memmodel.source import Source, as_before
 from memmodel.why.story import execution_of
 
 SHIPPED = Path(__file__).parent.parent / "litmus"
@@ -120,3 +123,29 @@ def test_an_execution_that_does_not_come_by_survives() -> None:
         carried, now = carry.carried(execution, (), (one,)), judge(apply(BRANCH, (one,)))
         assert carried is not None and survives(against, carried)
         assert now is not None and now.observations[0][2] is Observation.SOMETIMES
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["fix", "weaken"])
+def test_a_file_keeps_its_line_ends(command: str, tmp_path: Path) -> None:
+    old = text_of("async/mbarrier/G15-no-acquire" if command == "fix" else "async/mbarrier/G9")
+    file = tmp_path / "dos.litmus"
+    file.write_bytes(b"\xef\xbb\xbf" + old.replace("\n", "\r\n").encode())
+    with pytest.raises(SystemExit) as done:
+        main([command, str(file), "-i"])
+    assert not done.value.code
+    data = file.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbfPTX") and b"sync_restrict" in data
+    assert data.count(b"\n") == data.count(b"\r\n") == old.count("\n") + 1
+
+
+def test_lines_that_stay_keep_ends_of_their_own() -> None:
+    assert as_before("a\nnew\nb\nc\nd", "a\r\nb\nc\r\nd\r\n") == "a\r\nnew\r\nb\nc\r\nd"
+    assert as_before("a\nnew\n", "a\n") == "a\nnew\n"
+
+
+def test_an_editor_gets_the_line_ends_of_its_document() -> None:
+    (one,) = edits(Document("file:///t.litmus", "a\r\nb\r\n", "litmus"), "a\nnew\nb\n")
+    assert one["newText"] == "new\r\n"
