@@ -34,7 +34,7 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
-from memmodel.kernel.text.polling import NOBODY
+from memmodel.kernel.text.ahead import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
