@@ -10,7 +10,7 @@ from kernel_samples import judged
 
 from memmodel.kernel.check import entry_of
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.text.polling import looking_ahead
+from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.reader import parse_module
 from memmodel.source import Source
 

@@ -119,6 +119,7 @@ def _operate(
             block.store_bits(at, plan.unit, _leaves(plan, found, bits))
         else:
             block.store(at, plan.unit, new)
+        machine.reads.made(write)
     if slot is not None:
         warp.own(slot)[lane] = old
         warp.learn(slot, lane, found, 8 * plan.unit)

@@ -64,10 +64,10 @@ class Graph:
         self.number: dict[int, int] = {}
         self.events: dict[int, TraceEvent] = {}
         self._parts: dict[int, list[tuple[int, int]]] = {}
-        self._shared: dict[tuple[object, ...], int] = {}
+        self.shared: dict[tuple[object, ...], int] = {}
         self._operations: dict[object, int] = {}
         self._initial: set[tuple[object, ...]] = set()
-        self._given: list[tuple[int, int]] = []
+        self.given: list[tuple[int, int]] = []
         self.pair_of: dict[frozenset[int], int] = {}
         self._restricted = any(
             isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
@@ -166,9 +166,9 @@ class Graph:
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
-            if not shared or key not in self._shared:
-                self._shared[key] = self._use(index, use, thread, cell)
-            ends.append(self._shared[key])
+            if not shared or key not in self.shared:
+                self.shared[key] = self._use(index, use, thread, cell)
+            ends.append(self.shared[key])
         self.pair_of[frozenset(ends)] = index
 
     def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
@@ -195,9 +195,9 @@ class Graph:
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
-        if key not in self._shared:
-            self._shared[key] = self._use(index, weak, other, cell)
-        self.pair_of[frozenset((self.number[id(event)], self._shared[key]))] = index
+        if key not in self.shared:
+            self.shared[key] = self._use(index, weak, other, cell)
+        self.pair_of[frozenset((self.number[id(event)], self.shared[key]))] = index
 
     def _place(self, number: int, place: SharedPlace) -> None:
         """All accesses of a place, at a location of its own."""
@@ -227,7 +227,7 @@ class Graph:
         new = len(self.points)
         self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
         self.behind.append(Judged(use.at, use.thread))
-        self._given.append((new, self._use(-1, use, number, cell)))
+        self.given.append((new, self._use(-1, use, number, cell)))
 
     def _waited(self, number: int) -> None:
         """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
@@ -270,7 +270,7 @@ class Graph:
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
-        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self._given], "compl": []}
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.given], "compl": []}
         for thread in {one.thread for one in self.points if one.thread is not None}:
             for event in self.run.threads[thread].events:
                 self._communication(event, pairs)

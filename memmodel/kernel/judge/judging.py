@@ -124,6 +124,14 @@ class RunJudge:
         found.open = list(dict.fromkeys(found.open))
         return found
 
+    def shown(self, flags: Flags) -> list[KernelFinding]:
+        """What is wrong in one execution, which the run is: no other one is meant."""
+        found = Judgement(self.graph)
+        for problem in problems(self.run):
+            add(found.findings, problem)
+        self._report(found, flags, self.raised(flags), ways=True)
+        return found.findings
+
     def _report(self, found: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, ways: bool) -> None:
         """Findings for what flags report, one for those that are alike."""
         leads = Ways(self.graph, flags, self.body)

@@ -16,10 +16,10 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.accesses import extended, wider
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.text.polling import reads_again
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.values.words import extended, wider
 from memmodel.ptx import Space
 
 COMMUTING = ("add", "min", "max", "and", "or", "xor")
@@ -72,7 +72,7 @@ class Polls:
         found = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
         return None if found is None else found.load(first, size)
 
-    def _again(self, event: TraceEvent, value: int | None) -> bool:
+    def again(self, event: TraceEvent, value: int | None) -> bool:
         """Does a load that finds this value lead back to itself?"""
         load, size = (self._entry.body or ())[event.at], event.size
         bytes_ = None if value is None else value & (1 << 8 * size) - 1
@@ -135,12 +135,12 @@ class Polls:
         weak = len(writes) > 1 and any(one.event is None for one in writes)
         if event.block is None or weak or any((one.first, one.size) != (event.first, event.size) for one in writes):
             return None
-        back = self._again(event, self._initial(event.block, event.first, event.size))
+        back = self.again(event, self._initial(event.block, event.first, event.size))
         first = [] if back else [_Write(event.first, event.size, None)]
         return [*first, *(one for one in writes if not self._back(event, one))]
 
     def _back(self, event: TraceEvent, write: _Write) -> bool:
-        return write.event is not None and self._again(event, write.event.value)
+        return write.event is not None and self.again(event, write.event.value)
 
 
 class Turn(NamedTuple):

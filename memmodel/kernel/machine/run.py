@@ -13,6 +13,7 @@ from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.engines.multimem import misused
 from memmodel.kernel.engines.wgmma import BUSY
+from memmodel.kernel.explored.reads import ChosenReads
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import ENDS, Code, compile_function, may_loop, only_computes
@@ -23,8 +24,9 @@ from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
+from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
-from memmodel.kernel.text.polling import looked_at, looking_ahead, written
+from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
 from memmodel.limits import effort
 from memmodel.ptx import Place
@@ -67,7 +69,7 @@ class Scheduler:
         self.machine.awaits = self.run.awaits = awaits
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
-        self.machine.schedule = schedule
+        self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -421,6 +423,7 @@ def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: 
     """Run a launch under one schedule."""
     scheduler = Scheduler(module, entry, launch, schedule or Schedule())
     run = scheduler.go()
+    run.infeasible |= scheduler.machine.reads.foretold
     for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
         message = "a multimem address is accessed by another instruction than multimem"
         scheduler.machine.problem("undefined-address", message, one)

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
 from memmodel.base.points import BarrierId
+from memmodel.kernel.explored.reads import ChosenReads
 from memmodel.kernel.judge.events import (
     Failure,
     LaneAccesses,
@@ -33,7 +34,7 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
-from memmodel.kernel.text.polling import NOBODY
+from memmodel.kernel.text.ahead import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
@@ -68,6 +69,7 @@ class Machine:
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.schedule = Schedule()
+        self.reads = ChosenReads(run, ())
         self.version = 0
         self.polled = False
         self.steps = 0
@@ -178,6 +180,8 @@ class Machine:
                 return
             if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
                 return
+        if self.reads and events[-1].known != events[-2].known:  # the loop counts its rounds
+            return
         events.pop()
         thread.epoch = min(thread.epoch, len(events))
 
@@ -323,6 +327,16 @@ class Machine:
         key = thread.number, instruction.number, block.instance.name, at
         late = reads == (looks == LAST) if looks in (FIRST, LAST) else random.Random(f"{looks} {key}").random() < 0.5
         if not late or key in self._released:
+            return False
+        self._held.setdefault(key)
+        return True
+
+    def early(self, thread: TraceThread, at: int, count: int) -> bool:
+        """Does a thread wait for a write that one of its next reads is to return?"""
+        if not self.reads or not self.reads.early(thread.number, at, count):
+            return False
+        key = thread.number, at, "early", 0
+        if key in self._released:
             return False
         self._held.setdefault(key)
         return True
