@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from kernel_samples import judged
+from kernel_samples import entry, judged, launch, module
 
-from memmodel.kernel.machine.alu import comparison, function
+from memmodel.cat.load import load_model
+from memmodel.kernel.check import judge
+from memmodel.kernel.machine.alu import comparison, conversion, function
+from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.terms import Terms
 
 OWN = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.b32 %r9, [%d2];\n"
@@ -51,8 +54,11 @@ def test_the_index_of_the_largest_integer() -> None:
 
 
 def test_the_index_of_the_largest_float() -> None:
-    floats = TAKE.replace("eq.b32", "eq.f32")
-    assert rules(argmax(floats, kind="f32")) == {"same-store-race": "the values are equal unless a number is NaN"}
+    floats = argmax(TAKE.replace("eq.b32", "eq.f32"), kind="f32")
+    assert rules(floats) == {"same-store-race": "the values are equal unless a number is NaN"}
+    read = module(floats)
+    without = judge(read, entry(read), launch().model_copy(update={"nan": False}), load_model("ptx-9.3"))
+    assert without.word == "clean" and "no floating-point number is NaN" in without.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +113,36 @@ def test_equal_terms_are_equal_numbers() -> None:
     assert met > 1000
 
 
+def test_equal_pieces_are_equal_bits() -> None:
+    """The same of shifts, masks, vectors and bytes, of words of 64 bits."""
+    shuffle, terms = random.Random(2), Terms()
+    slices, cases = Slices(terms), range(20)
+    values = {slices.has(terms.fresh(), 64): [shuffle.getrandbits(64) for _ in cases] for _ in range(3)}
+    masks, met = (0xFF, 0xFFFF0000, 0xFF00FF00FF00FF00, 0xFFFFFFFF), 0
+    for _ in range(4000):
+        one, other = shuffle.choices(list(values), k=2)
+        shift, mask = 8 * shuffle.randrange(9), shuffle.choice(masks)
+        operand, words = shuffle.choice(
+            [(other, "or.b64"), (other, "xor.b64"), (terms.number(mask), "and.b64"), (terms.number(shift), "shl.b64"),
+             (terms.number(shift), "shr.u64"), (None, "cvt.u64.u32"), (None, "cvt.u16.u64"), (None, "pack")]
+        )  # fmt: skip
+        if words == "pack":
+            term = slices.packed([slices.part(one, 32, 32), slices.part(other, 0, 32)], 32)
+            numbers = [a >> 32 | (b & 0xFFFFFFFF) << 32 for a, b in zip(values[one], values[other], strict=True)]
+        else:
+            opcode, given = tuple(words.split(".")), [one] if operand is None else [one, operand]
+            made = slices.computed(opcode, given, 64)
+            if made is None:
+                continue
+            term, fn = made, conversion(opcode) if operand is None else function(opcode)
+            assert fn is not None
+            known = {terms.number(n): [n] * len(cases) for n in (mask, shift)} | values
+            numbers = [fn(*row) for row in zip(*(known[x] for x in given), strict=True)]
+        assert values.setdefault(term, numbers) == numbers, words
+        met += values[term] is not numbers
+    assert met > 500
+
+
 def test_a_product_that_is_fused_into_the_first_step() -> None:
     """a * b + shfl(a * b), rounded once: the lanes round different products."""
     body = OWN + "mov.b32 %f0, %r9;\nmul.f32 %f1, %f0, %f0;\nshfl.sync.bfly.b32 %f2, %f1, 1, 31, -1;\n{}\n"
@@ -140,6 +176,47 @@ def test_values_that_come_through_memory_and_a_loop() -> None:
     assert "same-store-race" in rules(THROUGH.format(between="add.s32 %r10, %r10, %r9;\n"))
     other = THROUGH.replace("ld.shared.b32 %r15, [%r2+64]", "ld.shared.b32 %r15, [%r14+64]")
     assert "same-store-race" in rules(other.format(between=""))
+
+
+SPLIT = (
+    OWN
+    + """
+mov.b32 %r10, %r9;
+cvt.u64.u32 %d5, %r10;
+shl.b64 %d6, %d5, 32;
+xor.b32 %r11, %r10, 7;
+cvt.u64.u32 %d7, %r11;
+or.b64 %d6, %d6, %d7;
+mov.b64 {{_, %r12}}, %d6;
+cvt.u32.u64 %r13, %d6;
+shfl.sync.bfly.b32 %r14, %r12, 1, 31, -1;
+shfl.sync.bfly.b32 %r15, %r13, 1, 31, -1;
+{together}
+add.s64 %d9, %d8, %d6;
+shr.u32 %r22, %r0, 1;
+shl.b32 %r22, %r22, 3;
+add.s32 %r23, %r2, %r22;
+st.shared.b64 [%r23], %d9;
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("together", "rule"),
+    [
+        ("mov.b64 %d8, {%r15, %r14};", "equal-store-race"),
+        ("cvt.u64.u32 %d8, %r14;\nshl.b64 %d8, %d8, 32;\ncvt.u64.u32 %d7, %r15;\nor.b64 %d8, %d8, %d7;",
+         "equal-store-race"),
+        ("mov.b64 %d8, {%r14, %r15};", "same-store-race"),
+        ("cvt.u64.u32 %d8, %r15;", "same-store-race"),
+        ("cvt.u64.u32 %d8, %r14;\nshl.b64 %d8, %d8, 31;\ncvt.u64.u32 %d7, %r15;\nor.b64 %d8, %d8, %d7;",
+         "same-store-race"),
+        ("prmt.b32 %r14, %r14, %r14, 0x0123;\nmov.b64 %d8, {%r15, %r14};", "same-store-race"),
+        ("prmt.b32 %r14, %r14, %r15, 0x3210;\nmov.b64 %d8, {%r15, %r14};", "equal-store-race"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_taken_apart(together: str, rule: str) -> None:
+    assert rules(SPLIT.format(together=together)) == {rule: ""}
 
 
 def test_each_store_of_an_epoch_counts() -> None:

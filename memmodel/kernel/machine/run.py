@@ -435,7 +435,9 @@ def run_launch(
         scheduler.machine.problem("undefined-address", message, one)
 
     def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
-        return run_launch(module, entry, launch, schedule, Naming(entry.body or (), stores, ordered=ordered))
+        return run_launch(
+            module, entry, launch, schedule, Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
+        )
 
     run.again = again
     return run

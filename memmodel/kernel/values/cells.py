@@ -1,12 +1,13 @@
 """What memory holds, as terms: which value the last write left in each byte.
 
-In: the writes of a run, as they are made. Out: `MemoryTerms`. Two loads of one place between which nothing is written there
-give one term: whatever the data is, they read the same write, or there is a race with one.
+In: the writes of a run, as they are made. Out: `MemoryTerms`. Two loads of one place between which nothing is written
+there give one term: whatever the data is, they read the same write, or there is a race with one.
 """
 
 from __future__ import annotations
 
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.values.slices import Piece, Slices
 from memmodel.kernel.values.terms import Terms
 
 FEW = 16
@@ -22,8 +23,8 @@ LOOSE: Cell = (-1, 0, 0)
 class MemoryTerms:
     """The bytes of all memory that threads share. `loose`: instructions that leave indeterminate bytes."""
 
-    def __init__(self, terms: Terms, loose: frozenset[int]) -> None:
-        self._terms, self._loose = terms, loose
+    def __init__(self, terms: Terms, slices: Slices, loose: frozenset[int]) -> None:
+        self._terms, self._slices, self._loose = terms, slices, loose
         self._cells: dict[Block, dict[int, Cell]] = {}
         self._states: dict[Block, int] = {}
         self._blocks: dict[Block, int] = {}
@@ -55,6 +56,7 @@ class MemoryTerms:
         cells = [known.get(first + n) for n in range(size)]
         if LOOSE in cells:
             return self._terms.fresh()
-        return self._terms.of(
-            "bytes", size, *((*place, first + n) if one is None else one for n, one in enumerate(cells))
-        )
+        if None in cells:
+            parts = ((*place, first + n) if one is None else one for n, one in enumerate(cells))
+            return self._slices.has(self._terms.of("bytes", size, *parts), 8 * size)
+        return self._slices.joined(Piece(one[0], 8 * one[1], 8) for one in cells if one is not None)

@@ -34,6 +34,7 @@ from memmodel.kernel.text.syntax import (
 )
 from memmodel.kernel.values.cells import MemoryTerms
 from memmodel.kernel.values.lanes import Step
+from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.specials import special
 from memmodel.kernel.values.terms import Terms
 
@@ -51,8 +52,11 @@ class Naming:
 
     def __init__(self, body: Sequence[PtxInstruction], stores: frozenset[int], *, ordered: bool = False) -> None:
         self.terms = Terms(ordered=ordered)
+        self.slices = Slices(self.terms)
         self.stores = stores
-        self._cells = MemoryTerms(self.terms, frozenset(one.number for one in body if one.words[0] == "discard"))
+        self._cells = MemoryTerms(
+            self.terms, self.slices, frozenset(one.number for one in body if one.words[0] == "discard")
+        )
         self._slots, self._moves = followed(body, stores)
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
@@ -80,7 +84,7 @@ class Naming:
                 return terms.number(value)
             found = warp.names.get((operand.slot, lane))
             if found is None:
-                found = warp.names[operand.slot, lane] = terms.fresh()
+                found = warp.names[operand.slot, lane] = self.slices.has(terms.fresh(), operand.width)
             return found
         if isinstance(operand, NegatedRegister):
             return terms.logic("not", self.read(operand.register, warp, lane, 1))
@@ -96,7 +100,8 @@ class Naming:
         if isinstance(operand, PartOperand):
             return terms.of("bits", operand.selector, self.read(operand.register, warp, lane, width))
         if isinstance(operand, VectorOperand):
-            return terms.packed([self.read(item, warp, lane, width) for item in operand.items])
+            part = width // len(operand.items)
+            return self.slices.packed([self.read(item, warp, lane, part) for item in operand.items], part)
         return terms.fresh()
 
     def _leave(self, warp: Warp, lane: int, slots: Iterable[int | None], made: Sequence[int] | None) -> None:
@@ -125,21 +130,26 @@ class Naming:
         """What an instruction computes, as a function of its operands."""
         words, (target, *sources) = one.words, one.operands
         width, terms = width_of(words[-1]) or 64, self.terms
-        count = len(_targets(one))
+        count, made = len(_targets(one)), target.width if isinstance(target, Register) else 0
 
         def of(warp: Warp, lane: int) -> list[int]:
             given = [self.read(item, warp, lane, width) for item in sources]
             if words[0] == "mov" and len(given) == 1:
-                parts = isinstance(target, VectorOperand)
-                return [terms.part(n, count, given[0]) for n in range(count)] if parts else given
+                if not isinstance(target, VectorOperand):
+                    return given
+                return [self.slices.part(given[0], n * (width // count), width // count) for n in range(count)]
             if words[0] == "selp":
                 return [terms.selected(given[2], given[0], given[1])]
             if words[0] == "setp":
                 return self._tested(words, given, count)
             if words[0] in LOGIC and words[-1] == "pred":
                 return [terms.logic(words[0], *given)]
-            found = terms.computed(words, given)
-            return [found, *(terms.of("result", n, found) for n in range(1, count))]
+            moved = self.slices.computed(words, given, width)
+            found = terms.computed(words, given) if moved is None else moved
+            return [
+                self.slices.has(found, made) if made else found,
+                *(terms.of("result", n, found) for n in range(1, count)),
+            ]
 
         return lambda warp, lanes: [of(warp, lane) for lane in lanes]
 
@@ -238,7 +248,7 @@ class Naming:
             known = terms.known(term)
             if known is not None:
                 return terms.number(known & (1 << bits) - 1)
-            return term if isinstance(item, Register) and item.width == bits else terms.of("low", bits, term)
+            return term if isinstance(item, Register) and item.width == bits else self.slices.part(term, 0, bits)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             given = {warp.threads[lane].number: [element(item, warp, lane) for item in items] for lane in lanes}

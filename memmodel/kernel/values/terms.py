@@ -52,8 +52,6 @@ class Terms:
         self._same: dict[int, tuple[int, int]] = {}
         self._possible: dict[int, frozenset[int]] = {}
         self._grouped: dict[Hashable, tuple[int, ...]] = {}
-        self._packs: dict[int, tuple[int, ...]] = {}
-        self._parts: dict[int, tuple[int, int, int]] = {}
         self._fresh = 0
         self.false, self.true = self.number(0), self.number(1)
 
@@ -102,24 +100,6 @@ class Terms:
             return self.of(name, *operands)
         found = self.of(name, *parts)
         self._grouped[name, found] = tuple(parts)
-        return found
-
-    def packed(self, parts: Sequence[int]) -> int:
-        """The elements of a vector as one value."""
-        first = self._parts.get(parts[0])
-        if first is not None and all(self._parts.get(p) == (n, len(parts), first[2]) for n, p in enumerate(parts)):
-            return first[2]
-        found = self.of("pack", *parts)
-        self._packs[found] = tuple(parts)
-        return found
-
-    def part(self, place: int, count: int, whole: int) -> int:
-        """An element of a value that is taken apart into so many."""
-        parts = self._packs.get(whole, ())
-        if len(parts) == count:
-            return parts[place]
-        found = self.of("part", place, count, whole)
-        self._parts[found] = place, count, whole
         return found
 
     # ---- what comparisons decide -----------------------------------------------------------------------------
