@@ -154,7 +154,8 @@ class LaunchTrace:
     kernel did not let its atomic operations be made in the order that was asked for. `again`: carries the run out once
     more, with terms for what some stores leave; with or without NaN. `assumed`: what was taken for granted, as notes.
     `multimem`: what has multimem addresses, with an instruction that accesses it.
-    `unchecked`: what the launch would have to say, as sentences.
+    `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
+    part) of which the text does not say which bytes they touch.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -169,6 +170,7 @@ class LaunchTrace:
     assumed: dict[str, None] = field(default_factory=dict)
     multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
     unchecked: dict[str, None] = field(default_factory=dict)
+    loose: set[tuple[int, int]] = field(default_factory=set)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
