@@ -77,6 +77,8 @@ class Machine:
         self._patience = PATIENCE
         self._touched: dict[int, int] = {}
         self._clock = 0
+        self.observed = 0
+        """Bytes of large strong copies whose elements are told apart."""
         self.noted: Callable[[Block, int, int, int], None] | None = None
         """Hears of each write to memory that threads share: where, how many bytes, by which instruction."""
 
