@@ -219,6 +219,35 @@ def test_a_value_that_is_taken_apart(together: str, rule: str) -> None:
     assert rules(SPLIT.format(together=together)) == {rule: ""}
 
 
+MATRIX = (
+    OWN
+    + """
+setp.ge.u32 %p1, %r0, 32;
+@%p1 bra B;
+st.shared.b32 [%r3], %r9;
+B: bar.sync 0;
+and.b32 %r10, %r0, 31;
+and.b32 %r11, %r0, 7;
+shl.b32 %r11, %r11, 4;
+add.s32 %r12, %r2, %r11;
+ldmatrix.sync.aligned.m8n8.x1{way}.shared.b16 {{%r13}}, [%r12];
+shl.b32 %r14, %r10, 2;
+add.s32 %r15, %r2, %r14;
+{store}
+"""
+)
+
+
+@pytest.mark.parametrize("store", ["st.shared.b32 [%r15+512], %r13;", "add.s32 %r12, %r12, 512;\n"
+                                   "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r12], {%r13};"])  # fmt: skip
+def test_matrices_that_two_warps_load(store: str) -> None:
+    """Each lane has 4 bytes of a row, the same in both warps."""
+    assert rules(MATRIX.format(way="", store=store)) == {"equal-store-race": ""}
+    assert rules(MATRIX.format(way=".trans", store=store)) == {"data-race": ""}
+    own = store.replace("st", "add.s32 %r13, %r13, %r0;\nst", 1)
+    assert rules(MATRIX.format(way="", store=own)) == {"data-race": ""}
+
+
 def test_each_store_of_an_epoch_counts() -> None:
     one = "ld.global.b32 %r10, [%d0];\nst.shared.b32 [%r2], %r10;\n"
     assert rules(OWN + one) == {"equal-store-race": ""}

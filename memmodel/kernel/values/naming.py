@@ -7,13 +7,15 @@ of other instructions, strong loads and atomic operations every result is a valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from memmodel.kernel.judge.events import LaneAccesses, WeakAccess
 from memmodel.kernel.machine.accesses import space_of, wider
 from memmodel.kernel.machine.alu import comparison, width_of, with_carry
 from memmodel.kernel.machine.code import Code, begins
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, shuffle_source
 from memmodel.kernel.text.polling import registers, written
@@ -43,6 +45,8 @@ MOST_TERMS = 4_000_000
 
 LOGIC = ("and", "or", "xor", "not")
 TEAMS = ("shfl", "redux", "vote")
+MATRICES = ("ldmatrix", "stmatrix")
+LOADS, STORES = ("ld", "ldu", "ldmatrix"), ("st", "stmatrix")
 MADE = Callable[[Warp, Lanes], list[list[int]]]
 """For each lane the terms of the registers that an instruction writes."""
 
@@ -65,7 +69,7 @@ class Naming:
         for code in codes:
             one = code.instruction
             slots = [slot for slot in written(one) if slot in self._slots]
-            if one.words[0] == "st" and one.number in self._moves and code.blocking is not None:
+            if one.words[0] in STORES and one.number in self._moves and code.blocking is not None:
                 code.blocking = self._stored(one, code.blocking)
             elif slots and code.pure is not None:
                 made = None if begins(one, assumed) or with_carry(one.words) else self._computed(one)
@@ -171,7 +175,7 @@ class Naming:
     def _waited(self, one: PtxInstruction, step: Blocking) -> Blocking:
         """An instruction that does more than compute."""
         slots, head = _targets(one), one.words[0]
-        read = self._loaded(one, slots) if head in ("ld", "ldu") and one.number in self._moves else None
+        read = self._loaded(one, len(slots)) if head in LOADS and one.number in self._moves else None
         made = self._team(one) if head in TEAMS else None
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
@@ -181,7 +185,8 @@ class Naming:
                 return False
             found = before if read is None else read(warp, lanes, _since(machine, single, many))
             for number, lane in enumerate(lanes):
-                self._leave(warp, lane, slots, None if found is None else found[number])
+                made_here = None if found is None or len(found[number]) < len(slots) else found[number]
+                self._leave(warp, lane, slots, made_here)
             return True
 
         return change
@@ -215,33 +220,25 @@ class Naming:
 
     # ---- memory ----------------------------------------------------------------------------------------------
 
-    def _loaded(
-        self, one: PtxInstruction, slots: list[int | None]
-    ) -> Callable[[Warp, Lanes, list[WeakAccess]], list[list[int] | None]]:
-        what = one.operands[0]
+    def _loaded(self, one: PtxInstruction, count: int) -> Callable[[Warp, Lanes, list[WeakAccess]], list[list[int]]]:
+        """What a load brings, as it is in memory after the accesses that it made; nothing if that is not known."""
+        what, unit = one.operands[0], _unit(one)
         items = what.items if isinstance(what, VectorOperand) else (what,)
-        unit = (width_of(one.words[-1]) or 8) // 8
         extends = wider(one.words[-1], unit, items)
 
-        def of(warp: Warp, lanes: Lanes, accesses: list[WeakAccess]) -> list[list[int] | None]:
-            places = {access.thread: access for access in accesses}
-            found: list[list[int] | None] = []
-            for lane in lanes:
-                access = places.get(warp.threads[lane].number)
-                if access is None or access.size != unit * len(slots):
-                    found.append(None)
-                    continue
-                each = [self._cells.load(access.block, access.first + n * unit, unit) for n in range(len(slots))]
-                found.append([self.terms.of("extended", unit, term) for term in each] if extends else each)
-            return found
+        def of(warp: Warp, lanes: Lanes, accesses: list[WeakAccess]) -> list[list[int]]:
+            found: dict[int, list[int]] = {warp.threads[lane].number: [] for lane in lanes}
+            for access, _, first in _pieces(accesses, unit, count):
+                term = self._cells.load(access.block, first, unit)
+                found[access.thread].append(self.terms.of("extended", unit, term) if extends else term)
+            return [found[warp.threads[lane].number] for lane in lanes]
 
         return of
 
     def _stored(self, one: PtxInstruction, step: Blocking) -> Blocking:
-        what = one.operands[1]
+        what, unit, terms = one.operands[1], _unit(one), self.terms
         items = what.items if isinstance(what, VectorOperand) else (what,)
-        bits, terms = width_of(one.words[-1]) or 8, self.terms
-        unit, asked = bits // 8, one.number in self.stores
+        bits, asked = 8 * unit, one.number in self.stores
 
         def element(item: Operand, warp: Warp, lane: int) -> int:
             term = self.read(item, warp, lane, bits)
@@ -255,37 +252,53 @@ class Naming:
             single, many = len(machine.run.single), len(machine.run.lanes)
             if not step(machine, warp, lanes, group):
                 return False
-            for access in _since(machine, single, many):
-                parts = given[access.thread]
-                if access.size == unit * len(parts):
-                    for n, term in enumerate(parts):
-                        self._cells.store(access.block, access.first + n * unit, unit, term)
+            left: dict[tuple[int, int], list[int]] = {}
+            for access, n, first in _pieces(_since(machine, single, many), unit, len(items)):
+                term = given[access.thread][n]
+                self._cells.store(access.block, first, unit, term)
+                left.setdefault((access.thread, access.first), []).append(term)
             if asked:
-                self._tell(machine, single, many, given)
+                self._tell(machine, single, many, left)
             return True
 
         return change
 
-    def _tell(self, machine: Machine, single: int, many: int, given: dict[int, list[int]]) -> None:
-        """Note in the trace what has been stored, where that is not known."""
-        run, terms = machine.run, self.terms
-        names = {thread: -1 - terms.of("stored", *parts) for thread, parts in given.items()}
+    def _tell(self, machine: Machine, single: int, many: int, left: dict[tuple[int, int], list[int]]) -> None:
+        """Note in the trace what a thread has stored at a place, where that is not known."""
+        run = machine.run
+
+        def told(thread: int, first: int, value: Value) -> Value:
+            terms = left.get((thread, first))
+            return value if value is not None or terms is None else -1 - self.terms.of("stored", *terms)
+
         for n in range(single, len(run.single)):
             one = run.single[n]
-            run.single[n] = one._replace(value=names[one.thread] if one.value is None else one.value)
+            run.single[n] = one._replace(value=told(one.thread, one.first, one.value))
         for n in range(many, len(run.lanes)):
             row: LaneAccesses = run.lanes[n]
-            values = row.values or [None] * len(row.threads)
-            told: list[int | None] = [
-                names[thread] if value is None else value for thread, value in zip(row.threads, values, strict=True)
-            ]
-            run.lanes[n] = row._replace(values=told)
+            known = row.values or [None] * len(row.threads)
+            values = [told(*place) for place in zip(row.threads, row.firsts, known, strict=True)]
+            run.lanes[n] = row._replace(values=values)
 
 
 def _since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
     """The accesses that an instruction has just made."""
     run = machine.run
     return [*run.single[single:], *(one for row in run.lanes[many:] for one in row.each())]
+
+
+def _unit(one: PtxInstruction) -> int:
+    """Bytes of an element that an instruction moves; of ldmatrix and stmatrix what a lane has of a row."""
+    return 4 if one.words[0] in MATRICES else (width_of(one.words[-1]) or 8) // 8
+
+
+def _pieces(accesses: list[WeakAccess], unit: int, count: int) -> Iterator[tuple[WeakAccess, int, int]]:
+    """The elements of accesses, each with its number in its thread and its first byte."""
+    met: Counter[int] = Counter()
+    for one in accesses:
+        for first in range(one.first, one.first + one.size, unit) if one.size in (unit, unit * count) else ():
+            yield one, met[one.thread], first
+            met[one.thread] += 1
 
 
 def _targets(one: PtxInstruction) -> list[int | None]:
@@ -304,13 +317,14 @@ def _plain(one: PtxInstruction) -> bool:
     sunk = any(
         isinstance(item, Sink) for what in one.operands if isinstance(what, VectorOperand) for item in what.items
     )
-    return not strong and not sunk and len(one.operands) >= 2
+    turned = one.words[0] in MATRICES and ("trans" in one.words or not {"m8n8", "b16"} <= set(one.words))
+    return not strong and not sunk and not turned and len(one.operands) >= 2
 
 
 def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
     """The registers that lead to some stores, and the loads and stores on the way."""
     makers: dict[int, list[PtxInstruction]] = {}
-    writers = [one for one in body if one.words[0] == "st" and _plain(one)]
+    writers = [one for one in body if one.words[0] in STORES and _plain(one)]
     for one in body:
         for slot in written(one):
             makers.setdefault(slot, []).append(one)
@@ -323,7 +337,7 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
             continue
         slots.add(slot)
         for one in makers.get(slot, ()):
-            if one.words[0] in ("ld", "ldu"):
+            if one.words[0] in LOADS:
                 if not _plain(one) or one.number in moves:
                     continue
                 moves.add(one.number)
