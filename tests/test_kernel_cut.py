@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from kernel_engines import text_of
 from kernel_samples import NEIGHBOUR, copy, entry, launch, module
 from test_kernel_copies import BOTH, STRONG
 from test_kernel_output import MAILBOX
 from test_kernel_run import FLAG
-from test_kernel_stasync import POLLED, STORE
+from test_kernel_stasync import POLLED, SENT, STORE, STORES
 
 from memmodel import api
 from memmodel.cat.load import load_model
@@ -20,7 +21,9 @@ from memmodel.kernel.check import entry_of, read_launch, read_module
 from memmodel.kernel.cut.litmus import best
 from memmodel.kernel.cut.litmus import cuts as all_cuts
 from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
-from memmodel.kernel.launch import Launch
+from memmodel.kernel.launch import Launch, parse_launch
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
 
 
 def cuts(body: str, given: Launch | None = None) -> dict[str, tuple[str | None, str]]:
@@ -58,6 +61,22 @@ def test_a_cut_keeps_what_is_on_the_way(body: str, given: Launch | None, kept: l
     assert all(line in text for line in kept), text
     report = api.check(text)
     assert report.holds and report.expected == "sometimes"
+
+
+@pytest.mark.parametrize("offset", ["", "+8"])
+@pytest.mark.parametrize("store", [STORES[0], STORES[2]])
+def test_stores_to_another_cta_are_cut(store: str, offset: str) -> None:
+    """The race with what nothing waits for, the unfinished copy, and the CTA that may be gone."""
+    body = SENT.format(store=store, to="%r6", wait="").replace("[%r11]", f"[%r11{offset}]")
+    read = parse_module(Source("k.ptx", text_of(body.replace("%r12, [%r2]", f"%r12, [%r2{offset}]"))))
+    params = [{"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 64}]
+    params.append({"name": "map", "type": "bytes", "hex": "00" * 128})
+    given = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
+    work = LaunchJudge(read, entry(read), given, load_model("ptx-9.3"), ExploreOptions())
+    work.judge()
+    found = {one.rule: (text, why) for one, text, why in all_cuts(work)}
+    assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
+    assert all(text is not None and store.split(".u32")[0] in text for text, _ in found.values()), found
 
 
 def test_the_way_through_a_third_thread() -> None:

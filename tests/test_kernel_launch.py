@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kernel_samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
-from memmodel.kernel.launch import parse_launch, schema, template
+from memmodel.kernel.launch import parse_launch, read_launch, schema, template
 from memmodel.kernel.machine.maps import Tile, read_map
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.text.reader import parse_module
@@ -28,6 +30,9 @@ POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
         ({"params": [{"name": "x", "type": "u32"}]}, "has a value"),
         ({"params": [{"name": "x", "type": "u32", "value": 1.5}]}, "whole number"),
         ({"params": [{"name": "x", "type": "bytes", "hex": "0g"}]}, "hex"),
+        ({"params": [POINTER | {"hex": "00", "init": "zero"}]}, "not by two"),
+        ({"buffers": [{"address": 4096, "bytes": 2, "hex": "000102"}]}, "longer than the 2 bytes"),
+        ({"params": [{"name": "x", "type": "u32", "value": 1, "file": "x"}]}, "no ptr"),
         ({"colour": 1}, "colour"),
         ({"grid": [0, 1, 1]}, "grid"),
     ],
@@ -61,6 +66,26 @@ def test_memory_holds_parameters_and_contents() -> None:
     assert memory.find(0x100000000 - 1) is None
     block.store(0x10, 1, None)
     assert block.load(0x10, 4) is None and block.load(0x11, 1) == 0
+
+
+def test_contents_in_hex_and_in_a_file(tmp_path: Path) -> None:
+    """The first bytes of a buffer; the others are unknown. A file is seen from the launch description."""
+    (tmp_path / "data.bin").write_bytes(bytes(range(8)))
+    own = {"name": "q", "address": 1 << 33, "bytes": 64, "hex": "0a0b"}
+    given = GOOD | {"params": [POINTER | {"file": "data.bin"}], "buffers": [own]}
+    (tmp_path / "l.json").write_text(json.dumps(given))
+    read, made = module(""), read_launch(tmp_path / "l.json")
+    memory = DeviceMemory(read, entry(read), made)
+    one, other = memory.find(0x1000), memory.find(1 << 33)
+    assert one is not None and one.load(4, 4) == 0x07060504 and one.load(5, 4) is None
+    assert other is not None and other.load(0, 2) == 0x0B0A and other.load(2, 1) is None
+    assert made.notes == ["the verdict is for the contents that the launch gives to p, q"]
+    for content, words in ((b"0" * 65, "has more than the 64 bytes"), (None, "cannot be read")):
+        (tmp_path / "data.bin").unlink()
+        if content is not None:
+            (tmp_path / "data.bin").write_bytes(content)
+        with pytest.raises(InputError, match=words):
+            DeviceMemory(read, entry(read), made)
 
 
 def test_overlapping_buffers_are_refused() -> None:

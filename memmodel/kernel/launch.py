@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -40,8 +40,17 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _contents(one: Buffer | Param) -> None:
+    """Are the first contents of a buffer given in one way, and do they fit?"""
+    if sum(given is not None for given in (one.init, one.hex, one.file)) > 1:
+        raise ValueError("the contents of a buffer are given by init, hex or file, and not by two of them")
+    if one.hex is not None and len(bytes.fromhex(one.hex)) > (one.bytes or 0):
+        raise ValueError(f"the contents in hex are longer than the {one.bytes:,} bytes of the buffer")
+
+
 class Buffer(_Part):
-    """Global memory. `init`: zero, or iota (32-bit word k holds k); without it the contents are unknown.
+    """Global memory. `init`: zero, or iota (32-bit word k holds k); `hex`: its first bytes; `file`: a file with them,
+    seen from the launch description. What is not given is unknown.
 
     `multimem`: these are multimem addresses, which point to these buffers or variables; none of them, if the launch
     does not touch what they point to by other addresses.
@@ -51,11 +60,18 @@ class Buffer(_Part):
     address: Address
     bytes: Annotated[int, Field(ge=1, le=MAX_BYTES)]
     init: Literal["zero", "iota"] | None = None
+    hex: str | None = None
+    file: str | None = None
     multimem: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Buffer:
+        _contents(self)
+        return self
 
 
 class Param(_Part):
-    """A parameter: a pointer with its buffer, a value, or the raw bytes of a structure."""
+    """A parameter: a pointer with its buffer, a value, or the raw bytes of a structure in `hex`."""
 
     name: str = ""
     type: str
@@ -64,6 +80,7 @@ class Param(_Part):
     init: Literal["zero", "iota"] | None = None
     value: int | float | None = None
     hex: str | None = None
+    file: str | None = None
     multimem: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
@@ -71,6 +88,9 @@ class Param(_Part):
         if self.type == "ptr":
             if self.address is None or self.bytes is None:
                 raise ValueError("a ptr has an address and the bytes of its buffer")
+            _contents(self)
+        elif self.file is not None:
+            raise ValueError("a file has the contents of a buffer, and this parameter is no ptr")
         elif self.type == "bytes":
             if self.hex is None:
                 raise ValueError("bytes are given in hex")
@@ -82,6 +102,9 @@ class Param(_Part):
         elif isinstance(self.value, float) and not self.type.startswith(("fp", "bf")):
             raise ValueError(f"a {self.type} is a whole number")
         return self
+
+
+Part = TypeVar("Part", Buffer, Param)
 
 
 class Im2colSpec(_Part):
@@ -133,7 +156,7 @@ class TensorMapSpec(_Part):
 
 
 class Launch(_Part):
-    """One launch of one entry."""
+    """One launch of one entry. `nan`: false where no floating-point number is NaN, of the data or what comes of it."""
 
     kernel: str | None = None
     grid: Dim3
@@ -143,6 +166,7 @@ class Launch(_Part):
     params: tuple[Param, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     tensormaps: tuple[TensorMapSpec, ...] = ()
+    nan: bool = True
     source: str | None = None
     target: str | None = None
 
@@ -162,12 +186,16 @@ class Launch(_Part):
     @property
     def all_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of pointers, and the others."""
-        pointed = tuple(
-            Buffer(name=one.name, address=one.address, bytes=one.bytes, init=one.init, multimem=one.multimem)
-            for one in self.params
-            if one.type == "ptr" and one.address is not None and one.bytes is not None
-        )
+        names = "name", "address", "bytes", "init", "hex", "file", "multimem"
+        pointed = (Buffer(**{name: getattr(one, name) for name in names}) for one in self.params if one.type == "ptr")
         return (*pointed, *self.buffers)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a verdict rests on, as sentences."""
+        given = [one.name or hex(one.address) for one in self.all_buffers if one.init or one.hex or one.file]
+        found = [f"the verdict is for the contents that the launch gives to {', '.join(given)}"] if given else []
+        return found if self.nan else [*found, "the launch says that no floating-point number is NaN"]
 
 
 def read_launch(path: str | os.PathLike[str]) -> Launch:
@@ -180,7 +208,17 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}") from error
-    return parse_launch(data, name)
+    return _beside(parse_launch(data, name), os.path.dirname(name))
+
+
+def _beside(launch: Launch, folder: str) -> Launch:
+    """The files of a launch are seen from its description."""
+
+    def placed(one: Part) -> Part:
+        return one if one.file is None else one.model_copy(update={"file": os.path.join(folder, one.file)})
+
+    parts = {"params": tuple(map(placed, launch.params)), "buffers": tuple(map(placed, launch.buffers))}
+    return launch.model_copy(update=parts)
 
 
 def parse_launch(data: Any, name: str = "<launch>") -> Launch:

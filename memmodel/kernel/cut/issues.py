@@ -51,11 +51,13 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
     if releases(issue):
         return [_released(names, one, issue, thread)]
     if label.family is Family.ST_ASYNC:
-        where = _object(names, issue, thread)
-        opcode = "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32"
-        if one.instruction.words[0] == "red" or one.touched is None:
+        where, kind = _object(names, issue, thread), "shared::cluster.mbarrier::complete_tx::bytes"
+        reduces = one.instruction.words[0] == "red"
+        opcode = f"red.async.relaxed.cluster.{kind}.add.u32" if reduces else f"st.async.{kind}.u32"
+        if one.touched is None:
             raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        return [*names.layout.before(one, thread), f"{opcode} {_target(names, one, thread)}, 1, {where};"]
+        block, at, _ = one.touched
+        return [*names.layout.before(one, thread), f"{opcode} {names.address(block, at // 4 * 4, thread)}, 1, {where};"]
     if label.family is Family.WGMMA:
         return _wgmma(names, one, thread)
     if label.family in (Family.MMA, Family.TCGEN_CP, Family.TCGEN_LD, Family.TCGEN_ST):

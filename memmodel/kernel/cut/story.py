@@ -14,6 +14,7 @@ from memmodel.base.labels import (
     Access,
     Action,
     Barrier,
+    Family,
     Fence,
     GroupWait,
     Issue,
@@ -24,7 +25,7 @@ from memmodel.base.labels import (
     Side,
     Signal,
 )
-from memmodel.kernel.judge.events import TraceEvent, TraceThread
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
@@ -125,6 +126,8 @@ class CutStory:
         if use.issue is not None:
             if block.instance.space is Space.TENSOR:
                 return block, first, 4
+            if isinstance(use.label, Access) and use.label.family is Family.ST_ASYNC:
+                return block, first // 4 * 4, 4
             return block, first // COPIED * COPIED, COPIED
         return _element(self.made.body[use.at], use.first, use.size, first, block)
 
@@ -210,7 +213,16 @@ def _tell(found: CutStory, number: int) -> None:
         part = actual.signals[whole.signals.index(event)]
         assert part.block is not None
         deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
+    elif isinstance(actual.label, Issue) and actual.label.family is Family.ST_ASYNC:
+        deed.touched, deed.writes = _sent(made.run, actual), True
     _add(found, actual.thread, deed)
+
+
+def _sent(run: LaunchTrace, issue: TraceEvent) -> tuple[Block, int, int] | None:
+    """The bytes that st.async or red.async writes."""
+    parts = [(one.block, one.first, one.size) for one in issue.signals if isinstance(one.label, Access)]
+    weak = ((one.block, one.first, one.size) for one in run.single if one.issue is issue)
+    return next(((block, first, size) for block, first, size in (*parts, *weak) if block is not None), None)
 
 
 def _element(instruction: PtxInstruction, first: int, size: int, at: int, block: Block) -> tuple[Block, int, int]:

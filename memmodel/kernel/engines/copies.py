@@ -27,8 +27,10 @@ from memmodel.ptx import Proxy, Scope, Sem
 CHUNK = 16
 TENSOR_CHUNK = 128
 """What the shared memory of a bulk copy, and of a tensor copy, is aligned to."""
-OBSERVED = 1024
-"""Bytes of the largest strong copy whose elements are told apart; what a larger one leaves is taken as unknown."""
+OBSERVED, MOST_OBSERVED = 1024, 65536
+"""Bytes of a strong copy whose elements are always told apart, and of all larger ones in a run for which that is so;
+what other ones leave is taken as unknown.
+"""
 
 
 def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
@@ -103,9 +105,12 @@ class CopyForm:
     updates: Access | None
     scalar: int | None
 
-    def observed(self, size: int) -> bool:
+    def observed(self, machine: Machine, size: int) -> bool:
         """Is each element of a strong copy an access of its own, which others may observe?"""
-        return self.updates is None and self.scalar is not None and size <= OBSERVED
+        if self.updates is not None or self.scalar is None:
+            return False
+        machine.observed += size if size > OBSERVED else 0
+        return size <= OBSERVED or machine.observed <= MOST_OBSERVED
 
 
 def _form(instruction: PtxInstruction) -> CopyForm:
@@ -139,12 +144,15 @@ Spans = list[tuple[Block, int, int]]
 
 
 class _Copying:
-    """One copy being issued by a lane."""
+    """One copy being issued by a lane. `size`: its bytes."""
 
-    def __init__(self, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, form: CopyForm) -> None:
+    def __init__(
+        self, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, form: CopyForm, size: int = 0
+    ) -> None:
         self.machine, self.warp, self.lane, self.form = machine, warp, lane, form
         self.instruction = instruction
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(form.family))
+        self.observed = form.observed(machine, size)
 
     def twin(self, step: int, target: object, source: object) -> None:
         """What lanes copy from one place to another with one instruction is the same."""
@@ -168,12 +176,12 @@ class _Copying:
             if self.form.updates is not None:
                 self._part(block, at, size, self.form.updates, part)
             self._part(block, at, size, self.form.writes, part)
-            if not self.form.observed(size):
+            if not self.observed:
                 self.machine.forget(block, at, size)
 
     def _part(self, block: Block, at: int, size: int, label: Access, part: int) -> None:
         thread, number = self.warp.threads[self.lane], self.instruction.number
-        if self.form.observed(size) and label.sem is not Sem.WEAK:
+        if self.observed and label.sem is not Sem.WEAK:
             for first in range(at, at + size, CHUNK):
                 one = strong(self.machine, self.warp, self.lane, number, label, block, first, CHUNK, self.issue)
                 one.parts = frozenset((part,))
@@ -238,10 +246,10 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             block, at = machine.place(warp, form.source, begin and begin + left, read, instruction)
             origin = block, at - left
             _aligned(origin, size)
-            made = _Copying(machine, warp, lane, instruction, form)
+            made = _Copying(machine, warp, lane, instruction, form, size)
             made.read([(block, at, read)])
             made.twin(machine.steps, where, start[lane])
-            copies = form.updates is None and (form.scalar is None or _is_choice(machine, instruction, origin, size))
+            copies = form.updates is None and (form.scalar is None or _is_choice(machine, made, origin))
             ends = [(where, 0)]
             if objects is not None:
                 barrier = _known(machine, objects(warp)[lane], instruction)
@@ -274,9 +282,10 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     return step
 
 
-def _is_choice(machine: Machine, instruction: PtxInstruction, origin: tuple[Block, int], size: int) -> bool:
+def _is_choice(machine: Machine, made: _Copying, origin: tuple[Block, int]) -> bool:
     """What a strong copy reads may depend on the schedule, as what a strong load does. Is it copied in this run?"""
-    if size > OBSERVED or instruction.number in machine.schedule.opaque:
+    instruction = made.instruction
+    if not made.observed or instruction.number in machine.schedule.opaque:
         return False
     if origin[0].known is not None:
         machine.run.choices.setdefault(("load", instruction.number), instruction)

@@ -6,7 +6,7 @@ Path Layout Organization", "Data Movement Shape", "Matrix Descriptors"; labels a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memmodel.base.labels import Access, Family, Issue, Side
@@ -17,6 +17,7 @@ from memmodel.kernel.machine.accesses import address, gathered, registers_of
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Collected, Cta, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
+from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, Operand, PtxInstruction, VectorOperand
@@ -33,6 +34,9 @@ DEPTH, DEEPER = 32, 48
 
 META = 4
 """Columns of tensor memory that the metadata of a sparse matrix A may lie in."""
+
+LOOSE = 1
+"""The part of an issue with bytes that it may touch or not: the text does not say which."""
 
 FOURS = ("kind::mxf4", "kind::mxf4nvf4")
 """Kinds of which bit 31 of the instruction descriptor says how deep K is."""
@@ -60,6 +64,7 @@ class _Issued:
         group: int | None,
     ) -> None:  # fmt: skip
         self.machine, self.warp, self.lane, self.number = machine, warp, lane, instruction.number
+        self.instruction = instruction
         self.family, self.form, self.group = family, form, group
         self.issue = machine.event(warp.threads[lane], instruction.number, Issue(family, group=group, form=form))
         issued(warp, family, lane).append(self.issue)
@@ -69,6 +74,17 @@ class _Issued:
         thread = self.warp.threads[self.lane]
         for block, at, size in spans:
             self.machine.weak(block, at, size, thread, label, self.number, None, self.issue)
+
+    def may_touch(self, side: Side, cta: Cta, where: int, lanes: Iterable[int], count: int, why: str) -> None:
+        """Some of these columns; as many of them as are allocated. `why`: what the text leaves open."""
+        columns = tensor_memory(cta).columns[where & 0xFFFF :][:count]
+        count = next((n for n, one in enumerate(columns) if one is None), len(columns))
+        label = Access(side, family=self.family, asynchronous=True, group=self.group)
+        thread, run = self.warp.threads[self.lane], self.machine.run
+        run.loose.add((self.number, LOOSE))
+        run.unchecked.setdefault(f"line {self.instruction.line}: {self.instruction.opcode}: {why} is not specified")
+        for block, at, size in _spans(cta, where, lanes, count):
+            self.machine.weak(block, at, size, thread, label, self.number, None, self.issue, part=LOOSE)
 
     def own(self, cta: Cta, column: int, count: int) -> None:
         """The allocation that these columns belong to, as the executing CTA has it."""
@@ -90,12 +106,6 @@ class MmaShape:
     turns_b: bool
     depth: int = DEPTH
 
-    def scales(self, count: int) -> int:
-        """Columns of tensor memory with the scale factors of so many rows: 32 rows in each, all lane partitions
-        alike. Those of a K of 96 may go on in as many more ("Scale Factor A ID").
-        """
-        return -(-count // 32) * (1 if self.depth == DEPTH else 2)
-
 
 def shape_of(value: int, kind: str) -> MmaShape:
     """An instruction descriptor taken apart."""
@@ -115,6 +125,7 @@ class _Operands:
     meta: Get | None
     shape: Get
     scales: tuple[Get, ...]
+    disabled: tuple[Get, ...]
     adds: Get
 
 
@@ -130,9 +141,12 @@ def _operands(compiler: Compiler, instruction: PtxInstruction) -> _Operands:
     scales = []
     while rest and isinstance(rest[0], AddressOperand):
         scales.append(address(compiler, instruction, rest.pop(0)))
+    mask: tuple[Get, ...] = ()
     if rest and isinstance(rest[0], VectorOperand):
-        rest.pop(0)
-    return _Operands(target, first, in_tensor, right, meta, shape, tuple(scales), compiler.get(rest[0], instruction, 1))
+        mask = tuple(compiler.get(one, instruction, 32) for one in rest[0].items)
+        del rest[0]
+    adds = compiler.get(rest[0], instruction, 1)
+    return _Operands(target, first, in_tensor, right, meta, shape, tuple(scales), mask, adds)
 
 
 def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
@@ -176,20 +190,53 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 else:
                     made.own(warp.cta, left & 0xFFFF, shape.depth // 4)
                     made.touch(Side.READ, _spans(cta, left, _rows(rows, serial=serial), shape.depth // 4))
-                # Each CTA of a pair scales its own rows of A, and all columns of B.
-                counts = META, shape.scales(max(rows, 128)), shape.scales(shape.columns)
-                for get, count in zip((given.meta, *given.scales), counts, strict=False):
-                    if get is not None:
-                        where = known(machine, warp, lane, get, "the address of scale factors")
-                        made.own(warp.cta, where & 0xFFFF, count)
-                        made.touch(Side.READ, _spans(cta, where & 0xFFFF, range(128), count))
-                spans = list(_spans(cta, target, *layout))
-                if adds & 1:
-                    made.touch(Side.READ, spans, form=made.form)
-                made.touch(Side.WRITE, spans, form=made.form)
+                # Each CTA of a pair scales its own rows of A, and all columns of B: 32 in each column, all lane
+                # partitions alike.
+                counts = -(-max(rows, 128) // 32), -(-shape.columns // 32)
+                for get, count in zip(given.scales, counts, strict=False):
+                    where = known(machine, warp, lane, get, "the address of scale factors") & 0xFFFF
+                    made.own(warp.cta, where, count)
+                    made.touch(Side.READ, _spans(cta, where, range(128), count))
+                    if shape.depth != DEPTH:  # "Scale Factor A ID" has it in figures
+                        why = "where scale factors for a K of 96 go on"
+                        made.may_touch(Side.READ, cta, where + count, range(128), count, why)
+                if given.meta is not None:
+                    where = known(machine, warp, lane, given.meta, "the address of the metadata") & 0xFFFF
+                    made.own(warp.cta, where, 1)
+                    made.may_touch(Side.READ, cta, where, range(128), META, "which columns the metadata lies in")
+                reached = enabled([one(warp)[lane] for one in given.disabled])
+                _accumulate(made, cta, target, layout, reached, adds=bool(adds & 1))
         return True
 
     return step
+
+
+def enabled(words: Sequence[Value]) -> tuple[frozenset[int] | None, frozenset[int]]:
+    """The lanes that disable-output-lane leaves enabled, None for all of them, and those of which that is not known.
+
+    The text does not say which half of a mask of 256 bits is for which CTA of a pair.
+    """
+    both = list(zip(words, words[4:] or words, strict=False))
+    if not both:
+        return None, frozenset()
+    bits = [{None if one is None else one >> lane % 32 & 1 for one in both[lane // 32]} for lane in range(128)]
+    kept = frozenset(lane for lane in range(128) if bits[lane] == {0})
+    return kept if len(kept) < 128 else None, frozenset(lane for lane in range(128) if bits[lane] not in ({0}, {1}))
+
+
+def _accumulate(
+    made: _Issued, cta: Cta, target: int, layout: tuple[Iterable[int], int],
+    lanes: tuple[frozenset[int] | None, frozenset[int]], *, adds: bool,
+) -> None:  # fmt: skip
+    """The accumulator is written, and read before if the product is added to it. `lanes`: as `enabled` has them."""
+    base, (kept, open_) = target >> 16, lanes
+    there = list(layout[0])
+    spans = list(_spans(cta, target, [x for x in there if kept is None or (base + x) % 128 in kept], layout[1]))
+    unsure = [x for x in there if (base + x) % 128 in open_]
+    for side in (Side.READ, Side.WRITE) if adds else (Side.WRITE,):
+        made.touch(side, spans, form=made.form)
+        if unsure:
+            made.may_touch(side, cta, target, unsure, layout[1], "which lanes disable-output-lane names")
 
 
 def _collect(machine: Machine, cta: Cta, thread: int, buffer: str, use: str, instruction: PtxInstruction) -> None:
@@ -256,8 +303,6 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     target, source = address(compiler, instruction, instruction.operands[0]), instruction.operands[1]
     descriptor = compiler.get(source, instruction)
     group_number = group_of_words(words)
-    # The text does not say which lanes four rows go to: the first ones, or the first of each warp.
-    lanes_of = range(128) if rows != 4 else (0, 1, 2, 3, 32, 64, 96)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         for lane in lanes:
@@ -268,7 +313,11 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             made.own(warp.cta, where & 0xFFFF, bits // 32)
             for cta in pair_of(machine, warp, group_number):
                 _matrix(made, instruction, cta, value, rows, bits // 8, 8, turned=False)
-                made.touch(Side.WRITE, _spans(cta, where, lanes_of, bits // 32), form=form)
+                if rows == 4:
+                    why = "which lanes four rows go to"
+                    made.may_touch(Side.WRITE, cta, where, range(128), bits // 32, why)
+                else:
+                    made.touch(Side.WRITE, _spans(cta, where, range(128), bits // 32), form=form)
         return True
 
     return step

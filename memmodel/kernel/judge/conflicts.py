@@ -153,13 +153,15 @@ class Conflicts:
             return
         uses = self._uses
         if all(self._simple[one] for one in active):
-            # Where all stores leave one value, or none is known, another such place says nothing new.
+            # Where all stores leave one value, or none of the same stores is known, another place says nothing new.
             values = {uses[one].stored(first, size) for one in writers}
             pattern = self._pattern(block, active)
-            if len(values) == 1 and (pattern, None in values) in self._patterns:
-                return
             if len(values) == 1:
-                self._patterns.add((pattern, None in values))
+                unknown = sorted((self._keys[one], uses[one].at) for one in writers) if None in values else ()
+                here = pattern, tuple(unknown)
+                if here in self._patterns:
+                    return
+                self._patterns.add(here)
             if pattern in self._patterns:
                 for number, one in enumerate(writers):
                     for other in writers[number + 1 :]:
@@ -187,13 +189,14 @@ class Conflicts:
     def _left_there(uses: list[Use], first: int, size: int) -> tuple[object, ...]:
         """Which of some accesses leave the same: all that the comparison of two of them looks at."""
         twins: dict[object, int] = {}
-        values: dict[int | None, int] = {None: -1}
+        values: dict[object, int] = {}
+        stored = [one.stored(first, size) if one.writes else None for one in uses]
         return tuple(
             (
                 -1 if one.issue is None or one.issue.twin is None else twins.setdefault(one.issue.twin, len(twins)),
-                values.setdefault(one.stored(first, size), len(values)) if one.writes else -1,
+                values.setdefault(value, len(values)) if value is not None else -1 - one.at if one.writes else -1,
             )
-            for one in uses
+            for one, value in zip(uses, stored, strict=True)
         )
 
     def _pattern(self, block: Block, active: list[int]) -> object:

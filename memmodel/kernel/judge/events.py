@@ -5,7 +5,7 @@ In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
@@ -155,9 +155,11 @@ class LaunchTrace:
     `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
-    kernel did not let its atomic operations be made in the order that was asked for. `assumed`: what was taken for
-    granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
-    `unchecked`: what the launch would have to say, as sentences. `chosen`: the strong reads that return the write that
+    kernel did not let its atomic operations be made in the order that was asked for. `again`: carries the run out once
+    more, with terms for what some stores leave; with or without NaN. `assumed`: what was taken for granted, as notes.
+    `multimem`: what has multimem addresses, with an instruction that accesses it.
+    `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
+    part) of which the text does not say which bytes they touch. `chosen`: the strong reads that return the write that
     the schedule says, each with it.
     """
 
@@ -173,6 +175,7 @@ class LaunchTrace:
     assumed: dict[str, None] = field(default_factory=dict)
     multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
     unchecked: dict[str, None] = field(default_factory=dict)
+    loose: set[tuple[int, int]] = field(default_factory=set)
     awaits: dict[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
@@ -182,6 +185,7 @@ class LaunchTrace:
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False
+    again: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
 
     @property
     def accesses(self) -> int:

@@ -76,7 +76,7 @@ class LaunchJudge:
         self, module: PtxModule, entry: PtxFunction, launch: Launch, model: Model, options: ExploreOptions
     ) -> None:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
-        self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas)
+        self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas, notes=launch.notes)
         self._instructions = self._events = 0
         self._chosen = self._waits = self._turning = frozenset[int]()
         self._unsure = False

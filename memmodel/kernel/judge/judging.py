@@ -17,13 +17,14 @@ from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
-from memmodel.kernel.judge.equal import stored_values
+from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent
 from memmodel.kernel.judge.fences import CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.uses import ConflictPair
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
@@ -81,7 +82,6 @@ class RunJudge:
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
-        self._stored: dict[int, tuple[bool, bool]] = {}
         self._leasts: dict[frozenset[int], Execution] = {}
         self.seconds = process_time() - started
 
@@ -139,13 +139,19 @@ class RunJudge:
         rules = {check.name: check.doc for check in flags.model.flags}
         for rule, first, other in raised:
             one = other if isinstance(self.graph.points[first].label, InitialWrite) else first
-            name, where = self._named(rule, one, other)
-            key = name, frozenset(self.graph.behind[n].at for n in (one, other))
+            if self.run.loose and any(self._loose(n) for n in (one, other)):
+                lines = sorted({self.body[self.graph.behind[n].at].line for n in (one, other)})
+                at = " and ".join(map(str, lines))
+                found.open.append(f"lines {at}: {rule}, if these bytes are touched, which is not specified")
+                continue
+            name, message, where = self._named(rule, one, other)
+            key = name, message, frozenset(self.graph.behind[n].at for n in (one, other))
             old = known.get(key)
             if old is not None and (old.count >= LOOKED_AT or not old.steps):
                 old.count += 1
                 continue
             made = self._finding(name, where, leads.missing(rule, one, other) if ways else None, one, other)
+            made.message = message
             if one == other:
                 made.message = rules.get(rule, "").rstrip(".")
             if old is not None and len(made.steps) >= len(old.steps):
@@ -154,6 +160,11 @@ class RunJudge:
             made.count = 1 if old is None else old.count + 1
             known[key] = made
         found.findings += known.values()
+
+    def _loose(self, number: int) -> bool:
+        """Is an event about bytes that its instruction may not touch?"""
+        use = self.graph.behind[number].use
+        return use is not None and (use.at, use.part) in self.run.loose
 
     def last_writes(self, model: Model) -> dict[tuple[str, int], PtxInstruction]:
         """Strong writes that may be the last at their place or not, as the schedule has it."""
@@ -211,16 +222,16 @@ class RunJudge:
                 found.append((rule, one, other))
         return found
 
-    def _named(self, rule: str, one: int, other: int) -> tuple[str, str]:
-        """The name of a finding and the byte that it is about."""
+    def _named(self, rule: str, one: int, other: int) -> tuple[str, str, str]:
+        """The name of a finding, what is said of it, and the byte that it is about."""
         index = self.graph.pair_of.get(frozenset((one, other)))
         if index is None:
             cell = self.graph.points[one].cell
-            return rule, "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"
-        pair = self.graph.pairs[index]
+            return rule, "", "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"
+        pair, message = self.graph.pairs[index], ""
         if rule in ("data-race", "undefined-unfinished-copy") and _both_write(self.graph, one, other):
-            rule = self._store_race(index, rule)
-        return rule, f"byte {pair.first} of {pair.block.instance.name}"
+            rule, message = self._store_race(index, rule)
+        return rule, message, f"byte {pair.first} of {pair.block.instance.name}"
 
     def _finding(self, rule: str, where: str, missing: Missing | None, one: int, other: int) -> KernelFinding:
         ends = (one, other) if missing is None else (missing.first, missing.second)
@@ -231,8 +242,8 @@ class RunJudge:
             made.way, made.steps = tuple(self.place(n) for n in missing.way), missing.way
         return made
 
-    def _store_race(self, index: int, rule: str) -> str:
-        """The name of a race of two stores, if it has one of its own."""
+    def _store_race(self, index: int, rule: str) -> tuple[str, str]:
+        """The name of a race of two stores, if it has one of its own, and what is said of it."""
         pair = self.graph.pairs[index]
         threads = self.run.threads
         one, other = threads[pair.one.thread], threads[pair.other.thread]
@@ -240,42 +251,27 @@ class RunJudge:
         labels = pair.one.label, pair.other.label
         if any(not isinstance(one, Access) or one.asynchronous or one.proxy is not Proxy.GENERIC for one in labels):
             # The lanes of a warp that issue one copy from one place, as the epilogue of CUTLASS does.
-            return EQUAL_STORES if together and pair.stored == "equal" else rule
+            return EQUAL_STORES if together and pair.stored == "equal" else rule, ""
         if pair.stored != "unknown":
-            return EQUAL_STORES if pair.stored == "equal" else rule
-        if (one.cta, pair.one.at) != (other.cta, pair.other.at):
-            return rule
-        if self._rounds(one.number, pair.one.at, pair.one.epoch) != self._rounds(
-            other.number, pair.other.at, pair.other.epoch
-        ):
-            return rule
-        in_warps, in_ctas = self._equal(pair.one.at)
-        if not together:
-            return EQUAL_STORES if in_ctas else rule
-        return EQUAL_STORES if in_warps else SAME_STORE
+            return EQUAL_STORES if pair.stored == "equal" else rule, ""
+        level = CTA if one.cta == other.cta else LAUNCH
+        level = WARP if level == CTA and one.warp == other.warp else level
+        asked = [(at, self._alike(pair, *at)) for at in pair.unknown]
+        if all(self.stores.equal(at, level, alike=alike) for at, alike in asked):
+            return EQUAL_STORES, ""
+        ordered = all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
+        return SAME_STORE if together else rule, BUT_NAN if ordered else ""
 
-    def _equal(self, at: int) -> tuple[bool, bool]:
-        """Do the lanes of every warp, and the threads of every CTA, that store to one place with an instruction store
-        the same value?
-        """
-        if at not in self._stored:
-            values = stored_values(self.body, self.run, at)
-            seen: dict[object, object] = {}
-            rounds: set[object] = set()
-            equal = [True, True]
-            for one in self.run.weak():
-                if one.at != at:
-                    continue
-                thread = self.run.threads[one.thread]
-                turn = self._rounds(one.thread, at, one.epoch)
-                place = turn, one.block.instance, one.first
-                mine = values.get(one.thread, ("alone", one.thread))
-                again = (one.thread, *place) in rounds  # two rounds of a loop, of which the text shows one
-                rounds.add((one.thread, *place))
-                for level, who in enumerate(((thread.cta, thread.warp), (thread.cta,))):
-                    equal[level] &= seen.setdefault((who, place), mine) == mine and not again
-            self._stored[at] = equal[0], equal[1]
-        return self._stored[at]
+    def _alike(self, pair: ConflictPair, one: int, other: int) -> bool:
+        """Is it one instruction, in the same round of both threads?"""
+        uses = pair.one, pair.other
+        return one == other and len({self._rounds(use.thread, one, use.epoch) for use in uses}) == 1
+
+    @cached_property
+    def stores(self) -> Stores:
+        """What the stores leave whose values are not known."""
+        unknown = {at for one in self.graph.pairs for both in one.unknown for at in both}
+        return Stores(self.run, self._chosen, frozenset(unknown), self._rounds)
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""

@@ -68,7 +68,8 @@ class Use:
 class ConflictPair:
     """Two classes of accesses that touch one byte, with an example.
 
-    `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different.
+    `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different; `unknown`: the
+    instructions of those that leave what is not known.
     """
 
     block: Block
@@ -76,6 +77,7 @@ class ConflictPair:
     other: Use
     first: int
     stored: str = "equal"
+    unknown: set[tuple[int, int]] = field(default_factory=set)
 
     def compare(self, one: Use, other: Use, first: int, size: int) -> None:
         """Two stores that both touch these bytes."""
@@ -84,6 +86,7 @@ class ConflictPair:
         left, right = one.stored(first, size), other.stored(first, size)
         if left is None or right is None:
             self.stored = "unknown" if self.stored == "equal" else self.stored
+            self.unknown.add((one.at, other.at))
         elif left != right:
             self.stored = "different"
 

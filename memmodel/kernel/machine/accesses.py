@@ -119,6 +119,8 @@ def strong(
                 del known[begin]
     if label.side is Side.WRITE:
         known[first] = (size, made)
+        if machine.noted is not None:
+            machine.noted(block, first, size, at)
     return made
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
-from memmodel.kernel.launch import KINDS, Launch, Param
+from memmodel.kernel.launch import KINDS, Buffer, Launch, Param
 from memmodel.kernel.machine.maps import described
 from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule, Special
 from memmodel.limits import reserve
@@ -20,6 +20,7 @@ from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.fields import NOTHING, Bits
 from memmodel.ptx import Space
+from memmodel.source import read_bytes
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000
 PARAM_WINDOW = 0x7F6A_0000_0000_0000
@@ -208,13 +209,7 @@ class DeviceMemory:
                         break
                     raise InputError(f"the buffers {other} and {name} of the launch overlap")
             spans.append((one.address, one.address + one.bytes, name))
-            content = None
-            if one.init is not None and one.bytes > REMEMBERED:
-                raise InputError(f"{name} has {one.bytes:,} bytes; init is for at most {REMEMBERED:,}")
-            if one.init == "zero":
-                content = bytes(one.bytes)
-            elif one.init == "iota":
-                content = b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(one.bytes // 4))
+            content = _contents(one, name)
             instance = Instance(name, None, Space.GLOBAL, one.bytes)
             self.blocks.append(_block(instance, one.address, one.bytes, content))
 
@@ -330,6 +325,23 @@ class DeviceMemory:
             return None
         one = self.blocks[at]
         return one if address < one.address + one.size else None
+
+
+def _contents(one: Buffer, name: str) -> bytes | None:
+    """What the launch says of the first contents of a buffer."""
+    given = one.init or one.hex or one.file
+    if given is not None and one.bytes > REMEMBERED:
+        raise InputError(f"{name} has {one.bytes:,} bytes; contents are for at most {REMEMBERED:,}")
+    if one.init == "zero":
+        return bytes(one.bytes)
+    if one.init == "iota":
+        return b"".join(struct.pack("<I", n & 0xFFFFFFFF) for n in range(one.bytes // 4))
+    if one.file is None:
+        return None if one.hex is None else bytes.fromhex(one.hex)
+    found = read_bytes(one.file, one.bytes)
+    if len(found) > one.bytes:
+        raise InputError(f"{one.file}: has more than the {one.bytes:,} bytes of {name}")
+    return found
 
 
 def _uses_reserved(entry: PtxFunction) -> bool:

@@ -202,7 +202,7 @@ class Warp:
     """A warp: registers as lists over the lanes, groups of lanes, special registers.
 
     `slow`: it only goes on where no other warp changes anything. `bits`: what is known of a register and a lane in it,
-    where that is not the whole value.
+    where that is not the whole value. `names`: the term of a register and a lane, in a run that has terms.
     """
 
     cta: Cta
@@ -226,6 +226,7 @@ class Warp:
     stacked: list[int] = field(default_factory=lambda: [0] * LANES)
     aside: list[list[PutAside]] = field(default_factory=lambda: [[] for _ in range(LANES)])
     bits: dict[tuple[int | None, int], Bits] = field(default_factory=dict)
+    names: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def own(self, slot: int) -> Row:
         """The row of a register, to change single lanes of it."""
@@ -255,10 +256,11 @@ class Warp:
             self.bits[slot, lane] = bits
 
     def clear(self, slots: Iterable[int], lanes: Lanes) -> None:
-        """Forget the bits of registers that are written."""
-        for slot in slots if self.bits else ():
+        """Forget the bits and terms of registers that are written."""
+        for slot in slots if self.bits or self.names else ():
             for lane in lanes:
                 self.bits.pop((slot, lane), None)
+                self.names.pop((slot, lane), None)
 
     @property
     def live(self) -> int:

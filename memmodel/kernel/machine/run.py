@@ -28,6 +28,7 @@ from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
+from memmodel.kernel.values.naming import Naming
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -47,7 +48,9 @@ IDLE_ROUNDS = 400
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
+    def __init__(
+        self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule, naming: Naming | None = None
+    ) -> None:
         self.launch, self.entry = launch, entry
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
@@ -70,6 +73,8 @@ class Scheduler:
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
+        if naming is not None:
+            naming.follow(self.machine, self.code, schedule.assumed)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -419,12 +424,23 @@ def _fails(instruction: PtxInstruction) -> bool:
     return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
 
 
-def run_launch(module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None) -> LaunchTrace:
-    """Run a launch under one schedule."""
-    scheduler = Scheduler(module, entry, launch, schedule or Schedule())
+def run_launch(
+    module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None,
+    naming: Naming | None = None,
+) -> LaunchTrace:  # fmt: skip
+    """Run a launch under one schedule. `naming`: what follows values in it."""
+    schedule = schedule or Schedule()
+    scheduler = Scheduler(module, entry, launch, schedule, naming)
     run = scheduler.go()
     run.infeasible |= scheduler.machine.reads.foretold
     for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
         message = "a multimem address is accessed by another instruction than multimem"
         scheduler.machine.problem("undefined-address", message, one)
+
+    def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
+        return run_launch(
+            module, entry, launch, schedule, Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
+        )
+
+    run.again = again
     return run

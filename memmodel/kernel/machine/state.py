@@ -6,6 +6,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -78,6 +79,10 @@ class Machine:
         self._patience = PATIENCE
         self._touched: dict[int, int] = {}
         self._clock = 0
+        self.observed = 0
+        """Bytes of large strong copies whose elements are told apart."""
+        self.noted: Callable[[Block, int, int, int], None] | None = None
+        """Hears of each write to memory that threads share: where, how many bytes, by which instruction."""
 
     # ---- addresses -------------------------------------------------------------------------------------------
 
@@ -194,6 +199,8 @@ class Machine:
         self._touched[thread.number] = len(thread.events)
         if isinstance(label, Access) and label.side is Side.WRITE:
             self.version += 1
+            if self.noted is not None:
+                self.noted(block, first, size, at)
         made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
         self.run.single.append(made)
 
@@ -207,6 +214,9 @@ class Machine:
         self._touched |= {one.number: len(one.events) for one in threads}
         if label.side is Side.WRITE:
             self.version += 1
+            if self.noted is not None:
+                for first in firsts:
+                    self.noted(block, first, size, at)
         self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:

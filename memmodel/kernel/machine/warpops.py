@@ -111,6 +111,20 @@ def _results(compiler: Compiler, instruction: PtxInstruction) -> tuple[int | Non
     return compiler.slot_of(first), compiler.slot_of(second)
 
 
+def shuffle_source(mode: str, lane: int, offset: int, how: int) -> tuple[int, bool]:
+    """The lane that a lane takes a value from, and whether it lies in its segment ("shfl.sync")."""
+    segment, clamp = how >> 8 & 31, how & 31
+    least = lane & segment
+    most = least | clamp & ~segment & 31
+    value = offset & 31
+    if mode == "up":
+        return lane - value, lane - value >= most
+    if mode == "down":
+        return lane + value, lane + value <= most
+    source = lane ^ value if mode == "bfly" else least | value & ~segment & 31
+    return source, source <= most
+
+
 def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
     slot, flag = _results(compiler, instruction)
     mode = instruction.words[2]
@@ -124,19 +138,7 @@ def _shuffle(compiler: Compiler, instruction: PtxInstruction) -> Work:
             if offset is None or how is None:  # a gather by data: some value of some lane
                 found.append((lane, None, None))
                 continue
-            segment, clamp = how >> 8 & 31, how & 31
-            least = lane & segment
-            most = least | clamp & ~segment & 31
-            value = offset & 31
-            if mode == "up":
-                source, valid = lane - value, lane - value >= most
-            elif mode == "down":
-                source, valid = lane + value, lane + value <= most
-            elif mode == "bfly":
-                source, valid = lane ^ value, (lane ^ value) <= most
-            else:
-                source = least | value & ~segment & 31
-                valid = source <= most
+            source, valid = shuffle_source(mode, lane, offset, how)
             source = source if valid else lane
             found.append((lane, a[source] if source in lanes else None, int(valid)))
         for lane, result, valid_bit in found:

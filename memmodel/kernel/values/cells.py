@@ -1,0 +1,62 @@
+"""What memory holds, as terms: which value the last write left in each byte.
+
+In: the writes of a run, as they are made. Out: `MemoryTerms`. Two loads of one place between which nothing is written
+there give one term: whatever the data is, they read the same write, or there is a race with one.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.values.slices import Piece, Slices
+from memmodel.kernel.values.terms import Terms
+
+FEW = 16
+"""Bytes of a write of which each is remembered; a larger one is a new state of all the memory."""
+
+Cell = tuple[int, int, int]
+"""A term, which of its bytes, how many it has."""
+
+LOOSE: Cell = (-1, 0, 0)
+"""A byte that may differ from load to load."""
+
+
+class MemoryTerms:
+    """The bytes of all memory that threads share. `loose`: instructions that leave indeterminate bytes."""
+
+    def __init__(self, terms: Terms, slices: Slices, loose: frozenset[int]) -> None:
+        self._terms, self._slices, self._loose = terms, slices, loose
+        self._cells: dict[Block, dict[int, Cell]] = {}
+        self._states: dict[Block, int] = {}
+        self._blocks: dict[Block, int] = {}
+
+    def written(self, block: Block, first: int, size: int, at: int) -> None:
+        """An instruction writes there, nobody knows what."""
+        known, end = self._cells.setdefault(block, {}), first + size
+        if at in self._loose:
+            known.update((place, LOOSE) for place in range(first, end))
+        elif size <= FEW:
+            self.store(block, first, size, self._terms.fresh())
+        else:
+            self._states[block] = self._states.get(block, 0) + 1
+            self._cells[block] = {place: cell for place, cell in known.items() if not first <= place < end}
+
+    def store(self, block: Block, first: int, size: int, term: int) -> None:
+        """A value is left there."""
+        known = self._cells.setdefault(block, {})
+        for n in range(size):
+            known[first + n] = term, n, size
+
+    def load(self, block: Block, first: int, size: int) -> int:
+        """The value that is there."""
+        known = self._cells.get(block, {})
+        whole = known.get(first, LOOSE)[0]
+        if whole >= 0 and all(known.get(first + n) == (whole, n, size) for n in range(size)):
+            return whole
+        place = self._blocks.setdefault(block, len(self._blocks)), self._states.get(block, 0)
+        cells = [known.get(first + n) for n in range(size)]
+        if LOOSE in cells:
+            return self._terms.fresh()
+        if None in cells:
+            parts = ((*place, first + n) if one is None else one for n, one in enumerate(cells))
+            return self._slices.has(self._terms.of("bytes", size, *parts), 8 * size)
+        return self._slices.joined(Piece(one[0], 8 * one[1], 8) for one in cells if one is not None)
