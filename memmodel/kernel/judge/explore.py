@@ -20,7 +20,7 @@ from memmodel.kernel.explored.schedules import ALL, atomics, complete, schedules
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.fences import BASE
-from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
+from memmodel.kernel.judge.judging import Judgement, OtherReadings, RunJudge, add, problems
 from memmodel.kernel.judge.leftover import Polls, contested, sure
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
@@ -40,6 +40,9 @@ OTHERS = 24
 
 UNEVEN, LATE = 3, 6
 """Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
+
+CANCELLED = 8
+"""Clusters that one of them takes over, one after the other: so many tiles that it uses its stages again."""
 
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
@@ -82,6 +85,7 @@ class LaunchJudge:
         self._unsure = False
         self._looked = Polls(module, entry, launch)
         self._blank: tuple[Schedule, LaunchTrace] | None = None
+        self._readings = OtherReadings(options.readings)
         self._late: dict[tuple[int, int], None] = {}
         self._known: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
@@ -122,7 +126,6 @@ class LaunchJudge:
             self.first = made, self._judged(made)
             if self._enough():
                 return verdict
-            self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
             verdict.notes += residents(run, self.entry.body or (), self._chosen)
@@ -132,8 +135,9 @@ class LaunchJudge:
                 self._elected(replace(base, last_elected=True, opaque=settled))
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)
             if run.cancels and clusters > 1:
-                verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
-                self._look(self._run(replace(base, cancelled=1, opaque=settled)))
+                count = min(clusters - 1, CANCELLED)
+                verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
+                self._look(self._run(replace(base, cancelled=count, opaque=settled)))
                 verdict.explored += 1
                 verdict.choices += [
                     f"what {one.opcode} at line {one.line} answers depends on the schedule"
@@ -151,6 +155,7 @@ class LaunchJudge:
             _open(verdict, [place + error.message + come_from(self.entry, error)])
             if run is None:
                 self._beginning(base, error)
+        verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
 
     def _enough(self) -> bool:
@@ -236,6 +241,7 @@ class LaunchJudge:
         found = made.judged(self.model, self._chosen)
         self._spent("order", started)
         self._add(made, found.findings)
+        self._readings.look(made, self._chosen, found)
         _open(self.verdict, found.open)
         self._late |= dict.fromkeys(found.late)
         return found
@@ -244,21 +250,6 @@ class LaunchJudge:
         for one in findings:
             if add(self.verdict.findings, one) and one.events:
                 self.made[id(one)] = made
-
-    def _readings(self, made: RunJudge) -> None:
-        """What other readings say of the first run."""
-
-        def key(one: KernelFinding) -> object:
-            return one.rule, tuple(sorted(side.instruction.number for side in one.sides))
-
-        mine = {key(one): one for one in self.verdict.findings}
-        for name, answer, model in self.options.readings:
-            like = None if self.first is None else self.first[1].flags
-            other = {key(one): one for one in made.judged(model, self._chosen, like, ways=False).findings}
-            gone = [one for at, one in mine.items() if at not in other]
-            new = [one for at, one in other.items() if at not in mine]
-            if gone or new:
-                self.verdict.readings.append(KernelReading(name, answer, gone, new))
 
     def _beyond(self, run: LaunchTrace) -> None:
         if self.options.any_grid:
@@ -412,7 +403,7 @@ class LaunchJudge:
         stays open.
         """
         schedules = [replace(base, late=(warp,)) for warp in islice(self._late, LATE)]
-        base = replace(base, cancelled=int(bool(run.cancels)))
+        base = replace(base, cancelled=CANCELLED if run.cancels else 0)
         for test in sorted(base.truthful)[:UNEVEN]:
             early = {(one.cta, one.warp) for one in run.threads if any(event.at == test for event in one.events)}
             others = dict.fromkeys((one.cta, one.warp) for one in run.threads if (one.cta, one.warp) not in early)

@@ -36,11 +36,13 @@ from memmodel.kernel.judge.frame import KernelFrame, covered
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
-from memmodel.ptx import Proxy, Sem, Space
+from memmodel.ptx import Proxy, Scope, Sem, Space
 
 STEP = 1 << 20
 OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
 """The read of a wgmma."""
+WIDE = (Scope.GPU, Scope.SYS)
+"""The scopes that take in the whole launch."""
 
 
 @dataclass(slots=True)
@@ -301,8 +303,9 @@ class Graph:
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
         for one in (event, *event.signals):
             target = self.number[id(one)]
-            if one.source is not None and id(one.source) in self.number:
-                pairs["rf"].append((self.number[id(one.source)], target))
+            source = self._source(one)
+            if source is not None:
+                pairs["rf"].append((self.number[id(source)], target))
             for issue in one.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label
@@ -310,6 +313,22 @@ class Graph:
                         continue
                     if isinstance(label, Access) and (not one.reads_only or label.role is not None):
                         pairs["compl"].append((point, target))
+
+    def _source(self, event: TraceEvent) -> TraceEvent | None:
+        """The write that an access reads from. Atomic operations of threads that are left out pass it on, where each
+        step of observation order is morally strong if the whole one is: all are in the CTA of the access and have its
+        scope, or the scopes of all take in the launch.
+        """
+        source, mine, near, wide = event.source, event.label, True, True
+        while source is not None and isinstance(mine, Access) and isinstance(source.label, Access):
+            wide &= source.label.scope in WIDE and mine.scope in WIDE
+            if id(source) in self.number:
+                break
+            near &= source.label.scope is mine.scope
+            near &= self.run.threads[source.thread].cta == self.run.threads[event.thread].cta
+            alike = source.label.proxy is mine.proxy and aliased(source.label) == aliased(mine)
+            source = source.partner.source if source.partner is not None and alike else None
+        return source if near or wide else None
 
     def _ends(self, relations: dict[str, Rows]) -> None:
         """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""

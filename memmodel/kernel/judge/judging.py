@@ -6,7 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -25,13 +25,16 @@ from memmodel.kernel.judge.leftover import last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair
-from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding, KernelReading
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
 MAX_EVENTS = 24_000
+SMALL = 2000
+"""Events of a run that is judged under all readings."""
+
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 STAGES = 16
@@ -343,6 +346,57 @@ def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
             return False
     findings.append(finding)
     return True
+
+
+class OtherReadings:
+    """What other readings say of the runs that are judged. `models`: by the name of the reading and its answer.
+
+    Of the first run, and of small ones, all readings are asked; of the others those that the word needs: under which
+    most is gone, until each finding is gone under one.
+    """
+
+    def __init__(self, models: Sequence[tuple[str, str, Model]]) -> None:
+        self.models = models
+        self._mine: dict[object, KernelFinding] = {}
+        self._theirs: list[dict[object, KernelFinding]] = [{} for _ in models]
+        self._asked = [True] * len(models)
+        """The readings that were asked about all runs."""
+
+    def look(self, made: RunJudge, chosen: frozenset[int], judged: Judgement) -> None:
+        """Judge a run under the readings."""
+        self._mine = {_kept(one): one for one in judged.findings} | self._mine
+        for number, (_, _, model) in enumerate(self.models):
+            if self._asked[number]:
+                found = made.judged(model, chosen, judged.flags, ways=False).findings
+                self._theirs[number] |= {at: one for one in found if (at := _kept(one)) not in self._theirs[number]}
+        if len(made.execution.events) > SMALL:
+            self._needed()
+
+    def _needed(self) -> None:
+        left = {at for at, one in self._mine.items() if not one.harmless}
+        gone = [
+            left - theirs.keys() if asked else set() for theirs, asked in zip(self._theirs, self._asked, strict=True)
+        ]
+        self._asked = [False] * len(gone)
+        while left and any(left & one for one in gone):
+            most = max(range(len(gone)), key=lambda number: len(left & gone[number]))
+            self._asked[most] = True
+            left -= gone[most]
+
+    def told(self, findings: list[KernelFinding]) -> list[KernelReading]:
+        """What is gone, of these findings, and what a reading has that the default has not."""
+        found = []
+        for (name, answer, _), theirs, asked in zip(self.models, self._theirs, self._asked, strict=True):
+            gone = [one for one in findings if (at := _kept(one)) in self._mine and at not in theirs]
+            new = [one for at, one in theirs.items() if at not in self._mine]
+            if gone or new:
+                found.append(KernelReading(name, answer, gone, new, everywhere=asked))
+        return found
+
+
+def _kept(finding: KernelFinding) -> object:
+    """What tells findings of different readings apart."""
+    return finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))
 
 
 def describe(label: Label) -> str:

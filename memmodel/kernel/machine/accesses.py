@@ -32,7 +32,7 @@ SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, 
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
-    if head == "st" and "async" in instruction.words:  # another family
+    if head == "st" and "async" in instruction.words:
         return None
     if instruction.words[:2] == ("st", "bulk"):
         return _zeros(compiler, instruction)
@@ -65,10 +65,8 @@ def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
 
 def space_of(words: tuple[str, ...]) -> str:
     """The state space that an instruction names."""
-    for word in words[1:]:
-        if word.split("::")[0] in ("shared", "global", "local", "param", "const"):
-            return word
-    return "generic"
+    spaces = ("shared", "global", "local", "param", "const")
+    return next((word for word in words[1:] if word.split("::")[0] in spaces), "generic")
 
 
 def _semantics(instruction: PtxInstruction, side: Side) -> Access:

@@ -8,6 +8,7 @@ returns true.
 from __future__ import annotations
 
 import random
+from math import prod
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
@@ -142,14 +143,17 @@ class Scheduler:
         return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
-        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their
-        first CTAs.
+        """The clusters that are never started, since another one asks for them to be cancelled: the last ones of the
+        grid, with their first CTAs.
         """
-        if not count:
-            return {}
-        firsts = {one.cluster: one.index for one in reversed(self.ctas)}
-        chosen = sorted(firsts)[max(1, len(firsts) - count) :]
-        return {cluster: firsts[cluster] for cluster in chosen}
+        size = self.launch.cluster
+        across = [extent // part for extent, part in zip(self.launch.grid, size, strict=True)]
+        clusters = prod(across)
+        found = {}
+        for number in range(max(min(one.cluster for one in self.ctas) + 1, clusters - count), clusters):
+            of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
+            found[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+        return found
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 

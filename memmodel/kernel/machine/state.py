@@ -67,6 +67,7 @@ class Machine:
         self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: list[tuple[int, int, int]] = []
+        self.heir: int | None = None
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.schedule = Schedule()
@@ -374,10 +375,13 @@ class Machine:
         """A number for a place, the same in CTAs that use places in the same way."""
         return cta.aliases.setdefault((block, at), len(cta.aliases))
 
-    def cancel(self, instruction: PtxInstruction) -> int:
-        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start."""
+    def cancel(self, instruction: PtxInstruction, cluster: int) -> int:
+        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start. The
+        cluster that asks first gets them all.
+        """
         self.run.cancels[instruction.number] = instruction
-        if not self.unstarted:
+        self.heir = cluster if self.heir is None else self.heir
+        if not self.unstarted or cluster != self.heir:
             return 0
         x, y, z = self.unstarted.pop(0)
         return 1 | x << 32 | y << 64 | z << 96

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from memmodel.kernel.judge.events import LaneAccesses, WeakAccess
-from memmodel.kernel.machine.accesses import space_of, wider
+from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.alu import comparison, width_of, with_carry
 from memmodel.kernel.machine.code import Code, begins
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
@@ -39,6 +39,7 @@ from memmodel.kernel.values.lanes import Step
 from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.specials import special
 from memmodel.kernel.values.terms import Terms
+from memmodel.kernel.values.words import wider
 
 MOST_TERMS = 4_000_000
 """Terms of a run; values that come later are unknown."""
