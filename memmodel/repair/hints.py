@@ -139,7 +139,9 @@ def _rule(against: Against) -> str:
 
 
 def kind(edit: Edit) -> str:
-    """What a changed number is about."""
+    """What a changed number is about; nothing for lines that are put into two threads."""
+    if edit.more and edit.adds > 0:
+        return "lines"
     words = ("move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 
