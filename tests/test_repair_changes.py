@@ -15,7 +15,9 @@ from memmodel.lsp.changes import edits
 from memmodel.lsp.document import Document
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.fix import fix
 from memmodel.repair.hints import moves_a_fence
+from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Standing, judging, parse
 from memmodel.repair.searching.search import RepairSearch
@@ -139,6 +141,41 @@ def test_two_threads_meet_between_a_fence_that_releases_and_one_that_acquires() 
     ] * 2
     after = judge(apply(text, found))
     assert after is not None and not after.findings and after.observations[0][2] is Observation.NEVER
+
+
+def test_an_access_is_moved_over_what_synchronizes_and_nothing_that_it_needs() -> None:
+    moves = {one.what.removeprefix("P0, ") for one in moved_accesses(api.lowered(Source("t", MOVES)))}
+    assert moves == {
+        "line 9: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 10: move ld.global.u32 before ld.global.u32 (line 6)",
+        "line 10: move ld.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 11: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+    }
+    branch = MOVES.replace("fence.acq_rel.gpu", "bra ON;\nON:\n    fence.acq_rel.gpu")
+    assert not any("line 6" in one.what for one in moved_accesses(api.lowered(Source("t", branch))))
+
+
+MOVES = """PTX moves
+.global .u32 x = 0;
+.global .u32 y = 0;
+.global .u32 z = 0;
+thread P0 @ cta 0, gpu 0 {
+    ld.global.u32 %r0, [x];
+    add.u32 %r0, %r0, 1;
+    fence.acq_rel.gpu;
+    st.global.u32 [x], 2;
+    ld.global.u32 %r1, [z];
+    st.global.u32 [y], %r0;
+}
+exists (P0:r0 == 1)
+"""
+
+
+def test_an_access_moves_where_nothing_else_is_a_repair() -> None:
+    found = fix("t", text_of("async/honest/H9-after"), MODELS, Options())
+    assert [one.changes[0].what for one in found.repairs] == [
+        "P0, line 10: move st.global.u32 before st.async.release.gpu.global.u32 (line 9)"
+    ]
 
 
 def test_a_moved_fence_is_refuted_by_an_execution() -> None:
