@@ -163,12 +163,12 @@ def _fixed(
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else f"; no repair was found by then{_beyond(search)}"
+            reason += "; there may be cheaper repairs" if found else ""
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
-        reason = reason or _none(before, search)
+        reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
 
