@@ -107,6 +107,17 @@ LATER = "ld.relaxed.gpu.global.u32 %r20, [{}];\n{}\nst.relaxed.gpu.global.u32 [{
 GUARD = "setp.ne.u32 %p3, %r20, 1;\n@%p3 bra END;"
 
 
+@pytest.mark.parametrize(("fence", "found"), [("", RACE), (ACQ_REL, set())])
+def test_writes_that_others_see_in_the_opposite_order(fence: str, found: set[str]) -> None:
+    """Who answers a message may overwrite what was written before it: then the older write is the last one."""
+    first = store("x", 2) + fence + store("y")
+    answer = (
+        f"ld.relaxed.gpu.global.u32 %r20, [y];\n{fence}\n{store('x')}\nsetp.ne.u32 %p3, %r20, 1;\n@%p3 bra END;DATA"
+    )
+    reader = both(("x", 1), "", ("x", 2)) + "DATA"
+    assert rules(threads(first, answer, reader), 3) == found
+
+
 @pytest.mark.parametrize(("between", "stored", "found"), [
     ("", "1", RACE),
     ("fence.acq_rel.gpu;", "1", set()),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 
 from memmodel.base.labels import Access, InitialWrite, Side
 from memmodel.base.points import Point
@@ -50,10 +51,11 @@ def execution_of(model: Model, made: RunJudge) -> Flags | None:
         causality = flags.relation(CAUSALITY)
         if causality is None or ((number or early) and not _in_time(flags, graph, run)):
             continue
-        relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph)}
-        flags = Flags(model, replace(execution, chosen_relations=relations))
-        if all(flags.holds(check) for check in model.axioms):
-            return flags
+        for ranks in _write_orders(graph, run, causality):
+            relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
+            whole = Flags(model, replace(execution, chosen_relations=relations))
+            if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, run)):
+                return whole
     return None
 
 
@@ -138,8 +140,46 @@ def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[
                 waiting.append(changed)
 
 
-def _coherence(flags: Flags, graph: Graph) -> Rows:
-    """Strong writes in the order of time after what was there before them; others as causality has it."""
+def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, int]]:
+    """Other ranks of strong writes than their times: first none, then those that the reads of each thread ask for, at
+    the places of chosen reads.
+    """
+    yield {}
+    places = dict.fromkeys((read.block, read.first, read.size) for read, _ in run.chosen)
+    ranks: dict[int, int] = {}
+    for block, first, size in places:
+        assert block is not None
+        if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
+            return
+        here = [one for one in graph.events.values() if (one.block, one.first, one.size) == (block, first, size)]
+        writes = sorted((one for one in here if _side(one) is Side.WRITE), key=lambda one: one.time)
+        numbers = [graph.number[id(one)] for one in writes]
+        after: dict[int, set[int]] = {one: {two for two in numbers if causality[one] >> two & 1} for one in numbers}
+        seen: dict[int, int] = {}
+        for one in sorted(here, key=lambda one: (one.thread, one.order or 0)):
+            found = one if _side(one) is Side.WRITE else one.source
+            number = -1 if found is None else graph.number.get(id(found), -1)
+            last = seen.get(one.thread, -1)
+            if last >= 0 and number >= 0 and number != last:
+                after[last].add(number)
+            seen[one.thread] = number
+        try:
+            order = list(TopologicalSorter(after).static_order())[::-1]
+        except CycleError:
+            return
+        ranks |= {number: rank for rank, number in enumerate(order)}
+    if ranks:
+        yield ranks
+
+
+def _side(event: TraceEvent) -> Side | None:
+    return event.label.side if isinstance(event.label, Access) else None
+
+
+def _coherence(flags: Flags, graph: Graph, ranks: dict[int, int]) -> Rows:
+    """Strong writes in the order of time, or of other ranks, after what was there before them; others as causality
+    has it.
+    """
     points = graph.points
     writes = flags.execution.set("W")
     place = flags.execution.relation("loc")
@@ -159,7 +199,8 @@ def _coherence(flags: Flags, graph: Graph) -> Rows:
             if one in firsts or isinstance(points[one].label, InitialWrite):
                 rows[one] |= 1 << other
             elif event is not None:
-                rows[one] = rows[one] | 1 << other if event.time < later.time else rows[one] & ~(1 << other)
+                mine, theirs = ranks.get(one, event.time), ranks.get(other, later.time)
+                rows[one] = rows[one] | 1 << other if mine < theirs else rows[one] & ~(1 << other)
     return rows
 
 
