@@ -8,7 +8,7 @@ causality orders happened in that order: then a read that finds the last write i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -25,6 +25,8 @@ from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell
 from memmodel.referee.flags import Flags, bits
 
+ChosenPair = tuple[TraceEvent, TraceEvent | None]
+"""A read, and the write that it reads from; None for what was there before all strong writes."""
 MOST_EVENTS = 3_000
 """Events of an execution that is checked."""
 MOST_ORDERS = 12
@@ -41,28 +43,46 @@ def execution_of(model: Model, made: RunJudge) -> Flags | None:
         return None
     if any(one.order is not None for one in model.definitions):
         return None
+    reads = _with_inserted(run)
     _first_values(graph, {(read.block, read.first) for read, _ in run.chosen})
     execution = graph.execution(fences=True)
-    early = {(read.at, source.at) for read, source in run.chosen if source is not None and source.time > read.time}
-    if early and _out_of_thin_air(made, early):
+    early = [(read, source) for read, source in reads if source is not None and source.time > read.time]
+    if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(made, early)):
         return None
     for number, rows in enumerate(_fence_orders(model, execution, graph)):
         flags = Flags(model, with_fences(execution, rows))
         causality = flags.relation(CAUSALITY)
-        if causality is None or ((number or early) and not _in_time(flags, graph, run)):
+        if causality is None or ((number or early) and not _in_time(flags, graph, reads)):
             continue
         for ranks in _write_orders(graph, run, causality):
             relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
             whole = Flags(model, replace(execution, chosen_relations=relations))
-            if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, run)):
+            if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
                 return whole
     return None
 
 
-def _out_of_thin_air(made: RunJudge, early: set[tuple[int, int]]) -> bool:
+def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
+    """The chosen reads with what they read from, and those whose place an atomic operation takes: it comes right after
+    an older write, so that the operation that read from that one reads from it.
+    """
+    found = list(run.chosen)
+    for read, source in run.chosen:
+        if read.partner is None:
+            continue
+        for thread in run.threads:
+            for other in thread.strong():
+                like = (other.block, other.first, other.source) == (read.block, read.first, source)
+                if like and other.partner is not None and _side(other) is Side.READ and other is not read:
+                    other.source = read.partner
+                    found.append((other, read.partner))
+    return found
+
+
+def _out_of_thin_air(made: RunJudge, early: Sequence[ChosenPair]) -> bool:
     """May a write that is read before it is made depend on that read? The graph has no dependencies."""
-    loads_of = flows(made.run)
-    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in early)
+    loads_of, pairs = flows(made.run), {(read.at, write.at) for read, write in early if write is not None}
+    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in pairs)
 
 
 def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
@@ -140,13 +160,16 @@ def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[
                 waiting.append(changed)
 
 
-def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, int]]:
-    """Other ranks of strong writes than their times: first none, then those that the reads of each thread ask for, at
-    the places of chosen reads.
+def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, float]]:
+    """Other ranks of strong writes than their times: first those of atomic operations that come right after an older
+    write, then those that the reads of each thread ask for, at the places of chosen reads.
     """
-    yield {}
+    atomic = [(read.partner, source) for read, source in run.chosen if read.partner is not None]
+    yield {graph.number[id(one)]: 0 if source is None else source.time + 0.5 for one, source in atomic}
+    if atomic:
+        return
     places = dict.fromkeys((read.block, read.first, read.size) for read, _ in run.chosen)
-    ranks: dict[int, int] = {}
+    ranks: dict[int, float] = {}
     for block, first, size in places:
         assert block is not None
         if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
@@ -176,7 +199,7 @@ def _side(event: TraceEvent) -> Side | None:
     return event.label.side if isinstance(event.label, Access) else None
 
 
-def _coherence(flags: Flags, graph: Graph, ranks: dict[int, int]) -> Rows:
+def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:
     """Strong writes in the order of time, or of other ranks, after what was there before them; others as causality
     has it.
     """
@@ -204,13 +227,13 @@ def _coherence(flags: Flags, graph: Graph, ranks: dict[int, int]) -> Rows:
     return rows
 
 
-def _in_time(flags: Flags, graph: Graph, run: LaunchTrace) -> bool:
+def _in_time(flags: Flags, graph: Graph, reads: list[ChosenPair]) -> bool:
     """Did conflicting accesses of two threads that causality orders happen in that order?"""
     conflict, mine = flags.relation(CONFLICT), flags.relation(CAUSALITY)
     if conflict is None or mine is None:
         return False
     own = flags.execution.relation("po")
-    chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in run.chosen if source is not None}
+    chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in reads if source is not None}
     return not any(
         (one, other) not in chosen and ended(graph, one) > begun(graph, other)
         for one, row in enumerate(conflict)
