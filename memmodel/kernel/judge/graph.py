@@ -31,7 +31,7 @@ from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
-from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.judge.frame import KernelFrame, covered
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
@@ -261,6 +261,14 @@ class Graph:
         )
         self.behind.append(Judged(use.at, use.thread, index, use))
         return new
+
+    def of(self, access: TraceEvent | WeakAccess) -> int | None:
+        """The number of a strong access, or of a weak one at a place of strong ones."""
+        if isinstance(access, TraceEvent):
+            return self.number.get(id(access))
+        cell = Cell(access.block.instance, access.first, access.size)
+        known = access.thread, access.epoch, access.label
+        return next((n for key, n in self.shared.items() if (*key[:3], key[-1]) == (*known, cell)), None)
 
     # ---- base names ------------------------------------------------------------------------------------------
 
