@@ -254,6 +254,12 @@ def test_each_store_of_an_epoch_counts() -> None:
     assert "same-store-race" in rules(OWN + one + "st.shared.b32 [%r2+8], %r9;")
 
 
+def test_too_many_terms_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = argmax(TAKE, kind="s32")
+    monkeypatch.setattr("memmodel.kernel.values.terms.MOST_TERMS", 1000)
+    assert rules(body) == {"same-store-race": ""}
+
+
 def test_ctas_that_store_one_value() -> None:
     body = "ld.global.b32 %r10, [%d0];\nst.global.b32 [%d0+64], {};"
     assert {one.rule for one in judged(body.format("%r10"), threads=1, ctas=2).findings} == {"equal-store-race"}

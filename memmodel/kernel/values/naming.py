@@ -40,9 +40,6 @@ from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.specials import special
 from memmodel.kernel.values.terms import Terms
 
-MOST_TERMS = 4_000_000
-"""Terms of a run; values that come later are unknown."""
-
 LOGIC = ("and", "or", "xor", "not")
 TEAMS = ("shfl", "redux", "vote")
 MATRICES = ("ldmatrix", "stmatrix")
@@ -113,7 +110,7 @@ class Naming:
         for number, slot in enumerate(slots):
             if slot is None:
                 continue
-            if made is None or warp.registers[slot][lane] is not None or len(self.terms) > MOST_TERMS:
+            if made is None or warp.registers[slot][lane] is not None:
                 warp.names.pop((slot, lane), None)
             else:
                 warp.names[slot, lane] = made[number]
@@ -166,7 +163,7 @@ class Naming:
         if holds is None:
             whole = terms.of(words, *given)
             return [terms.of("result", n, whole) for n in range(count)]
-        found = [holds, terms.logic("not", holds)][:count]
+        found = [holds] if count == 1 else [holds, terms.logic("not", holds)]
         join = next((word for word in words[2:-1] if word in LOGIC), None)
         return found if join is None else [terms.logic(join, one, given[2]) for one in found]
 
