@@ -36,6 +36,8 @@ FORMS = (
     "cvt.u32.u64 W, D;",
     "cvt.{u64.u32|s64.s32} D, W;",
     "st.shared.b32 [%r3+{0|256}], W; bar.warp.sync -1; ld.shared.{b32|u16|s8} W, [{%r2|%r3}+{0|256}];",
+    "@P bra X#; add.s32 W, W, W; @P mov.b32 W, F; X#:",
+    "@P bra X#; selp.b32 W, W, W, P; bra Y#; X#: and.b32 W, W, W; setp.lt.s32 P, W, W; Y#:",
     "redux.sync.{add.s32|min.s32|max.u32|xor.b32} W, W, -1;",
 )
 
@@ -47,7 +49,7 @@ def program(shuffle: random.Random, length: int) -> str:
     lines += [f"mov.b32 {one}, {WORDS[n]};" for n, one in enumerate(FLOATS)]
     lines += [f"mov.b64 {one}, {{{WORDS[n]}, {WORDS[n + 1]}}};" for n, one in enumerate(LONGS)]
     lines += [f"setp.lt.s32 {one}, {WORDS[n]}, {WORDS[n + 1]};" for n, one in enumerate(FLAGS)]
-    lines += [_filled(shuffle, shuffle.choice(FORMS)) for _ in range(length)]
+    lines += [_filled(shuffle, shuffle.choice(FORMS)).replace("#", str(n)) for n in range(length)]
     for n, one in enumerate((*WORDS, *FLOATS)):
         lines.append(f"st.global.b32 [%d2+{8192 + 256 * n}], {one};")
     for n, one in enumerate(LONGS):

@@ -263,6 +263,36 @@ def test_each_store_of_an_epoch_counts() -> None:
     assert "same-store-race" in rules(OWN + one + "st.shared.b32 [%r2+8], %r9;")
 
 
+DETOUR = (
+    OWN
+    + """
+mov.b32 %r10, %r9;
+shfl.sync.idx.b32 %r11, %r10, 0, 31, -1;
+mul.lo.s32 %r12, %r11, 3;
+setp.lt.s32 %p1, %r12, 7;
+@%p1 bra SLOW;
+{way}
+SLOW: st.shared.b32 [%r2], %r12;
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "rule"),
+    [
+        ("add.s32 %r12, %r12, %r11;", "equal-store-race"),
+        ("add.s32 %r12, %r12, %r9;", "same-store-race"),
+        ("setp.lt.s32 %p2, %r9, 7;\n@%p2 add.s32 %r12, %r12, %r11;", "same-store-race"),
+        ("setp.lt.s32 %p2, %r9, 7;\n@%p2 bra SLOW;\nadd.s32 %r12, %r12, %r11;", "same-store-race"),
+        ("mov.u32 %r13, %laneid;\nadd.s32 %r12, %r12, %r13;", "same-store-race"),
+        ("mov.u32 %r13, %clock;\nadd.s32 %r12, %r12, %r13;", "same-store-race"),
+    ],
+)
+def test_a_branch_on_data_whose_sides_only_compute(way: str, rule: str) -> None:
+    """What is left where they meet is a function of what was there before."""
+    assert rules(DETOUR.format(way=way), threads=32) == {rule: ""}
+
+
 BETWEEN = """
 ld.shared.b32 %r10, [%r2];
 bar.warp.sync -1;
