@@ -7,9 +7,11 @@ values that nobody knows (`values.terms`): stores of one term leave the same byt
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from memmodel.kernel.judge.events import LaunchTrace, WeakAccess
 from memmodel.kernel.judge.quiet import hushed
+from memmodel.kernel.values.terms import TermsSpent
 
 WARP, CTA, LAUNCH = range(3)
 """Whose stores are compared: those of one warp, of one CTA, of all."""
@@ -32,9 +34,12 @@ class Stores:
     def _stored(self, ordered: bool) -> list[WeakAccess]:
         """The stores, with what they leave. `ordered`: where no number is NaN."""
         if ordered not in self._made:
-            run = None if self._run.again is None else hushed(self._run.again(self._stores, ordered), self._chosen)
-            found = () if run is None else run.weak()
-            self._made[ordered] = [one for one in found if one.at in self._stores and one.issue is None]
+            found: list[WeakAccess] = []
+            with suppress(TermsSpent):
+                run = None if self._run.again is None else hushed(self._run.again(self._stores, ordered), self._chosen)
+                weak = () if run is None else run.weak()
+                found = [one for one in weak if one.at in self._stores and one.issue is None]
+            self._made[ordered] = found
         return self._made[ordered]
 
     def equal(self, at: tuple[int, int], level: int, *, alike: bool, ordered: bool = False) -> bool:

@@ -52,7 +52,7 @@ class Scheduler:
     def __init__(
         self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule, naming: Naming | None = None
     ) -> None:
-        self.launch, self.entry = launch, entry
+        self.launch, self.entry, self.naming = launch, entry, naming
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -291,7 +291,9 @@ class Scheduler:
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
+        named = None if self.naming is None else self.naming.detoured(warp, lanes, number, way)
         forgetting(list(way.slots))(warp, lanes)
+        warp.names.update(named or {})
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
