@@ -276,6 +276,16 @@ def test_an_acquire_fence_about_another_map() -> None:
     assert "data-race" in rules(verdict_of(other))
 
 
+def test_an_acquire_fence_where_no_memory_is() -> None:
+    """Warps of CUTLASS that have no map of their own fence the null pointer."""
+    fence = "fence.proxy.tensormap::generic.acquire.gpu [{}], 128;\n"
+    assert verdict_of("mov.b64 %d11, 0;\n" + fence.format("%d11")).word == "clean"
+    shared = "cvt.u64.u32 %d11, %r2;\ncvta.shared.u64 %d11, %d11;\n"
+    assert "undefined-address" in rules(verdict_of(shared + fence.format("%d11")))
+    nowhere = MAP.replace("acquire.gpu [%d11], 128", "acquire.gpu [%d12], 128")
+    assert "data-race" in rules(verdict_of("mov.b64 %d12, 0;\n" + nowhere))
+
+
 def test_a_map_that_was_not_finished() -> None:
     line = "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%d10], 0x6;"
     verdict = verdict_of(without(MAP, line))

@@ -19,7 +19,7 @@ from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.kernel.values.lanes import Get
-from memmodel.kernel.values.words import extended, together, wider
+from memmodel.kernel.values.words import extended, loaded, together, wider, width_in
 from memmodel.program.fields import NOTHING
 from memmodel.ptx import Proxy, Scope, Sem, Window
 
@@ -165,7 +165,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
-    parts = not compiler.packed.isdisjoint(held)
+    parts, wide = not compiler.packed.isdisjoint(held), width_in(items, unit)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
@@ -208,8 +208,8 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 events = _all_strong(machine, warp, lane, number, label, block, at, unit, values)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
-                _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                _strong_result(machine, warp, lane, slots, instruction, events, extend, parts=parts)
+                _learn(warp, lane, slots if parts and not extend else [], block, at, unit, wide)
+                _strong_result(machine, warp, lane, slots, instruction, events, extend, wide if parts else 0)
                 continue
             for part, row in enumerate(lists):
                 block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], row, lane))
@@ -250,11 +250,11 @@ def _held(
     return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 
-def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
+def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, wide: int) -> None:
     """What is known of the bits that are loaded into registers whose bits are looked at one by one."""
     for part, slot in enumerate(slots):
         if slot is not None:
-            warp.learn(slot, lane, block.bits(at + part * unit, unit), 8 * unit)
+            warp.learn(slot, lane, loaded(block.bits(at + part * unit, unit), unit, wide), wide)
 
 
 def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
@@ -313,7 +313,7 @@ def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
 def _strong_result(
     machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction,
-    events: list[TraceEvent], extend: int, *, parts: bool,
+    events: list[TraceEvent], extend: int, wide: int,
 ) -> None:  # fmt: skip
     """What a strong load returns may depend on the schedule, which may choose it. `events`: none if it is of no memory
     that threads share.
@@ -325,7 +325,8 @@ def _strong_result(
         bits = machine.reads.returned(event) if machine.reads else None
         if bits is not None and slot is not None:
             warp.own(slot)[lane] = extended(bits.whole(8 * event.size), event.size, extend)
-            warp.learn(slot, lane, bits if parts and not extend else NOTHING, 8 * event.size)
+            known = loaded(bits, event.size, wide) if wide and not extend else NOTHING
+            warp.learn(slot, lane, known, max(wide, 1))
     if instruction.number in machine.schedule.opaque:
         forgetting([slot for slot in slots if slot is not None])(warp, [lane])
     elif any(slot is not None and warp.knows(slot, lane) for slot in slots):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.text.syntax import Operand, Register
+from memmodel.program.fields import Bits
 
 
 def together(values: list[Value], unit: int) -> Value:
@@ -24,6 +25,16 @@ def together(values: list[Value], unit: int) -> Value:
 def extended(value: Value, unit: int, extend: int) -> Value:
     """A number as it stands in the register."""
     return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
+
+
+def width_in(items: Sequence[Operand], unit: int) -> int:
+    """The bits of the registers that take numbers of so many bytes."""
+    return max((one.width for one in items if isinstance(one, Register)), default=8 * unit)
+
+
+def loaded(bits: Bits, unit: int, width: int) -> Bits:
+    """What is known of a register that takes a number: the bits above are 0, if it has no sign."""
+    return Bits(bits.known | (1 << width) - (1 << 8 * unit), bits.value)
 
 
 def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
