@@ -30,6 +30,8 @@ class Stores:
         self._run, self._chosen, self._stores, self._rounds = run, chosen, stores, rounds
         self._found: dict[object, bool] = {}
         self._made: dict[bool, list[WeakAccess]] = {}
+        self.doubtful = False
+        """Would more be equal if no number were NaN?"""
 
     def _stored(self, ordered: bool) -> list[WeakAccess]:
         """The stores, with what they leave. `ordered`: where no number is NaN."""
@@ -37,6 +39,7 @@ class Stores:
             found: list[WeakAccess] = []
             with suppress(TermsSpent):
                 run = None if self._run.again is None else hushed(self._run.again(self._stores, ordered), self._chosen)
+                self.doubtful |= run is not None and run.doubtful
                 weak = () if run is None else run.weak()
                 found = [one for one in weak if one.at in self._stores and one.issue is None]
             self._made[ordered] = found

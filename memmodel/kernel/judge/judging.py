@@ -273,7 +273,9 @@ class RunJudge:
         asked = [(at, self._alike(pair, *at)) for at in pair.unknown]
         if all(self.stores.equal(at, level, alike=alike) for at, alike in asked):
             return EQUAL_STORES, ""
-        ordered = all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
+        ordered = self.stores.doubtful and all(
+            self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked
+        )
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
 
     def _alike(self, pair: ConflictPair, one: int, other: int) -> bool:

@@ -440,9 +440,10 @@ def run_launch(
         scheduler.machine.problem("undefined-address", message, one)
 
     def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
-        return run_launch(
-            module, entry, launch, schedule, Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
-        )
+        naming = Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
+        found = run_launch(module, entry, launch, schedule, naming)
+        found.doubtful = naming.terms.doubtful
+        return found
 
     run.again = again
     return run

@@ -73,6 +73,8 @@ class Terms:
         self._possible: dict[int, frozenset[int]] = {}
         self._grouped: dict[Hashable, tuple[int, ...]] = {}
         self._done: dict[Hashable, int] = {}
+        self.doubtful = False
+        """Would more be equal if no number were NaN?"""
         self._fresh = 0
         self.false, self.true = self.number(0), self.number(1)
 
@@ -106,6 +108,7 @@ class Terms:
         """The result of an instruction that only computes."""
         head, kind, operands = words[0], words[-1], list(given)
         one_kind = sum(width_of(word) is not None for word in words[1:]) <= 1
+        self.doubtful |= head in COMMUTES and kind == "f64" and not self.ordered
         if head in COMMUTES and one_kind and (kind != "f64" or self.ordered):
             ends = 2 if head in ("fma", "mad") else len(operands)
             operands = [*sorted(operands[:ends]), *operands[ends:]]
@@ -158,6 +161,7 @@ class Terms:
             return atom
         if floating:
             possible = tuple(x for x in FLOATS if not (self.ordered and x == UNORDERED))
+            self.doubtful |= not self.ordered
             self._outcomes[atom] = tuple(x for x in possible if one != other or x in (EQUAL, UNORDERED))
             return atom
         self._same[atom] = one, other
