@@ -216,10 +216,19 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
 
 
 def _beside(launch: Launch, folder: str) -> Launch:
-    """The files of a launch are seen from its description."""
+    """The files of a launch are seen from its description, and stay below its folder. Raises InputError."""
+    home = os.path.realpath(folder)
 
     def placed(one: Part) -> Part:
-        return one if one.file is None else one.model_copy(update={"file": os.path.join(folder, one.file)})
+        if one.file is None:
+            return one
+        path = os.path.join(folder, one.file)
+        if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home:
+            hint = "copy it there, or give the bytes as hex"
+            raise InputError(
+                f"{one.file!r}: contents of buffers stay below the folder of the launch description", hint=hint
+            )
+        return one.model_copy(update={"file": path})
 
     parts = {"params": tuple(map(placed, launch.params)), "buffers": tuple(map(placed, launch.buffers))}
     return launch.model_copy(update=parts)
