@@ -78,6 +78,25 @@ class Source:
         return Span(self, start, end)
 
 
+def line_end(text: str) -> str:
+    """What ends most lines of a text."""
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+
+
+def as_before(new: str, old: str) -> str:
+    """A changed text with the line ends of `old`: a line that stays keeps its own, the others have what most have."""
+    from difflib import SequenceMatcher
+
+    before = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", old.removeprefix("\ufeff"))
+    plain = [re.sub(r"\r\n?$", "\n", line) for line in before]
+    lines = re.findall(r"[^\n]*\n|[^\n]+", new)
+    most = line_end(old)
+    written = [line.replace("\n", most) for line in lines]
+    for a, b, size in SequenceMatcher(None, plain, lines, autojunk=False).get_matching_blocks():
+        written[b : b + size] = before[a : a + size]
+    return ("\ufeff" if old.startswith("\ufeff") else "") + "".join(written)
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Characters start..end (offsets) of a source. Shows itself as `file:line:column`, both counted from 1."""

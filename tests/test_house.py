@@ -21,7 +21,7 @@ ROOMS = (
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
-    "kernel", "repair", "lsp", "cli", "pytest_plugin",
+    "repair", "kernel", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
 `base.classes`, from which every room imports."""

@@ -10,7 +10,7 @@ from kernel_samples import judged
 
 from memmodel.kernel.check import entry_of
 from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.text.polling import looking_ahead
+from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.reader import parse_module
 from memmodel.source import Source
 
@@ -276,6 +276,16 @@ def test_an_acquire_fence_about_another_map() -> None:
     assert "data-race" in rules(verdict_of(other))
 
 
+def test_an_acquire_fence_where_no_memory_is() -> None:
+    """Warps of CUTLASS that have no map of their own fence the null pointer."""
+    fence = "fence.proxy.tensormap::generic.acquire.gpu [{}], 128;\n"
+    assert verdict_of("mov.b64 %d11, 0;\n" + fence.format("%d11")).word == "clean"
+    shared = "cvt.u64.u32 %d11, %r2;\ncvta.shared.u64 %d11, %d11;\n"
+    assert "undefined-address" in rules(verdict_of(shared + fence.format("%d11")))
+    nowhere = MAP.replace("acquire.gpu [%d11], 128", "acquire.gpu [%d12], 128")
+    assert "data-race" in rules(verdict_of("mov.b64 %d12, 0;\n" + nowhere))
+
+
 def test_a_map_that_was_not_finished() -> None:
     line = "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%d10], 0x6;"
     verdict = verdict_of(without(MAP, line))
@@ -304,6 +314,34 @@ END:
 def test_launch_control() -> None:
     assert not rules(verdict_of(CLC, ctas=2))
     assert "undefined-unfinished-copy" in rules(verdict_of(without(CLC, wait("%r4", 0)), ctas=2))
+
+
+TILES = """mov.u32 %r20, 0;
+mov.u32 %r21, 0;
+@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+NEXT:
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 16;
+@%p0 fence.proxy.async.shared::cta;
+@%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r4];
+{ .reg .pred done; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 done, [%r4], %r21; @!done bra AGAIN; }
+ld.shared.b128 %q0, [%r2];
+clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p5, %q0;
+setp.eq.u32 %p6, %r20, TILE;
+@%p6 st.shared.b32 [%r2+64], %r0;
+add.u32 %r20, %r20, 1;
+xor.b32 %r21, %r21, 1;
+@%p5 bra NEXT;
+"""
+"""A CTA takes over one cluster after the other; in one round its threads store to one place."""
+
+
+@pytest.mark.parametrize(("tile", "ctas", "found"), [(3, 4, True), (4, 4, False), (8, 64, True), (9, 64, False)])
+def test_one_cluster_takes_over_several(tile: int, ctas: int, found: bool) -> None:
+    verdict = verdict_of(TILES.replace("TILE", str(tile)), ctas=ctas)
+    assert rules(verdict) == ({"data-race"} if found else set())
+    assert {side.instruction.words[0] for one in verdict.findings for side in one.sides} <= {"st"}
+    assert any(note.endswith(f"and with {min(ctas - 1, 8)}") for note in verdict.notes)
 
 
 def test_a_request_after_a_refusal() -> None:

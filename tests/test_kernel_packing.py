@@ -125,6 +125,23 @@ def test_look_back_with_a_word_of_status_and_value(change: dict[str, str], found
     assert verdict.word == ("findings" if found else "explored") and not verdict.open
 
 
+SPILLED = "st.shared.u32 [%r2], %r6;\nld.shared.{kind} %d4, [%r2];\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "load", "word"),
+    [
+        ("u32", "ld.shared", "explored"), ("b32", "ld.shared", "explored"),
+        ("u32", "ld.volatile.shared", "explored"), ("s32", "ld.shared", "undecided"),
+    ],
+)  # fmt: skip
+def test_what_is_loaded_into_a_wider_register_has_zeros_above(kind: str, load: str, word: str) -> None:
+    spilled = SPILLED.format(kind=kind).replace("ld.shared", load)
+    body = SCAN.format(**PLAIN).replace("cvt.u64.u32 %d4, %r6;\n", spilled, 1)
+    verdict = judged(body, 1, 4, init="zero")
+    assert verdict.word == word and not verdict.findings
+
+
 def test_a_bit_of_data_is_not_known() -> None:
     """The branch looks at the value, not at the status."""
     low = PLAIN | {"test": "and.b64 %d8, %d7, 1;\nsetp.eq.s64 %p2, %d8, 0;"}

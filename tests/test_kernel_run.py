@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +15,9 @@ from memmodel.cli.app import app
 from memmodel.kernel.check import reading_models
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.graph import Graph
-from memmodel.kernel.judge.judging import RunJudge
+from memmodel.kernel.judge.judging import OtherReadings, RunJudge
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.judge.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
@@ -518,3 +519,40 @@ def test_command_writes_a_template(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["kernel", str(source), "--init-launch"])
     assert result.exit_code == 0 and json.loads(result.output)["kernel"] == "k"
     assert CliRunner().invoke(app, ["kernel", str(source)]).exit_code == 2
+
+
+# ---- readings ------------------------------------------------------------------------------------------------------
+
+
+class Canned:
+    """A run of which it is known what is found in it under each model."""
+
+    def __init__(self, found: dict[str, str], events: int) -> None:
+        self.found = found
+        self.execution = SimpleNamespace(events=range(events))
+        self.asked: list[str] = []
+
+    def judged(self, model: str, *_: object, **__: object) -> SimpleNamespace:
+        self.asked.append(model)
+        return SimpleNamespace(findings=findings(self.found[model]), flags=None)
+
+
+def findings(rules: str) -> list[KernelFinding]:
+    return [KernelFinding(rule, "data race", "", ()) for rule in rules.split()]
+
+
+@pytest.mark.parametrize("events", [10, 10000])
+@pytest.mark.parametrize(("later", "depends"), [("", True), ("a", False), ("b", False)])
+def test_a_finding_depends_on_a_reading_if_it_is_gone_in_all_runs(events: int, later: str, depends: bool) -> None:
+    others = OtherReadings([(name, "", name) for name in ("one", "two", "three")])  # type: ignore[misc]
+    runs = [
+        Canned({"default": "a b", "one": "a b", "two": "", "three": "a"}, events),
+        Canned({"default": "a b", "one": "a b", "two": later, "three": "b"}, events),
+    ]
+    for run in runs:
+        judged_so = SimpleNamespace(findings=findings(run.found["default"]), flags=None)
+        others.look(run, frozenset(), judged_so)  # type: ignore[arg-type]
+    verdict = KernelVerdict("k", launch(), "default", findings("a b"))
+    verdict.readings = others.told(verdict.findings)
+    assert verdict.word == ("depends" if depends else "findings")
+    assert runs[1].asked == (["one", "two", "three"] if events < 1000 else ["two"])

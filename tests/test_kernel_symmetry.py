@@ -196,3 +196,50 @@ def test_lanes_that_store_together_may_have_done_something_else_before(before: s
     assert {one.rule for one in unknown.findings} == {"same-store-race"}
     equal = judged("mov.u32 %r5, %nwarpid;\n" + before + "st.shared.u32 [%r2], %r5;", 32)
     assert {one.rule for one in equal.findings} == {"equal-store-race"} and equal.word == "clean"
+
+
+LATCH = """@%p0 st.shared.b64 [%r4], COUNT;
+bar.sync 0;
+setp.lt.u32 %p1, %r0, COUNT;
+@!%p1 bra WAITS;
+st.shared.b32 [%r3], %r0;
+atom.shared.add.SEM.cta.u64 %d5, [%r4], -1;
+bra END;
+WAITS:
+AGAIN: ld.acquire.cta.shared.b64 %d6, [%r4];
+setp.ne.b64 %p2, %d6, 0;
+@%p2 bra AGAIN;
+ld.shared.b32 %r10, [%r2+AT];
+END:
+"""
+"""A latch: all threads of some warps count down, each after it has written a word."""
+
+
+@pytest.mark.parametrize(("sem", "found"), [("release", set()), ("relaxed", {"data-race"})])
+def test_one_comes_after_all_operations_that_others_left(sem: str, found: set[str]) -> None:
+    body = LATCH.replace("COUNT", "96").replace("SEM", sem)
+    assert rules(judged(body.replace("AT", "380"), threads=128)) == found
+
+
+COUNTED = """mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p1, %r20, 3;
+add.s64 %d1, %d0, 4096;
+@%p1 bra WAITS;
+mad.lo.u32 %r21, %r20, 32, %r0;
+mad.wide.u32 %d2, %r21, 4, %d1;
+st.global.b32 [%d2], 1;
+red.release.SCOPE.global.add.u32 [%d0], 1;
+bra END;
+WAITS:
+AGAIN: ld.acquire.gpu.global.b32 %r22, [%d0];
+setp.ne.b32 %p2, %r22, 96;
+@%p2 bra AGAIN;
+ld.global.b32 %r23, [%d1];
+END:
+"""
+
+
+@pytest.mark.parametrize(("scope", "found"), [("gpu", set()), ("cta", {"data-race"})])
+def test_operations_of_many_ctas(scope: str, found: set[str]) -> None:
+    verdict = judged(COUNTED.replace("SCOPE", scope), threads=32, ctas=4, init="zero")
+    assert {one.rule for one in verdict.serious} == found

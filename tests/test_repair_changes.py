@@ -9,12 +9,20 @@ import pytest
 
 from memmodel import api
 from memmodel.answer import Observation
+from memmodel.cli import main
 from memmodel.engine import Options
+from memmodel.lsp.changes import edits
+from memmodel.lsp.document import Document
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import judging, parse
+from memmodel.repair.fix import fix
+from memmodel.repair.hints import moves_a_fence
+from memmodel.repair.insertion.accesses import moved_accesses
+from memmodel.repair.insertion.meetings import meetings
+from memmodel.repair.judge import Standing, judging, parse
+from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
-from memmodel.source import Source
+from memmodel.source import Source, as_before
 from memmodel.why.story import execution_of
 
 SHIPPED = Path(__file__).parent.parent / "litmus"
@@ -120,3 +128,108 @@ def test_an_execution_that_does_not_come_by_survives() -> None:
         carried, now = carry.carried(execution, (), (one,)), judge(apply(BRANCH, (one,)))
         assert carried is not None and survives(against, carried)
         assert now is not None and now.observations[0][2] is Observation.SOMETIMES
+
+
+def test_two_threads_meet_between_a_fence_that_releases_and_one_that_acquires() -> None:
+    text = text_of("async/honest/H16-no-barrier")
+    judge = judging("t", MODELS, Options())
+    before = judge(text)
+    assert before is not None and before.findings
+    found = [one for one in meetings(api.lowered(Source("t", text)), before.against) if "arrive.relaxed" in one.text]
+    assert [one.text.strip().split(";")[0] for one in (*found, *found[0].more)] == [
+        "barrier.cluster.arrive.relaxed"
+    ] * 2
+    after = judge(apply(text, found))
+    assert after is not None and not after.findings and after.observations[0][2] is Observation.NEVER
+
+
+def test_an_access_is_moved_over_what_synchronizes_and_nothing_that_it_needs() -> None:
+    moves = {one.what.removeprefix("P0, ") for one in moved_accesses(api.lowered(Source("t", MOVES)))}
+    assert moves == {
+        "line 9: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 10: move ld.global.u32 before ld.global.u32 (line 6)",
+        "line 10: move ld.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 11: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+    }
+    branch = MOVES.replace("fence.acq_rel.gpu", "bra ON;\nON:\n    fence.acq_rel.gpu")
+    assert not any("line 6" in one.what for one in moved_accesses(api.lowered(Source("t", branch))))
+
+
+MOVES = """PTX moves
+.global .u32 x = 0;
+.global .u32 y = 0;
+.global .u32 z = 0;
+thread P0 @ cta 0, gpu 0 {
+    ld.global.u32 %r0, [x];
+    add.u32 %r0, %r0, 1;
+    fence.acq_rel.gpu;
+    st.global.u32 [x], 2;
+    ld.global.u32 %r1, [z];
+    st.global.u32 [y], %r0;
+}
+exists (P0:r0 == 1)
+"""
+
+
+def test_an_access_moves_where_nothing_else_is_a_repair() -> None:
+    found = fix("t", text_of("async/honest/H9-after"), MODELS, Options())
+    assert [one.changes[0].what for one in found.repairs] == [
+        "P0, line 10: move st.global.u32 before st.async.release.gpu.global.u32 (line 9)"
+    ]
+
+
+def test_a_moved_fence_is_refuted_by_an_execution() -> None:
+    """It is there with the fence in both places, and so without the first."""
+    text = text_of("async/proxy/A15-wrong-space")
+    trials = RepairSearch(
+        text, standing_of(text), None, lambda changed: (parse("t", changed) or (None,))[0], lambda _: ()
+    )
+    trials.until = float("inf")
+    moves = [one for one in replacements(api.lowered(Source("t", text))) if moves_a_fence(one)]
+    vain = [one for one in moves for bad in trials.before.against if trials.moved_in_vain(bad, one)]
+    assert vain
+    for one in vain:
+        assert standing_of(apply(text, [one])).against
+
+
+def standing_of(text: str) -> Standing:
+    found = judging("t", MODELS, Options())(text)
+    assert found is not None
+    return found
+
+
+def test_nobody_waits_for_what_cannot_have_been_signalled() -> None:
+    text = text_of("async/pipelines/block-scaled")
+    trials = RepairSearch(
+        text, standing_of(text), None, lambda changed: (parse("t", changed) or (None,))[0], lambda _: ()
+    )
+    waits = {one.what: trials.waits_in_vain([one]) for one in changes(text) if one.what.startswith("MMA")}
+    assert waits["MMA, line 28: a wait for parity 0 of free before tcgen05.cp.cta_group::1.32x128b.warpx4"]
+    with_commit = [what for what in waits if "commit" in what and "a wait for parity 0 of it" in what]
+    assert with_commit and not any(map(waits.get, with_commit))
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["fix", "weaken"])
+def test_a_file_keeps_its_line_ends(command: str, tmp_path: Path) -> None:
+    old = text_of("async/mbarrier/G15-no-acquire" if command == "fix" else "async/mbarrier/G9")
+    file = tmp_path / "dos.litmus"
+    file.write_bytes(b"\xef\xbb\xbf" + old.replace("\n", "\r\n").encode())
+    with pytest.raises(SystemExit) as done:
+        main([command, str(file), "-i"])
+    assert not done.value.code
+    data = file.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbfPTX") and b"sync_restrict" in data
+    assert data.count(b"\n") == data.count(b"\r\n") == old.count("\n") + 1
+
+
+def test_lines_that_stay_keep_ends_of_their_own() -> None:
+    assert as_before("a\nnew\nb\nc\nd", "a\r\nb\nc\r\nd\r\n") == "a\r\nnew\r\nb\nc\r\nd"
+    assert as_before("a\nnew\n", "a\n") == "a\nnew\n"
+
+
+def test_an_editor_gets_the_line_ends_of_its_document() -> None:
+    (one,) = edits(Document("file:///t.litmus", "a\r\nb\r\n", "litmus"), "a\nnew\nb\n")
+    assert one["newText"] == "new\r\n"

@@ -34,7 +34,10 @@ Holds = Callable[[Point, Point], bool]
 @dataclass(frozen=True, slots=True)
 class BaseRelation:
     """`key`: related when equal and not None. `holds`: a predicate, asked of points that `domain` and `range` admit
-    and, if there is a `key` too, that agree in it. Neither: the execution decides."""
+    and, if there is a `key` too, that agree in it. Neither: the execution decides.
+
+    `kind`: all that `holds` looks at, where events of few kinds are many; `domain` and `range` are the same then.
+    """
 
     name: str
     meaning: str
@@ -43,6 +46,7 @@ class BaseRelation:
     holds: Holds | None = None
     domain: Callable[[Point], bool] | None = None
     range: Callable[[Point], bool] | None = None
+    kind: Key | None = None
 
 
 def _memory(point: Point) -> bool:
@@ -214,6 +218,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
         holds=_scopes_include,
         domain=_scoped,
         range=_scoped,
+        kind=lambda p: (scope_of(p.label), isinstance(p.label, Signal), p.thread, p.seat),
     ),
     BaseRelation(
         "sri",
@@ -222,6 +227,7 @@ RELATIONS: tuple[BaseRelation, ...] = (
         holds=_issuers_include,
         domain=_scoped,
         range=_scoped,
+        kind=lambda p: (scope_of(p.label), p.thread, p.place),
     ),
     BaseRelation("scta", "events of threads in one CTA", "Scope", key=lambda p: p.place and p.place.cta_id),
     BaseRelation("scluster", "events of threads in one cluster", "Scope", key=lambda p: p.place and p.place.cluster_id),

@@ -13,6 +13,7 @@ from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.library import format as canonical
 from memmodel.lsp.document import Document, Json
+from memmodel.source import line_end
 
 
 def formatted(document: Document) -> Json:
@@ -32,6 +33,7 @@ def edits(document: Document, new: str) -> list[Json]:
     if document.lines[-1] == "":
         after.append("\n")
     found: list[Json] = []
+    end = line_end(document.text)
     for tag, a, b, c, d in SequenceMatcher(None, old, after, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
@@ -41,10 +43,12 @@ def edits(document: Document, new: str) -> list[Json]:
             start = document.position(sum(map(len, old[:a])))
             if a == len(old):
                 text = "\n" + text
-            found.append({"range": {"start": start, "end": document.whole()["end"]}, "newText": text})
+            found.append(
+                {"range": {"start": start, "end": document.whole()["end"]}, "newText": text.replace("\n", end)}
+            )
         else:
             zero = {"start": {"line": a, "character": 0}, "end": {"line": b, "character": 0}}
-            found.append({"range": zero, "newText": text})
+            found.append({"range": zero, "newText": text.replace("\n", end)})
     return found
 
 

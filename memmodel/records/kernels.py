@@ -9,6 +9,8 @@ from typing import Literal
 
 from memmodel.records.base import JsonRecord
 
+KernelVerdictWord = Literal["clean", "findings", "depends", "explored", "undecided"]
+
 
 class KernelThreadRecord(JsonRecord):
     """A thread of a launch. `round`: which of its executions of the instruction it is, from 0. `stage`: which of the
@@ -79,12 +81,31 @@ class KernelStatisticsRecord(JsonRecord):
     seconds: dict[str, float]
 
 
+class KernelChangeRecord(JsonRecord):
+    """A change beside one instruction: what is put in or becomes of it, in words."""
+
+    line: int
+    what: str
+
+
+class KernelRepairRecord(JsonRecord):
+    """Changes of the text. `verdict`: with them; `left`: how many findings there are then (0 for a repair)."""
+
+    changes: tuple[KernelChangeRecord, ...]
+    diff: str
+    verdict: KernelVerdictWord
+    left: int
+
+
 class KernelRecord(JsonRecord):
-    """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all."""
+    """The verdict on one launch. `open`: conditions that do not hold or were not checked. `ctas`: empty means all.
+
+    `repairs`: null where none were asked for; where nothing ends all findings, what leaves the fewest.
+    """
 
     entry: str
     model: str
-    verdict: Literal["clean", "findings", "depends", "explored", "undecided"]
+    verdict: KernelVerdictWord
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     ctas: tuple[int, ...]
@@ -96,6 +117,7 @@ class KernelRecord(JsonRecord):
     beyond: dict[str, str]
     notes: tuple[str, ...]
     statistics: KernelStatisticsRecord
+    repairs: tuple[KernelRepairRecord, ...] | None = None
 
 
 class RepairRecord(JsonRecord):

@@ -96,8 +96,10 @@ class Carry:
 
     def legal(self, edit: Edit) -> bool:
         """Is the text a test with that edit made?"""
-        self._read(edit)
-        return _key(edit) not in self._illegal
+        key = _key(edit)
+        if key not in self._deltas:
+            self._read(edit)
+        return key not in self._illegal
 
     def carried(self, execution: Execution, made: Sequence[Edit], edits: Sequence[Edit]) -> Execution | None:
         """An execution of the text with some edits made, as it is with more; None if it cannot be told what that is."""

@@ -35,6 +35,9 @@ class Edit:
     rank: int = 0
     more: tuple[Edit, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.start, self.end, self.what))
+
 
 def about_numbers(edit: Edit) -> bool:
     """Does a change put another number, or move a fence?"""

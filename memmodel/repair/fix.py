@@ -22,9 +22,10 @@ from memmodel.errors import BudgetSpent
 from memmodel.limits import available, together
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
-from memmodel.repair.edits import apply, diff
-from memmodel.repair.glance import Glance, is_small
-from memmodel.repair.hints import alone, reasons, would_do
+from memmodel.repair.edits import Edit, apply, diff
+from memmodel.repair.glance import Glance
+from memmodel.repair.hints import alone, by_turns, reasons, would_do
+from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
@@ -40,6 +41,9 @@ ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
 
 MOST_TOLD = 2
 """So many things that are missing are named where there is no repair."""
+
+MOST_MET = 8
+"""Of so many executions two threads may meet between the accesses."""
 
 FIRST_PART = 0.7
 """The part of the time that goes to what is wanted most, where something less is good enough."""
@@ -135,11 +139,13 @@ def _fixed(
         return Fixed(name, (), (), 1, "nothing is wrong with it")
     first, ends = (lambda one: _first(name, one, options)), (lambda one: ended(name, one, models, options))
     search = RepairSearch(text, before, progress, first, ends)
-    search.small = is_small(asked[0], options)
+    search.small = before.engines == {"enumerate"}
     started = monotonic()
     found: list[Changes] = []
     reason, stopped = "", False
+    stronger, others = strengthenings(asked[0]), _others(asked[0], before)
     aims = list(_aims(before))
+    search.accesses = moved_accesses(asked[0])
     search.judge, search.look = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
@@ -151,23 +157,26 @@ def _fixed(
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
-            others = [*replacements(asked[0]), *meetings(asked[0], before.against)]
-            if ARRIVE & reasons(before.against):
-                others += arrivals(asked[0])
-            found = search.repairs(strengthenings(asked[0]), others, most)
+            found = search.repairs(stronger, others, most)
             if found and search.untried:
                 reason = "; ".join(one for one in (reason, "not every cheaper change was tried") if one)
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else f"; no repair was found by then{_beyond(search)}"
+            reason += "; there may be cheaper repairs" if found else ""
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
-        reason = reason or _none(before, search)
+        reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
+
+
+def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:
+    """The changes that do not only add order."""
+    found = [*replacements(lowered), *meetings(lowered, by_turns(before.against)[:MOST_MET])]
+    return [*found, *arrivals(lowered)] if ARRIVE & reasons(before.against) else found
 
 
 def _none(before: Standing, search: RepairSearch) -> str:

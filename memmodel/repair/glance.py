@@ -59,11 +59,6 @@ class Glance:
         return None
 
 
-def is_small(steps: LoweredTest, options: Options) -> bool:
-    """Is a full judgement as fast as a glance?"""
-    return engine.choose(steps, options) == "enumerate"
-
-
 def names_of(model: Model, wrong: frozenset[str], *, outcomes: bool) -> list[str]:
     """What is looked for under a model."""
     hides = FindingKind.UNDEFINED if HANG in wrong else None

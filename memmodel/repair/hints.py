@@ -6,16 +6,17 @@ In: executions that speak against a test, changes. Out: the reasons; which chang
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 
 from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.insertion.arrivals import ARRIVALS
 from memmodel.repair.judge import Against
-from memmodel.why.records import Reason
+from memmodel.why.records import Obstacle, Reason
 from memmodel.why.story import finding_story, outcome_story
 from memmodel.why.stuck import stuck
 
-MOST_EXPLAINED = 12
+MOST_EXPLAINED = 6
 """So many executions are explained to learn their reasons."""
 
 ABOUT_WAITS = frozenset(
@@ -84,25 +85,31 @@ def lines(known: Sequence[Against]) -> frozenset[int]:
 
 def _told(known: Sequence[Against]) -> Iterator[tuple[Reason, int | None]]:
     """The reasons of the explanations, each with the lines that it is about."""
-    for one in _first(known):
-        if one.flag == HANG:
-            for waiting in stuck(one.witness).waiting:
-                yield waiting.reason, None if waiting.span is None else waiting.span.line
-            continue
-        by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
-        for obstacle in by.obstacles if by is not None else ():
-            yield obstacle.reason, None
-            yield from ((obstacle.reason, event.line) for event in obstacle.events)
+    return (told for one in by_turns(known)[:MOST_EXPLAINED] for told in _of(one))
 
 
-def _first(known: Sequence[Against]) -> list[Against]:
-    """Some executions, the first of each flag before the second of any."""
+@lru_cache(maxsize=4 * MOST_EXPLAINED)
+def _of(one: Against) -> tuple[tuple[Reason, int | None], ...]:
+    if one.flag == HANG:
+        waiting = stuck(one.witness).waiting
+        return tuple((each.reason, None if each.span is None else each.span.line) for each in waiting)
+    by = finding_story(one.model, one.finding, "") if one.finding else outcome_story(one.model, one.witness)
+    told = [(each.reason, line) for each in (by.obstacles if by else ()) for line in (None, *_lines_of(each))]
+    return tuple(told)
+
+
+def _lines_of(obstacle: Obstacle) -> list[int | None]:
+    return [event.line for event in obstacle.events]
+
+
+def by_turns(known: Sequence[Against]) -> list[Against]:
+    """The executions, the first of each flag before the second of any."""
     turns: dict[str | None, int] = {}
     told = []
     for one in known:
         turns[one.flag] = turns.get(one.flag, 0) + 1
         told.append((turns[one.flag], one))
-    return [one for _, one in sorted(told, key=lambda turn: turn[0])[:MOST_EXPLAINED]]
+    return [one for _, one in sorted(told, key=lambda turn: turn[0])]
 
 
 def would_do(known: Sequence[Against]) -> Iterator[str]:
@@ -131,10 +138,22 @@ def _rule(against: Against) -> str:
     return against.finding.rule or doc or against.flag
 
 
+def meets(edit: Edit) -> bool:
+    """Do two threads get a barrier to meet at?"""
+    return bool(edit.more) and edit.adds > 0 and ("bar.sync" in edit.text or "barrier.cluster" in edit.text)
+
+
 def kind(edit: Edit) -> str:
-    """What a changed number is about."""
+    """What a changed number is about; a barrier for two threads is about none."""
+    if meets(edit):
+        return "meeting"
     words = ("move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
+
+
+def moves_a_fence(edit: Edit) -> bool:
+    """A fence is moved; in a set, a new one does as much."""
+    return kind(edit) == "move" and "fence" in edit.what
 
 
 def answers(edit: Edit, why: Set[Reason]) -> bool:

@@ -6,6 +6,7 @@ In: text, model, options. Out: `Standing`, which can be compared. A test that ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from memmodel import api
 from memmodel.answer import HANG, Answer, Finding, Observation, Witness
@@ -21,15 +22,18 @@ from memmodel.report.expect import about_finding
 from memmodel.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Against:
-    """An execution that speaks against a test. `flag`: what is found in it; None: the outcome."""
+    """An execution that speaks against a test. `flag`: what is found in it; None: the outcome. Equal only to itself."""
 
     model: Model
     flag: str | None
     witness: Witness
     finding: Finding | None = None
 
+
+PARSED = 256
+"""So many changed texts are kept as they are read."""
 
 Observed = tuple[Quantifier, str | None, Observation]
 """What a question asks, of which finding, and the answer."""
@@ -39,7 +43,7 @@ Observed = tuple[Quantifier, str | None, Observation]
 class Standing:
     """The answers to a test's questions, and what its flags report. `against`: executions that show what is wrong.
 
-    `shown`: executions in which every thread ends.
+    `shown`: executions in which every thread ends. `engines`: that gave the answers.
     """
 
     observations: tuple[Observed, ...]
@@ -47,12 +51,14 @@ class Standing:
     complete: bool
     against: tuple[Against, ...] = field(default=(), compare=False)
     shown: tuple[Witness, ...] = field(default=(), compare=False)
+    engines: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def hangs(self) -> bool:
         return HANG in self.findings
 
 
+@lru_cache(maxsize=PARSED)
 def parse(name: str, text: str) -> tuple[LoweredTest, ...] | None:
     """The test once for each question; None if it is no legal test."""
     try:
@@ -80,6 +86,7 @@ def standing(
     """
     observed: dict[tuple[int, int], Observed] = {}
     found: set[str] = set()
+    engines: set[str] = set()
     complete = True
     against: list[Against] = []
     ends: list[Witness] = []
@@ -90,6 +97,7 @@ def standing(
         for place, steps in enumerate(asked):
             answer = _judged(steps, model, options, first if place else None, findings=findings)
             first = first if place else answer
+            engines.add(answer.engine)
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
             found |= {one for one in answer.flags if one == HANG or is_told(one)}
             shown = answer.counter if steps.test.quantifier is Quantifier.FORALL else answer.witness
@@ -107,7 +115,7 @@ def standing(
         for place, steps in enumerate(asked)
         for number in range(len(models))
     )
-    return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends))
+    return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends), frozenset(engines))
 
 
 def _judged(steps: LoweredTest, model: Model, options: Options, first: Answer | None, *, findings: bool) -> Answer:

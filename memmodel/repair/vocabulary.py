@@ -230,5 +230,5 @@ def _moves(lowered: LoweredTest, number: int, body: list[Instruction], index: in
             continue
         what = f"{_at(thread, moved)}: move {moved.mnemonic} {gap.where} (line {gap.item.span.line})"
         at, text = gap.put(source, line)
-        put = Edit(at, at, text, what, 0.0, (number, gap.index, "moved"), adds=1)
+        put = Edit(at, at, text, what, 0.0, (number, gap.index, f"moved {line}"), adds=1)
         yield Edit(start, end, "", what, MOVE, (number, index, "move"), adds=-1, more=(put,))

@@ -7,7 +7,7 @@ second says what a change does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.labels import Label
@@ -106,6 +106,9 @@ class AlteredPart(FixedPart):
 
     def _settle(self, rows: Rows, row: BaseRelation) -> None:
         """Work out the rows and columns of the events that are not what they were."""
+        if row.kind is not None:
+            self._settle_kinds(rows, row)
+            return
         points = [event.point for event in self.events]
         firsts, seconds = _sides(points, row)
         changed = 0
@@ -125,6 +128,26 @@ class AlteredPart(FixedPart):
             for other in firsts.get(one, ()):
                 if row.holds is None or row.holds(points[other], here):
                     rows[other] |= 1 << one
+
+    def _settle_kinds(self, rows: Rows, row: BaseRelation) -> None:
+        """The same where the relation looks at the kinds of two events, which few events make."""
+        assert row.kind is not None and row.holds is not None
+        changed = sum(1 << one for one in self.changed)
+        of: dict[int, Hashable] = {}
+        members: dict[Hashable, int] = {}
+        example: dict[Hashable, Point] = {}
+        for number, event in enumerate(self.events):
+            if row.domain is None or row.domain(event.point):
+                kind = of[number] = row.kind(event.point)
+                members[kind] = members.get(kind, 0) | 1 << number
+                example.setdefault(kind, event.point)
+        reached = {
+            kind: sum(mask for other, mask in members.items() if row.holds(point, example[other]))
+            for kind, point in example.items()
+        }
+        for number, found in enumerate(rows):
+            now = reached[of[number]] if number in of else 0
+            rows[number] = now if changed >> number & 1 else found & ~changed | now & changed
 
     def _in_order(self, rows: Rows) -> None:
         """Program order of new events: after what is before the one that they stand beside, and so on."""

@@ -13,14 +13,23 @@ from memmodel.cli.commands.mutations import told
 from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Argument, Option
 from memmodel.cli.options import BudgetText, Includes, JsonOut, MemoryText, ModelName, Timeout, parse_budget
+from memmodel.cli.terminal import ticker
 from memmodel.errors import InputError
 from memmodel.output import write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memmodel.answer import Budget
     from memmodel.kernel.judge.verdict import KernelVerdict
+    from memmodel.kernel.mend.search import KernelRepairs
 
 
 Ctas = Annotated[list[str] | None, Option("--cta", metavar="X,Y,Z", help="Look at this CTA; may be repeated.")]
+AnyGrid = Annotated[bool, Option("--any-grid", help="Does the verdict hold for any grid, or what stops it?")]
+AnyTrips = Annotated[bool, Option("--any-trips", help="Does it hold for any trip count, or what stops it?")]
+Mutate = Annotated[bool, Option("--mutate", help="Remove or weaken every synchronization in turn; is that noticed?")]
+Fix = Annotated[bool, Option("--fix", help="Which small changes of the text end all findings? Printed as diffs.")]
 
 SECONDS = 600.0
 """For one verdict, unless --timeout says otherwise."""
@@ -43,15 +52,10 @@ def kernel(
         list[str] | None,
         Option("--assume-pure", metavar="OP", help="Take this opcode to touch registers only; may be repeated."),
     ] = None,
-    any_grid: Annotated[
-        bool, Option("--any-grid", help="Does the verdict hold for any grid, or what stops it?")
-    ] = False,
-    any_trips: Annotated[
-        bool, Option("--any-trips", help="Does it hold for any trip count, or what stops it?")
-    ] = False,
-    mutate: Annotated[
-        bool, Option("--mutate", help="Remove or weaken every synchronization in turn; is that noticed?")
-    ] = False,
+    any_grid: AnyGrid = False,
+    any_trips: AnyTrips = False,
+    mutate: Mutate = False,
+    fix: Fix = False,
     jobs: Annotated[int, Option("--jobs", "-j", min=1, max=256, help="Processes for --mutate.")] = 1,
     json_out: JsonOut = None,
     sarif_out: Annotated[
@@ -91,8 +95,14 @@ def kernel(
             _write(json_out, data)
         return code
     cost = parse_budget(budget, timeout or SECONDS, memory)
+    looked_at = [_index(one) for one in cta or ()]
+    if fix:
+        if readings or litmus or any_grid or any_trips:
+            raise InputError("--fix goes with --json and --sarif, not with --readings, --litmus or --any-…")
+        found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure or (), cost)
+        return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
     verdict = check_kernel(
-        file, launch, entry=entry, model=model, ctas=[_index(one) for one in cta or ()], readings=readings,
+        file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
         schedules=schedules, assume_pure=assume_pure or (), budget=cost, litmus=litmus,
         any_grid=any_grid, any_trips=any_trips,
     )  # fmt: skip
@@ -109,15 +119,44 @@ def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
     return Exit.AS_EXPECTED
 
 
-def _told(verdict: KernelVerdict, json_out: str | None, sarif_out: str | None, *, statistics: bool) -> Exit:
+def _mended(
+    file: str,
+    launch: str,
+    entry: str | None,
+    model: str,
+    ctas: list[tuple[int, int, int]],
+    schedules: int,
+    assumed: Sequence[str],
+    cost: Budget,
+) -> KernelRepairs:
+    from memmodel.kernel.mend.search import WIDTH, fix_kernel
+
+    with ticker(WIDTH) as tick:
+        found = fix_kernel(
+            file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
+            budget=cost, seconds=cost.seconds, progress=tick.done,
+        )  # fmt: skip
+        tick.hide()
+    return found
+
+
+def _told(
+    verdict: KernelVerdict,
+    json_out: str | None,
+    sarif_out: str | None,
+    *,
+    statistics: bool,
+    repairs: KernelRepairs | None = None,
+) -> Exit:
     from memmodel.kernel.output.record import record
     from memmodel.kernel.output.sarif import sarif
-    from memmodel.kernel.output.text import lines
+    from memmodel.kernel.output.text import lines, repair_lines
 
     if "-" not in (json_out, sarif_out):
-        say("\n".join(lines(verdict, statistics=statistics)))
+        found = [] if repairs is None else repair_lines(repairs)
+        say("\n".join([*lines(verdict, statistics=statistics), *found]))
     if json_out:
-        _write(json_out, record(verdict))
+        _write(json_out, record(verdict, repairs))
     if sarif_out:
         _write(sarif_out, sarif([verdict]))
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}

@@ -154,9 +154,9 @@ def _write(path: str, record: object) -> None:
 
 
 def _replace(path: str, text: str) -> None:
-    from memmodel.source import STANDARD_INPUT
+    from memmodel.source import MAX_BYTES, STANDARD_INPUT, as_before, read_bytes
 
     if path == STANDARD_INPUT:
         complain("standard input cannot be changed in place")
         return
-    write_text(path, text)
+    write_text(path, as_before(text, read_bytes(path, MAX_BYTES).decode("utf-8")))

@@ -122,7 +122,7 @@ def _try_cancel(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 message = "a thread asks for a cluster to be cancelled after it has seen that none is left"
                 machine.problem("undefined-cancel", message, instruction)
             issue = machine.event(thread, instruction.number, Issue(Family.TRY_CANCEL))
-            response = machine.cancel(instruction)
+            response = machine.cancel(instruction, warp.cta.cluster)
             ranks = [rank for cluster, rank in machine.ctas if cluster == warp.cta.cluster]
             for part, rank in enumerate(ranks if everywhere else [warp.cta.rank], 1):
                 there = place & _LOW | rank << RANK_SHIFT

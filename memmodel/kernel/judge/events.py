@@ -14,6 +14,7 @@ from memmodel.base.points import BarrierId
 from memmodel.errors import InputError
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.program.fields import Bits
 from memmodel.ptx import Place
 
 
@@ -31,7 +32,8 @@ class TraceEvent:
     them or their `parts`, or only what they read (`reads_only`). `range`: the bytes that a fence names, and of an issue
     its tensor map. `value`: of a strong store, what it leaves, if that is known. `known`: of a strong load, values of
     registers that a loop around it looks at. `owners`: of an event about tensor memory the allocations. `twin`: the
-    same for copies that lanes issue at once, from one place to another.
+    same for copies that lanes issue at once, from one place to another. `turn`: of a strong access, how many its thread
+    had made before with the instruction; `bits`: what it found, or leaves.
     """
 
     thread: int
@@ -58,6 +60,8 @@ class TraceEvent:
     source: TraceEvent | None = field(default=None, repr=False)
     partner: TraceEvent | None = field(default=None, repr=False)
     time: int = 0
+    turn: int = -1
+    bits: Bits | None = None
 
 
 class WeakAccess(NamedTuple):
@@ -155,7 +159,8 @@ class LaunchTrace:
     more, with terms for what some stores leave, with or without NaN; `doubtful`: NaN matters there. `assumed`: what was
     taken for granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
     `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
-    part) of which the text does not say which bytes they touch.
+    part) of which the text does not say which bytes they touch. `chosen`: the strong reads that return the write that
+    the schedule says, each with it.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -176,6 +181,7 @@ class LaunchTrace:
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
     bad: list[TraceEvent] = field(default_factory=list)
     stale: list[TraceEvent] = field(default_factory=list)
+    chosen: list[tuple[TraceEvent, TraceEvent | None]] = field(default_factory=list)
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False

@@ -6,27 +6,28 @@ schedules is taken as unknown first; if the run goes through, nothing depends on
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, permutations, product
-from math import factorial, prod
+from itertools import islice
+from math import prod
 from time import process_time
 
 from memmodel.answer import HANG
 from memmodel.cat.syntax import Model
 from memmodel.kernel.beyond.grids import any_grid, any_trips
+from memmodel.kernel.explored.consistent import execution_of
+from memmodel.kernel.explored.others import OtherReads
+from memmodel.kernel.explored.schedules import ALL, atomics, complete, schedules
 from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
-from memmodel.kernel.judge.judging import Judgement, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import Polls, contested, stores_matter, sure
+from memmodel.kernel.judge.fences import BASE
+from memmodel.kernel.judge.judging import Judgement, OtherReadings, RunJudge, add, problems
+from memmodel.kernel.judge.leftover import Polls, contested, sure
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.machine.schedule import FIRST, LAST, Order, Schedule
+from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.origin import come_from, place_of, unwritten
 from memmodel.kernel.text.polling import complaints, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
@@ -34,11 +35,14 @@ from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 """Instructions in all the schedules that are explored, and events that are judged in them."""
 
-ALL = 24
-"""Schedules that are explored if they are all there are."""
+OTHERS = 24
+"""Runs in which strong reads return other writes than the last ones in time."""
 
 UNEVEN, LATE = 3, 6
 """Schedules that are looked at where a condition does not hold: some warps are slow, or one that is chosen."""
+
+CANCELLED = 8
+"""Clusters that one of them takes over, one after the other: so many tiles that it uses its stages again."""
 
 WORDS = {
     "atomic": "the result of {opcode} at line {line}",
@@ -53,8 +57,8 @@ class ExploreOptions:
     """`schedules`: as many are looked at where choices matter; all of them if they are few.
 
     `ctas`, `assumed`: as in `Schedule`. `readings`: other models, by the name of the reading and its answer. `first`:
-    stop at the first serious finding that is not `known`. `any_grid`, `any_trips`: say whether the verdict holds
-    beyond the launch.
+    stop at the first serious finding that is not `known`; `mended`: and if all of these are still found.
+    `any_grid`, `any_trips`: say whether the verdict holds beyond the launch.
     """
 
     schedules: int = 8
@@ -63,6 +67,7 @@ class ExploreOptions:
     readings: tuple[tuple[str, str, Model], ...] = ()
     first: bool = False
     known: frozenset[FindingKey] = frozenset()
+    mended: frozenset[FindingKey] = frozenset()
     any_grid: bool = False
     any_trips: bool = False
 
@@ -80,6 +85,7 @@ class LaunchJudge:
         self._unsure = False
         self._looked = Polls(module, entry, launch)
         self._blank: tuple[Schedule, LaunchTrace] | None = None
+        self._readings = OtherReadings(options.readings)
         self._late: dict[tuple[int, int], None] = {}
         self._known: frozenset[int] = frozenset()
         self.made: dict[int, RunJudge] = {}
@@ -120,7 +126,6 @@ class LaunchJudge:
             self.first = made, self._judged(made)
             if self._enough():
                 return verdict
-            self._readings(made)
             self._beyond(run)
             verdict.choices = [said for _, said in real]
             verdict.notes += residents(run, self.entry.body or (), self._chosen)
@@ -130,8 +135,9 @@ class LaunchJudge:
                 self._elected(replace(base, last_elected=True, opaque=settled))
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)
             if run.cancels and clusters > 1:
-                verdict.notes.append("launch control was looked at with no cluster cancelled, and with one")
-                self._look(self._run(replace(base, cancelled=1, opaque=settled)))
+                count = min(clusters - 1, CANCELLED)
+                verdict.notes.append(f"launch control was looked at with no cluster cancelled, and with {count}")
+                self._look(self._run(replace(base, cancelled=count, opaque=settled)))
                 verdict.explored += 1
                 verdict.choices += [
                     f"what {one.opcode} at line {one.line} answers depends on the schedule"
@@ -149,14 +155,15 @@ class LaunchJudge:
             _open(verdict, [place + error.message + come_from(self.entry, error)])
             if run is None:
                 self._beginning(base, error)
+        verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
 
     def _enough(self) -> bool:
-        """Is something found, where one finding is asked for?"""
-        return self.options.first and self._found()
+        """Is something found, where one finding is asked for, or nothing mended?"""
+        in_vain = self.options.mended and self.options.mended <= {one.key for one in self.verdict.serious}
+        return self.options.first and (self._found() or bool(in_vain))
 
     def _found(self) -> bool:
-        """Is something found that is not known?"""
         return any(one.key not in self.options.known for one in self.verdict.serious)
 
     def _beginning(self, base: Schedule, error: Refused) -> None:
@@ -173,9 +180,7 @@ class LaunchJudge:
             found = made.judged(self.model, everything)
         except Refused:
             return
-        for one in found.findings:
-            if add(self.verdict.findings, one) and one.events:
-                self.made[id(one)] = made
+        self._add(made, found.findings)
 
     def _unwritten(self, base: Schedule, error: Refused) -> PtxInstruction | None:
         """The instruction that could not be decided, if it can be with numbers in registers that were not written."""
@@ -226,36 +231,25 @@ class LaunchJudge:
         seconds = self.verdict.statistics.seconds
         seconds[what] = seconds.get(what, 0.0) + process_time() - started
 
-    def _look(self, run: LaunchTrace) -> None:
+    def _look(self, run: LaunchTrace) -> tuple[RunJudge, Judgement]:
         made = self._made(run)
         self._events += len(made.execution.events)
-        self._judged(made)
+        return made, self._judged(made)
 
     def _judged(self, made: RunJudge) -> Judgement:
         started = process_time()
         found = made.judged(self.model, self._chosen)
         self._spent("order", started)
-        for one in found.findings:
-            if add(self.verdict.findings, one) and one.events:
-                self.made[id(one)] = made
+        self._add(made, found.findings)
+        self._readings.look(made, self._chosen, found)
         _open(self.verdict, found.open)
         self._late |= dict.fromkeys(found.late)
         return found
 
-    def _readings(self, made: RunJudge) -> None:
-        """What other readings say of the first run."""
-
-        def key(one: KernelFinding) -> object:
-            return one.rule, tuple(sorted(side.instruction.number for side in one.sides))
-
-        mine = {key(one): one for one in self.verdict.findings}
-        for name, answer, model in self.options.readings:
-            like = None if self.first is None else self.first[1].flags
-            other = {key(one): one for one in made.judged(model, self._chosen, like, ways=False).findings}
-            gone = [one for at, one in mine.items() if at not in other]
-            new = [one for at, one in other.items() if at not in mine]
-            if gone or new:
-                self.verdict.readings.append(KernelReading(name, answer, gone, new))
+    def _add(self, made: RunJudge, findings: list[KernelFinding]) -> None:
+        for one in findings:
+            if add(self.verdict.findings, one) and one.events:
+                self.made[id(one)] = made
 
     def _beyond(self, run: LaunchTrace) -> None:
         if self.options.any_grid:
@@ -339,22 +333,55 @@ class LaunchJudge:
 
     def _explore(self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]) -> None:
         verdict = self.verdict
-        complete = self._complete(run, real)
-        bound = max(ALL, self.options.schedules) if complete else self.options.schedules
-        wanted = islice(self._schedules(base, run, settled, real), bound)
+        base = replace(base, opaque=settled)
+        all_ = complete(run, real, self.options.schedules)
+        bound = max(ALL, self.options.schedules) if all_ else self.options.schedules
+        wanted = islice(schedules(base, run, real, self.options.schedules), bound)
+        others = OtherReads(self.entry, self._looked.again)
+        if self.first is not None:
+            _note(others, base, *self.first, self._chosen)
         known = set(run.choices)
         for number, schedule in enumerate(wanted):
             spent = self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED
             if spent or self._enough():
-                complete = False
+                all_ = False
                 break
-            other = self._run(schedule)
+            try:
+                other = self._run(schedule)
+            except Refused:  # what does not matter in the first run does here
+                schedule, all_ = replace(schedule, opaque=frozenset()), False
+                other = self._run(schedule)
+                real |= settled
+                self._chosen |= settled
             verdict.explored = number + 1
             self._met(schedule, other, real)
-            same = _atomics(other, real) == _atomics(run, real)
-            complete &= not other.infeasible and set(other.choices) <= known and same
-            self._look(other)
-        verdict.exhaustive = complete and not self._unsure
+            same = atomics(other, real) == atomics(run, real)
+            all_ &= not other.infeasible and set(other.choices) <= known and same
+            _note(others, schedule, *self._look(other), self._chosen)
+        verdict.exhaustive = all_ and not self._unsure
+        self._others(others)
+
+    def _others(self, others: OtherReads) -> None:
+        """Executions that no schedule shows: a strong read returns another write than the last one in time."""
+        started, count = process_time(), 0
+        for schedule in islice(others.next(), OTHERS):
+            if self._enough() or self._instructions > MAX_INSTRUCTIONS or self._events > MAX_JUDGED:
+                break
+            try:
+                run = self._run(schedule)
+                made = RunJudge(self.entry, run, self._chosen, symmetric=False)
+            except Refused:
+                continue
+            self._events += len(made.execution.events)
+            flags = execution_of(self.model, made)
+            if flags is not None:
+                count += 1
+                self._add(made, made.shown(flags))
+                others.note(schedule, made.graph, flags.relation(BASE), self._chosen)
+        self._spent("other reads", started)
+        if count:
+            said = "executions in which a strong read returns another write than the last one in time"
+            self.verdict.notes.append(f"{count} {said} were looked at as well")
 
     def _met(self, schedule: Schedule, run: LaunchTrace, real: set[int]) -> None:
         """Another schedule meets choices that the first run did not (a lock is taken, so that a loop asks again): those
@@ -376,7 +403,7 @@ class LaunchJudge:
         stays open.
         """
         schedules = [replace(base, late=(warp,)) for warp in islice(self._late, LATE)]
-        base = replace(base, cancelled=int(bool(run.cancels)))
+        base = replace(base, cancelled=CANCELLED if run.cancels else 0)
         for test in sorted(base.truthful)[:UNEVEN]:
             early = {(one.cta, one.warp) for one in run.threads if any(event.at == test for event in one.events)}
             others = dict.fromkeys((one.cta, one.warp) for one in run.threads if (one.cta, one.warp) not in early)
@@ -386,65 +413,12 @@ class LaunchJudge:
                 return
             made = self._made(self._run(schedule))
             self._events += len(made.execution.events)
-            for one in made.judged(self.model, self._chosen).findings:
-                if add(self.verdict.findings, one) and one.events:
-                    self.made[id(one)] = made
-
-    def _orders(self, run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
-        """The threads that make atomic operations whose order matters, by location, as they were made."""
-        found: dict[tuple[str, int], list[int]] = {}
-        for (block, at), events in run.atomics.items():
-            if len(events) > 1 and any(one.at in real for one in events):
-                found[block.instance.name, at] = [one.thread for one in events]
-        return found
-
-    def _complete(self, run: LaunchTrace, real: set[int]) -> bool:
-        """Are all orders of atomic operations the schedules, and all of them within the bound?"""
-        orders = self._orders(run, real)
-        only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
-        once = all(len(set(threads)) == len(threads) for threads in orders.values())
-        size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
-        atomic = not stores_matter(run, real)
-        # What asynchronous instructions do has no place in these orders.
-        atomic &= real <= {one.at for events in run.atomics.values() for one in events}
-        return only and once and atomic and not run.elected and size <= max(ALL, self.options.schedules)
-
-    def _schedules(
-        self, base: Schedule, run: LaunchTrace, settled: frozenset[int], real: set[int]
-    ) -> Iterator[Schedule]:
-        """Schedules that make the choices otherwise, the most different first."""
-        base = replace(base, opaque=settled)
-        orders = self._orders(run, real)
-        if self._complete(run, real):
-            for chosen in product(*(permutations(threads) for threads in orders.values())):
-                yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
-            return
-        yield replace(base, backwards=True)
-        looks = [FIRST, LAST, *map(str, range(self.options.schedules))]
-        looks = looks if any(what == "load" and number in real for what, number in run.choices) else [""]
-        looked = frozenset(real)
-        lonely = any(what == "activemask" and number in real for what, number in run.choices)
-        if lonely:
-            yield replace(base, split=True)
-        shuffle = random.Random(0)
-        how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
-        how += [lambda one: shuffle.sample(one, len(one))] * self.options.schedules
-        how = how if looks == [""] else [list, *how]
-        for number, change in enumerate(how if orders or looks != [""] else ()):
-            order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
-            split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
-            yield replace(base, order=order, split=split, looks=looking, looked=looked)
-
-
-def _atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
-    """Who makes which atomic operations, and how often, at places where their order matters."""
-    return Counter(
-        (block.instance.name, at, one.thread, one.at)
-        for (block, at), events in run.atomics.items()
-        if any(one.at in real for one in events)
-        for one in events
-    )
+            self._add(made, made.judged(self.model, self._chosen).findings)
 
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:
     verdict.open += [reason for reason in dict.fromkeys(reasons) if reason not in verdict.open]
+
+
+def _note(others: OtherReads, schedule: Schedule, made: RunJudge, found: Judgement, looked: frozenset[int]) -> None:
+    others.note(schedule, made.graph, None if found.flags is None else found.flags.relation(BASE), looked)

@@ -85,7 +85,7 @@ def _holds(flags: Flags, run: Flags, graph: Graph) -> bool:
     if any(row & ~kept for row, kept in zip(demanded, chosen, strict=True)):
         return False
     for one, row in enumerate(conflict):
-        if any(_ended(graph, one) > _begun(graph, other) for other in bits(row & mine[one] & ~old[one])):
+        if any(ended(graph, one) > begun(graph, other) for other in bits(row & mine[one] & ~old[one])):
             return False
     for name in SETTLED:
         for one, row in enumerate(flags.execution.relation(name)):
@@ -94,7 +94,7 @@ def _holds(flags: Flags, run: Flags, graph: Graph) -> bool:
     return True
 
 
-def _begun(graph: Graph, number: int) -> float:
+def begun(graph: Graph, number: int) -> float:
     """The time in the run after which an event happened."""
     use = graph.behind[number].use
     if use is None:
@@ -103,7 +103,7 @@ def _begun(graph: Graph, number: int) -> float:
     return before[-1].time if before else 0
 
 
-def _ended(graph: Graph, number: int) -> float:
+def ended(graph: Graph, number: int) -> float:
     """The time in the run before which an event happened; of what is asynchronous, none is known."""
     label, use = graph.points[number].label, graph.behind[number].use
     if isinstance(label, Access) and label.asynchronous:

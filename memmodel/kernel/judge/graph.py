@@ -31,16 +31,18 @@ from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
-from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.judge.frame import KernelFrame, covered
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
-from memmodel.ptx import Proxy, Sem, Space
+from memmodel.ptx import Proxy, Scope, Sem, Space
 
 STEP = 1 << 20
 OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
 """The read of a wgmma."""
+WIDE = (Scope.GPU, Scope.SYS)
+"""The scopes that take in the whole launch."""
 
 
 @dataclass(slots=True)
@@ -64,10 +66,10 @@ class Graph:
         self.number: dict[int, int] = {}
         self.events: dict[int, TraceEvent] = {}
         self._parts: dict[int, list[tuple[int, int]]] = {}
-        self._shared: dict[tuple[object, ...], int] = {}
+        self.shared: dict[tuple[object, ...], int] = {}
         self._operations: dict[object, int] = {}
         self._initial: set[tuple[object, ...]] = set()
-        self._given: list[tuple[int, int]] = []
+        self.given: list[tuple[int, int]] = []
         self.pair_of: dict[frozenset[int], int] = {}
         self._restricted = any(
             isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
@@ -166,9 +168,9 @@ class Graph:
         ends = []
         for use, thread in zip((pair.one, pair.other), threads, strict=True):
             key = (thread, use.epoch, use.label, use.scalar, name)
-            if not shared or key not in self._shared:
-                self._shared[key] = self._use(index, use, thread, cell)
-            ends.append(self._shared[key])
+            if not shared or key not in self.shared:
+                self.shared[key] = self._use(index, use, thread, cell)
+            ends.append(self.shared[key])
         self.pair_of[frozenset(ends)] = index
 
     def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
@@ -195,9 +197,9 @@ class Graph:
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
-        if key not in self._shared:
-            self._shared[key] = self._use(index, weak, other, cell)
-        self.pair_of[frozenset((self.number[id(event)], self._shared[key]))] = index
+        if key not in self.shared:
+            self.shared[key] = self._use(index, weak, other, cell)
+        self.pair_of[frozenset((self.number[id(event)], self.shared[key]))] = index
 
     def _place(self, number: int, place: SharedPlace) -> None:
         """All accesses of a place, at a location of its own."""
@@ -227,7 +229,7 @@ class Graph:
         new = len(self.points)
         self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
         self.behind.append(Judged(use.at, use.thread))
-        self._given.append((new, self._use(-1, use, number, cell)))
+        self.given.append((new, self._use(-1, use, number, cell)))
 
     def _waited(self, number: int) -> None:
         """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
@@ -260,6 +262,14 @@ class Graph:
         self.behind.append(Judged(use.at, use.thread, index, use))
         return new
 
+    def of(self, access: TraceEvent | WeakAccess) -> int | None:
+        """The number of a strong access, or of a weak one at a place of strong ones."""
+        if isinstance(access, TraceEvent):
+            return self.number.get(id(access))
+        cell = Cell(access.block.instance, access.first, access.size)
+        known = access.thread, access.epoch, access.label
+        return next((n for key, n in self.shared.items() if (*key[:3], key[-1]) == (*known, cell)), None)
+
     # ---- base names ------------------------------------------------------------------------------------------
 
     def execution(self, *, fences: bool) -> Execution:
@@ -270,7 +280,7 @@ class Graph:
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
-        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self._given], "compl": []}
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.given], "compl": []}
         for thread in {one.thread for one in self.points if one.thread is not None}:
             for event in self.run.threads[thread].events:
                 self._communication(event, pairs)
@@ -301,8 +311,9 @@ class Graph:
     def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
         for one in (event, *event.signals):
             target = self.number[id(one)]
-            if one.source is not None and id(one.source) in self.number:
-                pairs["rf"].append((self.number[id(one.source)], target))
+            source = self._source(one)
+            if source is not None:
+                pairs["rf"].append((self.number[id(source)], target))
             for issue in one.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label
@@ -310,6 +321,22 @@ class Graph:
                         continue
                     if isinstance(label, Access) and (not one.reads_only or label.role is not None):
                         pairs["compl"].append((point, target))
+
+    def _source(self, event: TraceEvent) -> TraceEvent | None:
+        """The write that an access reads from. Atomic operations of threads that are left out pass it on, where each
+        step of observation order is morally strong if the whole one is: all are in the CTA of the access and have its
+        scope, or the scopes of all take in the launch.
+        """
+        source, mine, near, wide = event.source, event.label, True, True
+        while source is not None and isinstance(mine, Access) and isinstance(source.label, Access):
+            wide &= source.label.scope in WIDE and mine.scope in WIDE
+            if id(source) in self.number:
+                break
+            near &= source.label.scope is mine.scope
+            near &= self.run.threads[source.thread].cta == self.run.threads[event.thread].cta
+            alike = source.label.proxy is mine.proxy and aliased(source.label) == aliased(mine)
+            source = source.partner.source if source.partner is not None and alike else None
+        return source if near or wide else None
 
     def _ends(self, relations: dict[str, Rows]) -> None:
         """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""

@@ -6,7 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -18,20 +18,23 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent
-from memmodel.kernel.judge.fences import CAUSALITY, forced, reordered
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
+from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
-from memmodel.kernel.judge.leftover import last_writes
+from memmodel.kernel.judge.leftover import CausalOrder, last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair
-from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding
+from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding, KernelReading
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
 MAX_EVENTS = 24_000
+SMALL = 2000
+"""Events of a run that is judged under all readings."""
+
 LOOKED_AT = 12
 """Alike findings of which the one with the shortest way between its accesses is shown."""
 STAGES = 16
@@ -124,6 +127,14 @@ class RunJudge:
         found.open = list(dict.fromkeys(found.open))
         return found
 
+    def shown(self, flags: Flags) -> list[KernelFinding]:
+        """What is wrong in one execution, which the run is: no other one is meant."""
+        found = Judgement(self.graph)
+        for problem in problems(self.run):
+            add(found.findings, problem)
+        self._report(found, flags, self.raised(flags), ways=True)
+        return found.findings
+
     def _report(self, found: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, ways: bool) -> None:
         """Findings for what flags report, one for those that are alike."""
         leads = Ways(self.graph, flags, self.body)
@@ -163,15 +174,26 @@ class RunJudge:
         causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
-    def order(self, model: Model) -> Callable[[TraceEvent, TraceEvent], bool]:
-        """Does one access precede another in causality in every execution, as far as these are judged?"""
-        rows, numbers = forced(model, self._least(self._chosen)).relation(CAUSALITY), self.graph.number
+    def order(self, model: Model) -> CausalOrder:
+        """Which access precedes another in causality in every execution, as far as these are judged."""
+        flags = forced(model, self._least(self._chosen))
+        rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
-        def before(one: TraceEvent, other: TraceEvent) -> bool:
-            first, second = numbers.get(id(one)), numbers.get(id(other))
+        def before(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+            first, second = self.graph.of(one), self.graph.of(other)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
-        return before
+        def ahead(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+            first = self.graph.of(one)
+            if base is None or first is None or not isinstance(other, TraceEvent) or not _generic(one.label):
+                return False
+            own = self.run.threads[other.thread].events[: other.order]
+            if one.thread == other.thread:
+                return one in own if isinstance(one, TraceEvent) else one.epoch <= len(own)
+            numbers = (self.graph.number.get(id(each)) for each in own)
+            return any(number is not None and base[first] >> number & 1 for number in numbers)
+
+        return CausalOrder(before, ahead)
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
@@ -323,6 +345,10 @@ class RunJudge:
         return sum(one < epoch for one in self._visited.get((thread, at), ((), ()))[0])
 
 
+def _generic(label: Label) -> bool:
+    return isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
+
+
 def _both_write(graph: Graph, one: int, other: int) -> bool:
     labels = graph.points[one].label, graph.points[other].label
     return all(isinstance(label, Access) and label.side is Side.WRITE for label in labels)
@@ -337,6 +363,57 @@ def add(findings: list[KernelFinding], finding: KernelFinding) -> bool:
             return False
     findings.append(finding)
     return True
+
+
+class OtherReadings:
+    """What other readings say of the runs that are judged. `models`: by the name of the reading and its answer.
+
+    Of the first run, and of small ones, all readings are asked; of the others those that the word needs: under which
+    most is gone, until each finding is gone under one.
+    """
+
+    def __init__(self, models: Sequence[tuple[str, str, Model]]) -> None:
+        self.models = models
+        self._mine: dict[object, KernelFinding] = {}
+        self._theirs: list[dict[object, KernelFinding]] = [{} for _ in models]
+        self._asked = [True] * len(models)
+        """The readings that were asked about all runs."""
+
+    def look(self, made: RunJudge, chosen: frozenset[int], judged: Judgement) -> None:
+        """Judge a run under the readings."""
+        self._mine = {_kept(one): one for one in judged.findings} | self._mine
+        for number, (_, _, model) in enumerate(self.models):
+            if self._asked[number]:
+                found = made.judged(model, chosen, judged.flags, ways=False).findings
+                self._theirs[number] |= {at: one for one in found if (at := _kept(one)) not in self._theirs[number]}
+        if len(made.execution.events) > SMALL:
+            self._needed()
+
+    def _needed(self) -> None:
+        left = {at for at, one in self._mine.items() if not one.harmless}
+        gone = [
+            left - theirs.keys() if asked else set() for theirs, asked in zip(self._theirs, self._asked, strict=True)
+        ]
+        self._asked = [False] * len(gone)
+        while left and any(left & one for one in gone):
+            most = max(range(len(gone)), key=lambda number: len(left & gone[number]))
+            self._asked[most] = True
+            left -= gone[most]
+
+    def told(self, findings: list[KernelFinding]) -> list[KernelReading]:
+        """What is gone, of these findings, and what a reading has that the default has not."""
+        found = []
+        for (name, answer, _), theirs, asked in zip(self.models, self._theirs, self._asked, strict=True):
+            gone = [one for one in findings if (at := _kept(one)) in self._mine and at not in theirs]
+            new = [one for at, one in theirs.items() if at not in self._mine]
+            if gone or new:
+                found.append(KernelReading(name, answer, gone, new, everywhere=asked))
+        return found
+
+
+def _kept(finding: KernelFinding) -> object:
+    """What tells findings of different readings apart."""
+    return finding.rule, tuple(sorted(side.instruction.number for side in finding.sides))
 
 
 def describe(label: Label) -> str:

@@ -212,8 +212,8 @@ class Ways:
         if here.thread == there.thread:
             return "they are of one thread, and nothing orders an asynchronous access with the other one"
         order = self.flags.execution.relation("po")
-        after = [n for n in bits(order[first]) if _synchronizes(self.points[n].label)]
-        before = [n for n in range(len(self.points)) if order[n] >> second & 1 and _synchronizes(self.points[n].label)]
+        after = [n for n in bits(order[first]) if synchronizes(self.points[n].label)]
+        before = [n for n in range(len(self.points)) if order[n] >> second & 1 and synchronizes(self.points[n].label)]
         later = min(after, key=lambda n: self.points[n].order or 0, default=None)
         last = max(before, key=lambda n: self.points[n].order or 0, default=None)
         said = []
@@ -233,10 +233,11 @@ def _side(label: Label) -> Side | None:
     return label.side if isinstance(label, Access) else None
 
 
-def _synchronizes(label: Label) -> bool:
+def synchronizes(label: Label) -> bool:
+    """May an event of that kind order its thread with another one?"""
     if isinstance(label, Barrier):
         return label.sem is not Sem.RELAXED
     return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
 
 
-__all__ = ["Missing", "MissingOrder", "Ways"]
+__all__ = ["Missing", "MissingOrder", "Ways", "synchronizes"]

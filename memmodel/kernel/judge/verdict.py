@@ -93,12 +93,16 @@ class Statistics:
 
 @dataclass(slots=True)
 class KernelReading:
-    """What another reading of the documents says. `gone`: findings of the default that it has not; `new`: others."""
+    """What another reading of the documents says. `gone`: findings of the default that it has not; `new`: others.
+
+    `everywhere`: it was asked about all runs, not only about the first one.
+    """
 
     name: str
     answer: str
     gone: list[KernelFinding]
     new: list[KernelFinding]
+    everywhere: bool = True
 
 
 @dataclass(slots=True, repr=False)
@@ -139,7 +143,7 @@ class KernelVerdict:
     @property
     def word(self) -> KernelWord:
         if self.serious:
-            gone = {id(one) for reading in self.readings for one in reading.gone}
+            gone = {id(one) for reading in self.readings for one in reading.gone if reading.everywhere}
             return "depends" if all(id(one) in gone for one in self.serious) else "findings"
         if self.open:
             return "undecided"

@@ -5,7 +5,6 @@ In: an Instruction. Out: a step that moves the values and leaves the accesses in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
@@ -20,6 +19,8 @@ from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.kernel.values.lanes import Get
+from memmodel.kernel.values.words import extended, loaded, together, wider, width_in
+from memmodel.program.fields import NOTHING
 from memmodel.ptx import Proxy, Scope, Sem, Window
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
@@ -31,7 +32,7 @@ SEMS = {"relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE, 
 def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     head = instruction.words[0]
-    if head == "st" and "async" in instruction.words:  # another family
+    if head == "st" and "async" in instruction.words:
         return None
     if instruction.words[:2] == ("st", "bulk"):
         return _zeros(compiler, instruction)
@@ -64,10 +65,8 @@ def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -
 
 def space_of(words: tuple[str, ...]) -> str:
     """The state space that an instruction names."""
-    for word in words[1:]:
-        if word.split("::")[0] in ("shared", "global", "local", "param", "const"):
-            return word
-    return "generic"
+    spaces = ("shared", "global", "local", "param", "const")
+    return next((word for word in words[1:] if word.split("::")[0] in spaces), "generic")
 
 
 def _semantics(instruction: PtxInstruction, side: Side) -> Access:
@@ -106,6 +105,8 @@ def strong(
         made = machine.event(warp.threads[lane], at, label, block.instance.name, first, size)
         made.known = _around(warp, lane, machine.loops.get(at, ()))
     made.block, made.first, made.size, made.value = block, first, size, value
+    if issue is None:
+        machine.reads.number(made, label, block, first, size)
     known = machine.strong.setdefault(block, {})
     for begin in range(first - WIDEST + 1, first + size):
         length, event = known.get(begin, (0, made))
@@ -164,7 +165,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
     held = [compiler.slot_of(one) for one in items]
-    parts = not compiler.packed.isdisjoint(held)
+    parts, wide = not compiler.packed.isdisjoint(held), width_in(items, unit)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         addresses = list(get(warp))
@@ -177,7 +178,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             _read_all(warp, lanes, slots, block, offsets, unit, extend)
             return True
         rows = [one(warp) for one in sources]
-        stored = None if all(row is UNKNOWN for row in rows) else [_together([r[k] for r in rows], unit) for k in lanes]
+        stored = None if all(row is UNKNOWN for row in rows) else [together([r[k] for r in rows], unit) for k in lanes]
         machine.weak_lanes(warp, lanes, block, offsets, size, label, number, unit, stored)
         machine.forget_all(block, offsets, size)
         _write_all(warp, lanes, sources, block, offsets, unit)
@@ -187,34 +188,46 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         """Lane by lane: strong accesses, lanes that access different blocks, addresses that are bad."""
         own = {lane: machine.private(warp, lane, addresses[lane], size) if local else None for lane in lanes}
         common = {lane: addresses[lane] for lane in lanes if own[lane] is None}
-        if machine.schedule.looks and not weak and _held(machine, warp, common, space, size, instruction, window):
+        if not weak and _held(machine, warp, common, space, (unit, lanes_of), instruction, window):
             return False
         hidden = number in machine.schedule.opaque
         lists = [list(UNKNOWN if hidden else one(warp)) for one in sources]
         for lane in lanes:
             block, at = own[lane] or machine.place(warp, space, addresses[lane], size, instruction, window)
             aligned(block, at, size, addresses[lane])
+            events = list[TraceEvent]()
             if own[lane] is not None or block is machine.memory.params:
                 pass
             elif weak:
-                stored = None if load else _together([one[lane] for one in lists], unit)
+                stored = None if load else together([one[lane] for one in lists], unit)
                 machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
                 if not load:
                     machine.forget(block, at, size)
             else:
-                for part, value in enumerate([one[lane] for one in lists] or [None] * lanes_of):
-                    strong(machine, warp, lane, number, label, block, at + part * unit, unit, value=value)
+                values = [one[lane] for one in lists] or [None] * lanes_of
+                events = _all_strong(machine, warp, lane, number, label, block, at, unit, values)
             if load:
                 _read(warp, lane, slots, block, at, unit, extend)
-                _learn(warp, lane, slots if parts and not extend else [], block, at, unit)
-                if not weak and own[lane] is None:
-                    _strong_result(machine, warp, lane, slots, instruction)
+                _learn(warp, lane, slots if parts and not extend else [], block, at, unit, wide)
+                _strong_result(machine, warp, lane, slots, instruction, events, extend, wide if parts else 0)
                 continue
-            for part, values in enumerate(lists):
-                block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], values, lane))
+            for part, row in enumerate(lists):
+                block.store_bits(at + part * unit, unit, warp.bits_of(None if hidden else held[part], row, lane))
+            machine.reads.all_made(events)
         return True
 
     return step
+
+
+def _all_strong(
+    machine: Machine, warp: Warp, lane: int, at: int, label: Access, block: Block, first: int, unit: int,
+    values: list[Value],
+) -> list[TraceEvent]:  # fmt: skip
+    """The elements of a strong access."""
+    return [
+        strong(machine, warp, lane, at, label, block, first + part * unit, unit, value=value)
+        for part, value in enumerate(values)
+    ]
 
 
 def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
@@ -223,20 +236,25 @@ def _around(warp: Warp, lane: int, slots: tuple[int, ...]) -> tuple[tuple[int, i
 
 
 def _held(
-    machine: Machine, warp: Warp, addresses: dict[int, Value], space: str, size: int, instruction: PtxInstruction,
-    window: Window,
+    machine: Machine, warp: Warp, addresses: dict[int, Value], space: str, sizes: tuple[int, int],
+    instruction: PtxInstruction, window: Window,
 ) -> bool:  # fmt: skip
-    """Does a lane wait until nobody else can go on?"""
+    """Does a lane wait until nobody else can go on, or for a write that it reads? `sizes`: bytes, how often."""
     reads = instruction.words[0] != "st"
+    if reads and any([machine.early(warp.threads[lane], instruction.number, sizes[1]) for lane in addresses]):
+        return True
+    if not machine.schedule.looks:
+        return False
+    size = sizes[0] * sizes[1]
     places = [(n, machine.place(warp, space, one, size, instruction, window)) for n, one in addresses.items()]
     return any([machine.held(warp.threads[n], instruction, at, reads=reads) for n, at in places])
 
 
-def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int) -> None:
+def _learn(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, wide: int) -> None:
     """What is known of the bits that are loaded into registers whose bits are looked at one by one."""
     for part, slot in enumerate(slots):
         if slot is not None:
-            warp.learn(slot, lane, block.bits(at + part * unit, unit), 8 * unit)
+            warp.learn(slot, lane, loaded(block.bits(at + part * unit, unit), unit, wide), wide)
 
 
 def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand, ...], int]:
@@ -293,20 +311,22 @@ def _discard(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     return step
 
 
-def _together(values: list[Value], unit: int) -> Value:
-    """The elements of a vector as one number."""
-    found = 0
-    for number, value in enumerate(values):
-        if value is None:
-            return None
-        found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
-    return found
-
-
 def _strong_result(
-    machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction
-) -> None:
-    """What a strong load returns may depend on the schedule."""
+    machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction,
+    events: list[TraceEvent], extend: int, wide: int,
+) -> None:  # fmt: skip
+    """What a strong load returns may depend on the schedule, which may choose it. `events`: none if it is of no memory
+    that threads share.
+    """
+    if not events:
+        return
+    machine.reads.all_made(events)
+    for slot, event in zip(slots, events, strict=True):
+        bits = machine.reads.returned(event) if machine.reads else None
+        if bits is not None and slot is not None:
+            warp.own(slot)[lane] = extended(bits.whole(8 * event.size), event.size, extend)
+            known = loaded(bits, event.size, wide) if wide and not extend else NOTHING
+            warp.learn(slot, lane, known, max(wide, 1))
     if instruction.number in machine.schedule.opaque:
         forgetting([slot for slot in slots if slot is not None])(warp, [lane])
     elif any(slot is not None and warp.knows(slot, lane) for slot in slots):
@@ -317,17 +337,6 @@ def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int,
     for part, slot in enumerate(slots):
         if slot is not None:
             warp.own(slot)[lane] = extended(block.load(at + part * unit, unit), unit, extend)
-
-
-def extended(value: Value, unit: int, extend: int) -> Value:
-    """A number as it stands in the register."""
-    return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
-
-
-def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
-    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
-    widths = [one.width for one in items if isinstance(one, Register)]
-    return (1 << widths[0]) - (1 << unit * 8) if kind[0] == "s" and widths and widths[0] > unit * 8 else 0
 
 
 def _read_all(

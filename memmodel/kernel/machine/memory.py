@@ -318,6 +318,12 @@ class DeviceMemory:
         at = self.blocks.index(block)
         del self.blocks[at], self._starts[at], self.heap[block.address]
 
+    def nothing(self, address: int | None) -> bool:
+        """Is a generic address in the global state space, and of no memory there?"""
+        if address is None or self.find(address) is not None:
+            return False
+        return not any(0 <= address - window < 1 << 32 for window in (SHARED_WINDOW, PARAM_WINDOW, LOCAL_WINDOW))
+
     def find(self, address: int) -> Block | None:
         """The global memory that has an address."""
         at = bisect.bisect_right(self._starts, address) - 1

@@ -8,11 +8,13 @@ returns true.
 from __future__ import annotations
 
 import random
+from math import prod
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.engines.multimem import misused
 from memmodel.kernel.engines.wgmma import BUSY
+from memmodel.kernel.explored.reads import ChosenReads
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.code import ENDS, Code, compile_function, may_loop, only_computes
@@ -23,10 +25,11 @@ from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
+from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
-from memmodel.kernel.text.polling import looked_at, looking_ahead, written
+from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
-from memmodel.kernel.values.naming import Naming
+from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -46,10 +49,9 @@ IDLE_ROUNDS = 400
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule, naming: Naming | None = None
-    ) -> None:
-        self.launch, self.entry, self.naming = launch, entry, naming
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
+        self.launch, self.entry = launch, entry
+        self.naming: Naming | None = None
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -70,9 +72,7 @@ class Scheduler:
         self.machine.awaits = self.run.awaits = awaits
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
-        self.machine.schedule = schedule
-        if naming is not None:
-            naming.follow(self.machine, self.code, schedule.assumed)
+        self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -140,14 +140,17 @@ class Scheduler:
         return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
     def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
-        """The clusters that are never started, since others ask for them to be cancelled: the last ones, their
-        first CTAs.
+        """The clusters that are never started, since another one asks for them to be cancelled: the last ones of the
+        grid, with their first CTAs.
         """
-        if not count:
-            return {}
-        firsts = {one.cluster: one.index for one in reversed(self.ctas)}
-        chosen = sorted(firsts)[max(1, len(firsts) - count) :]
-        return {cluster: firsts[cluster] for cluster in chosen}
+        size = self.launch.cluster
+        across = [extent // part for extent, part in zip(self.launch.grid, size, strict=True)]
+        clusters = prod(across)
+        found = {}
+        for number in range(max(min(one.cluster for one in self.ctas) + 1, clusters - count), clusters):
+            of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
+            found[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+        return found
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
@@ -285,9 +288,7 @@ class Scheduler:
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-        named = None if self.naming is None else self.naming.detoured(warp, lanes, number, way)
-        forgetting(list(way.slots))(warp, lanes)
-        warp.names.update(named or {})
+        crossed(self.naming, warp, lanes, number, way)
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
@@ -430,8 +431,12 @@ def run_launch(
 ) -> LaunchTrace:  # fmt: skip
     """Run a launch under one schedule. `naming`: what follows values in it."""
     schedule = schedule or Schedule()
-    scheduler = Scheduler(module, entry, launch, schedule, naming)
+    scheduler = Scheduler(module, entry, launch, schedule)
+    if naming is not None:
+        scheduler.naming = naming
+        naming.follow(scheduler.machine, scheduler.code, schedule.assumed)
     run = scheduler.go()
+    run.infeasible |= scheduler.machine.reads.foretold
     for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):
         message = "a multimem address is accessed by another instruction than multimem"
         scheduler.machine.problem("undefined-address", message, one)

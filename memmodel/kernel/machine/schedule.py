@@ -7,11 +7,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memmodel.program.fields import Bits
+
 Order = tuple[tuple[str, int], tuple[int, ...]]
 """For a location (the name of its memory, an offset) the threads in the order of their atomic operations there."""
 
 FIRST, LAST = "first", "last"
 """Those that write a word again wait until nobody else can go on; or those that read it do."""
+
+AccessKey = tuple[int, int, int]
+"""A strong access in runs that do the same up to it: thread, instruction, how many the thread had made with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRead:
+    """A strong read, and the write that it returns: None for what was there before all strong writes.
+
+    `bits`: what that write leaves, as far as it is known.
+    """
+
+    read: AccessKey
+    write: AccessKey | None
+    bits: Bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +45,8 @@ class Schedule:
     one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
     changes anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do.
     `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
-    `filled`: registers hold 0 at first, to see what depends on one that has not been written.
+    `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
+    that return another write than the last one in time.
     """
 
     last_elected: bool = False
@@ -46,3 +64,4 @@ class Schedule:
     late: tuple[tuple[int, int], ...] = ()
     truthful: frozenset[int] = frozenset()
     filled: bool = False
+    reads: tuple[ChosenRead, ...] = ()

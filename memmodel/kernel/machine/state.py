@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
 from memmodel.base.points import BarrierId
+from memmodel.kernel.explored.reads import ChosenReads
 from memmodel.kernel.judge.events import (
     Failure,
     LaneAccesses,
@@ -34,7 +35,7 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
-from memmodel.kernel.text.polling import NOBODY
+from memmodel.kernel.text.ahead import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
@@ -66,9 +67,11 @@ class Machine:
         self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: list[tuple[int, int, int]] = []
+        self.heir: int | None = None
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.schedule = Schedule()
+        self.reads = ChosenReads(run, ())
         self.version = 0
         self.polled = False
         self.steps = 0
@@ -183,6 +186,8 @@ class Machine:
                 return
             if not isinstance(label, Access) or label.side is not Side.READ or one.partner is not None:
                 return
+        if self.reads and events[-1].known != events[-2].known:  # the loop counts its rounds
+            return
         events.pop()
         thread.epoch = min(thread.epoch, len(events))
 
@@ -337,6 +342,16 @@ class Machine:
         self._held.setdefault(key)
         return True
 
+    def early(self, thread: TraceThread, at: int, count: int) -> bool:
+        """Does a thread wait for a write that one of its next reads is to return?"""
+        if not self.reads or not self.reads.early(thread.number, at, count):
+            return False
+        key = thread.number, at, "early", 0
+        if key in self._released:
+            return False
+        self._held.setdefault(key)
+        return True
+
     def next_round(self) -> None:
         """All warps have had a turn. Threads that poll, and meet at barriers while they do, can go on for ever."""
         self._patience = self._patience - 1 if self._held else PATIENCE
@@ -360,10 +375,13 @@ class Machine:
         """A number for a place, the same in CTAs that use places in the same way."""
         return cta.aliases.setdefault((block, at), len(cta.aliases))
 
-    def cancel(self, instruction: PtxInstruction) -> int:
-        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start."""
+    def cancel(self, instruction: PtxInstruction, cluster: int) -> int:
+        """What a request to cancel a cluster is told: 0, or the next of those that the schedule did not start. The
+        cluster that asks first gets them all.
+        """
         self.run.cancels[instruction.number] = instruction
-        if not self.unstarted:
+        self.heir = cluster if self.heir is None else self.heir
+        if not self.unstarted or cluster != self.heir:
             return 0
         x, y, z = self.unstarted.pop(0)
         return 1 | x << 32 | y << 64 | z << 96

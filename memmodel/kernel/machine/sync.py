@@ -98,7 +98,9 @@ def _emit(instruction: PtxInstruction, label: Label) -> Blocking:
 
 
 def _acquire_map(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """fence.proxy.tensormap::generic.acquire: about the 128 bytes at its operand."""
+    """fence.proxy.tensormap::generic.acquire: about the 128 bytes at its operand. It accesses nothing, and an address
+    need only lie in the global state space: where nothing is, it orders nothing.
+    """
     where = address(compiler, instruction, instruction.operands[0])
     scope = next((SCOPES[word] for word in instruction.words if word in SCOPES), Scope.GPU)
     label = ProxyFence(Proxy.TENSORMAP, Sem.ACQUIRE, scope, Covers.RANGE)
@@ -106,6 +108,8 @@ def _acquire_map(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         places = list(where(warp))
         for lane in lanes:
+            if machine.memory.nothing(places[lane]):
+                continue
             block, at = machine.place(warp, "generic", places[lane], TENSORMAP_BYTES, instruction, Window.GLOBAL)
             made = machine.event(warp.threads[lane], instruction.number, label, machine.alias(warp.cta, block, at))
             made.range = (block, at, at + TENSORMAP_BYTES)

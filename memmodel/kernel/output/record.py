@@ -9,20 +9,23 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.mend.search import KernelRepair, KernelRepairs
 from memmodel.kernel.output.text import locations
 from memmodel.records.kernels import (
+    KernelChangeRecord,
     KernelFindingRecord,
     KernelPlaceRecord,
     KernelReadingRecord,
     KernelRecord,
+    KernelRepairRecord,
     KernelSchedulesRecord,
     KernelStatisticsRecord,
     KernelThreadRecord,
 )
 
 
-def record(verdict: KernelVerdict) -> dict[str, object]:
-    """The verdict as JSON values."""
+def record(verdict: KernelVerdict, repairs: KernelRepairs | None = None) -> dict[str, object]:
+    """The verdict as JSON values, with the repairs that were found."""
     return KernelRecord(
         entry=verdict.entry,
         model=verdict.model,
@@ -46,7 +49,14 @@ def record(verdict: KernelVerdict) -> dict[str, object]:
         beyond=dict(verdict.beyond),
         notes=tuple(verdict.notes),
         statistics=KernelStatisticsRecord(**asdict(verdict.statistics)),
+        repairs=None if repairs is None else tuple(map(repair, repairs.shown)),
     ).json_values()
+
+
+def repair(one: KernelRepair) -> KernelRepairRecord:
+    """Changes of the text."""
+    changes = tuple(KernelChangeRecord(line=edit.line, what=edit.what) for edit in one.edits)
+    return KernelRepairRecord(changes=changes, diff=one.diff, verdict=one.after.word, left=len(one.left))
 
 
 def finding(one: KernelFinding) -> KernelFindingRecord:

@@ -6,6 +6,7 @@ In: KernelVerdict. Out: lines.
 from __future__ import annotations
 
 from memmodel.kernel.judge.verdict import FindingPlace, KernelVerdict
+from memmodel.kernel.mend.search import KernelRepairs
 from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.text.syntax import Location
 
@@ -37,6 +38,27 @@ def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
         found += [f"  with it, {len(new) - FEW} more findings that the default has not"] if len(new) > FEW else []
     found += [f"{question}: {answer}" for question, answer in verdict.beyond.items()]
     return [*found, *(f"note: {one}" for one in verdict.notes)]
+
+
+def repair_lines(found: KernelRepairs) -> list[str]:
+    """The repairs as diffs, or what comes nearest to one."""
+    count, said = len(found.base.serious), []
+    if not count:
+        return []
+    judged = f"{found.tried} change{'s' if found.tried != 1 else ''} judged"
+    if not found.repairs:
+        why = "no such change is known" if found.complete else "the search ran out of time"
+        said.append(f"no repair: {why}; {judged}")
+    for number, one in enumerate(found.shown, 1):
+        if one.left:
+            said.append(f"nearest to it: {len(one.left)} of {count} findings are left:")
+        else:
+            all_ = f"all {count} findings are" if count > 1 else "the finding is"
+            then = "clean for the schedules explored" if one.after.word == "explored" else one.after.word
+            said.append(f"repair {number}: {all_} gone, and the verdict is: {then}")
+        said += [f"  line {edit.line}: {edit.what}" for edit in one.edits]
+        said += one.diff.rstrip("\n").split("\n")
+    return said
 
 
 def headline(verdict: KernelVerdict) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from memmodel.kernel.machine.alu import comparison, function, width_of
+from memmodel.kernel.machine.alu import comparison, function, predicate, width_of
 from memmodel.kernel.text.syntax import (
     AddressOperand,
     Arguments,
@@ -32,8 +32,6 @@ _COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta mi
 _BITS = "clz lop3 shf prmt cnot sad slct bfind bmsk szext fns mul24 mad24 dp4a dp2a isspacep testp"
 PURE = frozenset((*_COMPUTE.split(), *_BITS.split(), "bra", "nanosleep"))
 ENDS = ("ret", "exit", "trap")
-NOBODY = -1
-"""Stands for the wait that a test looks ahead for, where there is none."""
 Known = tuple[tuple[int, int], ...]
 
 
@@ -51,13 +49,13 @@ def complaints(
         if len(result) != 1:
             found.append((test, "its result is not one register"))
             continue
-        why, changed = _failing(body, number, result[0])
+        why, changed = failing(body, number, result[0])
         changed -= computed_again(entry, number, changed, result[0])
         asked = {slot for operand in test.operands[1:] for slot in registers(operand)}
         if why is None and changed & asked:
             why = "the loop changes what it tests"
         if why is None:
-            live = live if live is not None else _liveness(body)
+            live = live if live is not None else liveness(body)
             behind = _succeeding(body, number, result[0])
             left = [one for one in behind if changed & live[one] - set(result)]
             if left:
@@ -103,144 +101,13 @@ def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruc
     for number in sorted(set(tests)):
         visited: set[int] = set()
         if len(written(body[number])) == 1:
-            _failing(body, number, written(body[number])[0], visited)
+            failing(body, number, written(body[number])[0], visited)
         found += [(body[number], body[trap]) for trap in _traps(body, visited)[:1]]
     return found
 
 
 def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
     return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
-
-
-def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
-    """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
-
-    All that depends on the answer are branches, of which one side is a polling loop that leads to the other side and
-    changes nothing that is used there. (CUTLASS asks for the next stage before it works on this one.) Where that side
-    does nothing at all, the answer decides nothing: by NOBODY, the tests of a parity of which that is so.
-    """
-    body = entry.body or ()
-    tests = [one.number for one in body if one.words[0] == "mbarrier" and one.words[1] in ("test_wait", "try_wait")]
-    loops = {n for n in tests if len(written(body[n])) == 1 and _failing(body, n, written(body[n])[0])[0] is None}
-    live: list[set[int]] | None = None
-    found: dict[int, set[int]] = {}
-    for number in tests:
-        if number in loops or len(written(body[number])) != 1:
-            continue
-        branches = _decided(body, number)
-        if branches is None:
-            continue
-        live = live if live is not None else _liveness(body)
-        if "parity" in body[number].words:
-            branches = [branch for branch in branches if not _same_sides(body, branch, live)]
-            if not branches:
-                found.setdefault(NOBODY, set()).add(number)
-        if not branches:
-            continue
-        waits = {_saved(body, branch, loops, live) for branch in branches}
-        if None not in waits and all(_same_meaning(body[number], body[wait]) for wait in waits if wait is not None):
-            for wait in waits:
-                if wait is not None:
-                    found.setdefault(wait, set()).add(number)
-    return {wait: frozenset(peeks) for wait, peeks in found.items()}
-
-
-def _same_meaning(one: PtxInstruction, other: PtxInstruction) -> bool:
-    """Do two tests acquire in the same way?"""
-    ignored = ("test_wait", "try_wait")
-    return [word for word in one.words if word not in ignored] == [word for word in other.words if word not in ignored]
-
-
-def _decided(body: tuple[PtxInstruction, ...], test: int) -> list[int] | None:
-    """The branches that depend on the answer of a test; None if anything else does."""
-    tainted, branches = set(written(body[test])), set()
-    changed = True
-    while changed:
-        changed = False
-        for one in body:
-            guarded = one.guard is not None and one.guard.slot in tainted
-            used = {slot for operand in _sources(one) for slot in registers(operand)}
-            if one.number == test or not (guarded or used & tainted):
-                continue
-            if one.words[0] not in PURE or one.words[0] == "nanosleep":
-                return None
-            if one.words[0] == "bra":
-                branches.add(one.number)
-            elif not set(written(one)) <= tainted:
-                tainted |= set(written(one))
-                changed = True
-    return sorted(branches)
-
-
-def _sources(one: PtxInstruction) -> tuple[Operand, ...]:
-    return one.operands[1:] if written(one) else one.operands
-
-
-def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live: list[set[int]]) -> int | None:
-    """The wait on one side of a branch, if that side does nothing else before it meets the other side."""
-    target = body[branch].operands[0]
-    if not isinstance(target, JumpTarget):
-        return None
-    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
-        wait, changed = _until_wait(body, begin, loops)
-        if wait is None:
-            continue
-        after, more = _meeting(body, wait, other)
-        if after and not (changed | more) & live[other]:
-            return wait
-    return None
-
-
-def _same_sides(body: tuple[PtxInstruction, ...], branch: int, live: list[set[int]]) -> bool:
-    """Does one side of a branch lead to the other one, without a loop, an effect or a value that is used there?"""
-    target = body[branch].operands[0]
-    if not isinstance(target, JumpTarget):
-        return False
-    for begin, other in ((branch + 1, target.at), (target.at, branch + 1)):
-        at, known, changed, seen = begin, Known(), set[int](), set[int]()
-        while at != other and at < len(body) and at not in seen and body[at].words[0] in PURE:
-            seen.add(at)
-            changed |= set(written(body[at]))
-            following = _next(body, (at, known))
-            at, known = following[0] if len(following) == 1 else (len(body), known)
-        if at == other and not changed & live[other]:
-            return True
-    return False
-
-
-def _until_wait(body: tuple[PtxInstruction, ...], at: int, loops: set[int]) -> tuple[int | None, set[int]]:
-    """The wait that a straight line of instructions without effect leads to."""
-    changed: set[int] = set()
-    for _ in range(200):
-        if at >= len(body):
-            break
-        one = body[at]
-        if at in loops and one.guard is None:
-            return at, changed
-        if one.words[0] not in PURE or (one.words[0] == "bra" and one.guard is not None):
-            break
-        changed |= set(written(one))
-        target = one.operands[0] if one.words[0] == "bra" else None
-        at = target.at if isinstance(target, JumpTarget) else at + 1
-    return None, changed
-
-
-def _meeting(body: tuple[PtxInstruction, ...], wait: int, other: int) -> tuple[bool, set[int]]:
-    """Does every way from a wait that succeeded lead to `other`, with no effect on the way?"""
-    result = written(body[wait])
-    waiting: list[tuple[int, Known]] = [(wait + 1, ((result[0], 1),))]
-    seen: set[tuple[int, Known]] = set()
-    changed = set(result)
-    while waiting:
-        state = waiting.pop()
-        if state in seen or state[0] == other:
-            continue
-        seen.add(state)
-        if len(seen) > 200 or state[0] >= len(body) or body[state[0]].words[0] not in PURE:
-            return False, changed
-        changed |= set(written(body[state[0]]))
-        waiting += _next(body, state)
-    return True, changed
 
 
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
@@ -254,8 +121,8 @@ def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
         seen.add(at)
         one = body[at]
         found |= dict.fromkeys(slot for operand in one.operands[1:] for slot in registers(operand))
-        waiting += [after for after, _ in _next(body, (at, ()))]
-    return tuple(found) if load in {after for at in seen for after, _ in _next(body, (at, ()))} else ()
+        waiting += [after for after, _ in following(body, (at, ()))]
+    return tuple(found) if load in {after for at in seen for after, _ in following(body, (at, ()))} else ()
 
 
 def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -> bool:
@@ -269,17 +136,17 @@ def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -
         return False
     while True:
         visited: set[int] = set()
-        why, changed = _failing(body, load, result[0], visited, value, around)
+        why, changed = failing(body, load, result[0], visited, value, around)
         if why is not None or not changed & {slot for slot, _ in around}:
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)
     if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
         return False
-    ways = {after for at in visited for after, _ in _next(body, (at, ())) if after not in visited and after != load}
-    return len(ways) == 1 and not any(changed & _liveness(body)[after] for after in ways)
+    ways = {after for at in visited for after, _ in following(body, (at, ())) if after not in visited and after != load}
+    return len(ways) == 1 and not any(changed & liveness(body)[after] for after in ways)
 
 
-def _failing(
+def failing(
     body: tuple[PtxInstruction, ...],
     test: int,
     slot: int,
@@ -307,7 +174,7 @@ def _failing(
         if head in ("ret", "exit") or head not in PURE:
             return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed
         changed |= set(written(one))
-        waiting += _next(body, state)
+        waiting += following(body, state)
     return None, changed
 
 
@@ -325,17 +192,17 @@ def _succeeding(body: tuple[PtxInstruction, ...], test: int, slot: int) -> set[i
         if one.words[0] not in PURE or len(seen) > 64:
             found.add(state[0])
             continue
-        following = _next(body, state)
-        if one.words[0] == "bra" and len(following) == 1 and one.guard is not None:
-            found.add(following[0][0])
+        ways = following(body, state)
+        if one.words[0] == "bra" and len(ways) == 1 and one.guard is not None:
+            found.add(ways[0][0])
         elif one.words[0] == "bra" and one.guard is not None:
             found.add(state[0])
         else:
-            waiting += following
+            waiting += ways
     return found
 
 
-def _next(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tuple[int, Known]]:
+def following(body: tuple[PtxInstruction, ...], state: tuple[int, Known]) -> list[tuple[int, Known]]:
     """Where an instruction leads, with what is known of registers."""
     at, known = state
     one, values = body[at], dict(known)
@@ -363,14 +230,35 @@ def _value(one: PtxInstruction, values: Mapping[int, int]) -> int | None:
     given = [_known(operand, values) for operand in one.operands[1:]]
     if one.words[0] == "selp" and len(given) == 3 and given[2] is not None:
         return _narrowed(given[0] if given[2] else given[1], one)
-    fn = comparison(one.words) if one.words[0] == "setp" else function(one.words)
     if one.words[0] == "mov" and len(given) == 1:
         return _narrowed(given[0], one)
-    if fn is None or None in given or (one.words[0] in ("and", "or", "xor", "not") and one.words[-1] == "pred"):
+    if one.words[0] == "setp":
+        return _compared(one, given)
+    if one.words[-1] == "pred":
+        return _joined(one.words[0], given)
+    fn = function(one.words)
+    return None if fn is None or None in given else fn(*given)
+
+
+def _compared(one: PtxInstruction, given: list[int | None]) -> int | None:
+    """setp, alone or joined with another predicate."""
+    fn = comparison(one.words)
+    if fn is None or len(given) not in (2, 3):
         return None
-    if one.words[0] == "setp" and len(given) != 2:  # joined with another predicate
-        return None
-    return fn(*given)
+    result = None if given[0] is None or given[1] is None else fn(given[0], given[1])
+    logic = next((word for word in one.words[2:-1] if word in ("and", "or", "xor")), None)
+    if logic is None:
+        return result if len(given) == 2 else None
+    return _joined(logic, [result, given[2]]) if len(given) == 3 else None
+
+
+def _joined(logic: str, given: list[int | None]) -> int | None:
+    """An operation on predicates, of which one may decide it alone."""
+    if logic in ("and", "or") and int(logic == "or") in given:
+        return int(logic == "or")
+    known = [value for value in given if value is not None]
+    fits = logic in ("and", "or", "xor", "not") and len(given) == (1 if logic == "not" else 2)
+    return predicate(logic)(*known) if fits and len(known) == len(given) else None
 
 
 def _narrowed(value: int | None, one: PtxInstruction) -> int | None:
@@ -381,6 +269,9 @@ def _narrowed(value: int | None, one: PtxInstruction) -> int | None:
 def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
     if isinstance(operand, IntegerLiteral):
         return operand.value & (1 << 64) - 1
+    if isinstance(operand, NegatedRegister):
+        value = values.get(operand.register.slot)
+        return None if value is None else value ^ 1
     return values.get(operand.slot) if isinstance(operand, Register) else None
 
 
@@ -422,7 +313,7 @@ def registers(operand: Operand) -> list[int]:
     return []
 
 
-def _liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
+def liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
     """The registers whose value may still be read, before each instruction."""
     live: list[set[int]] = [set() for _ in range(len(body) + 1)]
     changed = True

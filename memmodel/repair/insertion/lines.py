@@ -158,7 +158,8 @@ class Lines:
             if head is None:
                 return
             yield Addition(f"{head};", head, WAIT, 1)
-            for parity in (0, 1) if gap.ahead else ():
+            first = self.phases.straight[gap.thread] and self.phases.unheard(gap.thread, len(self.text), name)
+            for parity in ((0,) if first else (0, 1)) if gap.ahead else ():
                 text = f"{head};\n{wait_for(self.text, name, '', parity, gap.index)}"
                 what = f"{head}, a wait for parity {parity} of it"
                 if is_after(gap.ahead[0]):

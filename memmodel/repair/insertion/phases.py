@@ -64,6 +64,15 @@ class Phases:
             ) and any(_signals(item) and self._may_be(thread, item, name) for item in self.threads[thread])
         return self._alone[key]
 
+    def unheard(self, thread: int, index: int, name: str) -> bool:
+        """Can nothing arrive on an object before a thread gets past an instruction?"""
+        base = name.partition("+")[0]
+        return not any(
+            _signals(item) and self._may_be(number, item, base)
+            for number, items in enumerate(self.threads)
+            for item in (items[:index] if number == thread and self.straight[thread] else items)
+        )
+
     def _may_be(self, thread: int, item: Instruction, name: str) -> bool:
         """May an instruction arrive on an object? A register that is not followed may hold any address."""
         known = self.addresses[thread]

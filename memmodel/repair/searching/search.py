@@ -14,7 +14,7 @@ from memmodel.answer import HANG
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE
 from memmodel.repair.guided import asked_for
-from memmodel.repair.hints import alone, answers, kind, lines, reasons
+from memmodel.repair.hints import alone, answers, by_turns, kind, lines, moves_a_fence, reasons
 from memmodel.repair.judge import Against, Standing
 from memmodel.repair.purpose import progress
 from memmodel.repair.searching.sets import MOST_CHANGES, Sets
@@ -31,8 +31,9 @@ MUCH_PATIENCE = 60
 MORE_SETS, FEW_SETS = 20, 6
 """So many sets are judged after a repair was found before no other one is looked for: of few changes, of many."""
 
-LARGE = 30
-"""Of a test of more instructions than this, half as many programs are judged after a repair was found."""
+LARGE = 25
+"""Of a test of more instructions than this, half as many programs are judged after a repair was found, and only such
+as answer a reason."""
 
 MANY = 80
 """More changes than this are many; then sets are made of those at the lines that an explanation names."""
@@ -46,10 +47,10 @@ FEW_BLIND = 12
 FEW_LIVE = 16
 """So many changes are each tried with all that only adds order before sets of them are."""
 
-MOST_SETS = 60
+MOST_SETS = 30
 """So many sets are judged in each of the two rounds: those that the reasons ask for, and all."""
 
-GUIDED = 40
+GUIDED = 20
 """So many programs are judged that explanations lead to."""
 
 UP = 4
@@ -57,6 +58,12 @@ UP = 4
 
 MOST_NUMBERS = 4
 """So many numbers are changed to end a hang."""
+
+MOST_CARRIED = 8
+"""So many executions that speak against the test are tried on each single change."""
+
+MOST_SINGLES = 80
+"""Of a test that takes long to judge, so many single changes are judged where none is a repair."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -68,6 +75,7 @@ class RepairSearch(Trials):
     def repairs(self, stronger: list[Edit], others: list[Edit], most: int) -> list[Changes]:
         """Minimal repairs, about the cheapest first. `stronger`: changes that only add order."""
         self.best.clear()
+        self.hopes.clear()
         known = self.speaking(self.before)
         self.slow = 2 if self.instructions() > LARGE else 1
         why = reasons(known)
@@ -92,8 +100,8 @@ class RepairSearch(Trials):
                 if not hopeless:
                     self._sets(told, why, most, told=True)
         self._singles([edit for edit in (*stronger, *others) if edit not in first], set(stronger), why, most)
-        if not self._single(asked) and not (hopeless and alone(known)):
-            offered = [edit for edit in (*stronger, *others) if not _moves_a_fence(edit)]
+        if not self._single(asked) and not (hopeless and alone(known)) and not (self.best and self.slow > 1):
+            offered = [edit for edit in (*stronger, *others) if not moves_a_fence(edit)]
             if hopeless:
                 reached = [edit for edit in offered if not self._passed_over(edit)]
                 live = self._live(reached)
@@ -105,15 +113,24 @@ class RepairSearch(Trials):
                     self._blind([edit for edit in reached if self.risky(edit)], most)
             else:
                 self._sets(offered, why, most, told=False)
+        if not self.best and self.aim.outcomes and self.aim.findings:
+            self._singles(self.accesses, set(), why, most)
         self.best.sort(key=cost)
         return self.best
 
     def _hopeless(self, known: list[Against], edits: list[Edit]) -> bool:
         """Does an execution that speaks against the test survive all these changes?"""
-        legal = [edit for edit in edits if self.carry.legal(edit) and not self.risky(edit)]
+        legal = tuple(edit for edit in edits if self.carry.legal(edit) and not self.risky(edit))
+        if legal not in self.hopes:
+            self.hopes[legal] = self._survivors(known, legal)
+        self.survivors, hopeless = self.hopes[legal]
+        return hopeless
+
+    def _survivors(self, known: list[Against], legal: Changes) -> tuple[list[Against], bool]:
         first = {one.flag: one for one in reversed(known)}.values()
-        self.survivors = [one for one in first if self.survives(one, (), legal)]
-        return bool(self.survivors) or any(self.survives(one, (), legal) for one in known)
+        survivors = [one for one in first if self.survives(one, (), legal)]
+        some = by_turns(known)[:MOST_CARRIED]
+        return survivors, bool(survivors) or any(self.survives(one, (), legal) for one in some)
 
     def _passed_over(self, edit: Edit) -> bool:
         """Does an execution that survives all order not come to what a change is about?"""
@@ -121,8 +138,16 @@ class RepairSearch(Trials):
 
     def _all_in_vain(self, *more: Edit) -> bool:
         """Is the test still wrong with all that only adds order, and some more? Then no set of these suffices."""
+        return self.seen(self._with_all(*more)) is not None
+
+    def _hangs(self, edit: Edit) -> bool:
+        """Does the test hang with a change and all that only adds order? Then it does with less order as well."""
+        return HANG not in self.before.findings and self.flagged(self._with_all(edit), HANG) is not None
+
+    def _with_all(self, *more: Edit) -> list[Edit]:
+        """All that only adds order, and more."""
         implied = {group for edit in self.order for group in edit.implies}
-        return self.seen([edit for edit in (*self.order, *more) if edit.group not in implied]) is not None
+        return [edit for edit in (*self.order, *more) if edit.group not in implied]
 
     def _live(self, offered: list[Edit]) -> list[Edit]:
         """Those that only add order, and of the others those of which it is not known that they are in vain."""
@@ -130,7 +155,7 @@ class RepairSearch(Trials):
         self.vain |= {edit for edit, found in shown if any(self.survives(one, (edit,), self.order) for one in found)}
         others = [edit for edit in offered if self.risky(edit) and edit not in self.vain and self.carry.legal(edit)]
         if len(others) <= FEW_LIVE:
-            self.vain |= {edit for edit in others if self._all_in_vain(edit)}
+            self.vain |= {edit for edit in others if self._all_in_vain(edit) or self._hangs(edit)}
         return [edit for edit in offered if edit not in self.vain]
 
     def _pairs(self, numbers: list[Edit]) -> None:
@@ -143,7 +168,9 @@ class RepairSearch(Trials):
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
         sets = Sets(self, risky, frozenset(Reason))
-        self.left_out = sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND, told=False) or self.left_out
+        self.left_out = (
+            sets.search(most, lambda: FEW_SETS if self.best else FEW_BLIND // self.slow, told=False) or self.left_out
+        )
 
     def _single(self, asked: Changes) -> bool:
         """Is a single change known that is a repair, beside what the explanations asked for?"""
@@ -170,8 +197,10 @@ class RepairSearch(Trials):
         sets = Sets(self, offered, why)
         if not self.best and not sets.beyond <= why:
             return sets.beyond
-        found = (MORE_SETS if len(offered) <= MANY else FEW_SETS) // self.slow
-        gave_up = sets.search(most, lambda: found if self.best else MOST_SETS, told=told)
+        few = len(offered) > MANY or not (told or self.small)
+        found = FEW_SETS if few else MORE_SETS if self.small else MORE_SETS // 2
+        most_sets = MOST_SETS // self.slow if told or self.small else FEW_BLIND
+        gave_up = sets.search(most, lambda: found if self.best else most_sets, told=told)
         self.left_out = self.left_out or (gave_up and not self.best)
         return sets.beyond
 
@@ -180,19 +209,23 @@ class RepairSearch(Trials):
     def _singles(self, offered: Iterable[Edit], adding: set[Edit], why: frozenset[Reason], most: int) -> None:
         """All single changes that suffice and are cheap enough to be listed. `adding`: those that only add order."""
         known = self.speaking(self.before)
-        pool: list[tuple[Against, Changes]] = [(one, ()) for one in known]
+        pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
-        last, since = self.tried, 0
+        first, last, since = self.tried, self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
+            if not (self.small or self.best) and self.tried - first >= MOST_SINGLES // self.slow:
+                self.left_out = True
+                break
             cheaper = edit.cost < min(map(cost, self.best), default=0)
-            patience = 2 * PATIENCE if cheaper else PATIENCE // self.slow
+            patience = 2 * PATIENCE if cheaper and self.small else PATIENCE // self.slow
             idle = self.best and (self.tried - last >= patience or since >= MUCH_PATIENCE)
             near = cheaper and turns.turn(edit) <= NEARBY
             tired = bool(idle) and (self.slow > 1 or not near)
             self.untried = self.untried or (tired and near)
-            if tired or self.enough(edit.cost, most) or self.covered((edit,)):
+            elsewhere = self.slow > 1 and self.best and turns.turn(edit) > RELEVANT
+            if tired or elsewhere or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue
@@ -203,6 +236,8 @@ class RepairSearch(Trials):
             elif not self.risky(edit):
                 if edit in adding and len(pool) < POOL:
                     pool += [(one, (edit,)) for one in self.speaking(self.failed)[:1]]
+            elif self.skips:
+                self.vain.add(edit)
             else:
                 self.shown[edit] = self.speaking(self.failed, new=True)[:1]
 
@@ -211,7 +246,10 @@ class RepairSearch(Trials):
         if not self.carry.legal(edit):
             return True
         if self.risky(edit):
-            return any(self.passed_by(against, edit) for against, made in pool if not made)
+            known = [against for against, made in pool if not made]
+            return self.waits_in_vain((edit,)) or any(
+                self.passed_by(one, edit) or self.moved_in_vain(one, edit) for one in known
+            )
         for number, (against, made) in enumerate(pool):
             if self.survives(against, made, (edit,)):
                 pool.insert(0, pool.pop(number))  # what refuted one change is likely to refute the next
@@ -251,7 +289,8 @@ class RepairSearch(Trials):
         asked = [
             more for one in reversed(speaking.values()) for more in asked_for(one, self.carry, made, stronger, others)
         ]
-        return sorted(dict.fromkeys(asked), key=lambda one: any(map(self.risky, one)))
+        heard = [more for more in dict.fromkeys(asked) if not self.waits_in_vain((*made, *more))]
+        return sorted(heard, key=lambda one: any(map(self.risky, one)))
 
     def _earlier(self, edits: frozenset[Edit], offered: list[Edit]) -> list[frozenset[Edit]]:
         """The same with a wait further up in its thread."""
@@ -292,8 +331,9 @@ class RepairSearch(Trials):
         """One more number that ends the hang, or with which the test gets furthest; None if it gets no further."""
         best: tuple[Changes, Standing] | None = None
         far = progress(now)
+        stuck = [one for one in self.speaking(now) if one.flag == HANG]
         for edit in numbers:
-            if edit.group in {one.group for one in made}:
+            if edit.group in {one.group for one in made} or any(self.passed_by(one, edit) for one in stuck):
                 continue
             more = in_order((*made, edit))
             if self.good(more):
@@ -311,8 +351,3 @@ def _serves(edit: Edit, why: frozenset[Reason]) -> bool:
 def _left(now: Standing | None) -> tuple[int, int]:
     """How much is wrong with a test that is not right yet."""
     return (99, 0) if now is None else (len(now.findings), len(now.against))
-
-
-def _moves_a_fence(edit: Edit) -> bool:
-    """A fence is moved; in a set, a new one does as much."""
-    return kind(edit) == "move" and "fence" in edit.what

@@ -50,13 +50,13 @@ class Sets:
 
     def __init__(self, trials: Trials, offered: Iterable[Edit], why: frozenset[Reason]) -> None:
         self.trials = trials
-        self.ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, -one.cost))
+        self.ordered = sorted(offered, key=lambda one: ("fence.sc" in one.text, one.cost, one.start))
         self.risky = frozenset(edit for edit in self.ordered if trials.risky(edit))
         self.told = [edit for edit in self.ordered if edit not in self.risky]
         self.why = why
         self.beyond: frozenset[Reason] = frozenset()
         self._explained = 0
-        self._answers: list[frozenset[Edit]] = []
+        self._answers = trials.answers
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
         self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
         self._done = [frozenset(one) for one in trials.best]
@@ -73,7 +73,7 @@ class Sets:
             if hit is None or trials.enough(cost(tuple(hit)), most):
                 return False
             if trials.good(hit):
-                found = trials.needed(in_order(hit))
+                found = self._needed(in_order(hit))
                 self._done.append(frozenset(found))
                 trials.best.append(found)
                 last = trials.tried
@@ -82,6 +82,18 @@ class Sets:
             if not trials.best and not self.beyond <= self.why:
                 return False
         return True
+
+    def _needed(self, edits: Changes) -> Changes:
+        """A repair less what it does not need; what meets all needs is judged to know."""
+        for edit in sorted(edits, key=lambda one: -one.cost):
+            rest = tuple(one for one in edits if one is not edit)
+            if rest and not self._open(frozenset(rest)) and self.trials.good(rest):
+                return self._needed(rest)
+        return edits
+
+    def _open(self, chosen: frozenset[Edit]) -> list[Demand]:
+        """The needs that a set does not meet."""
+        return [one for one in self._needs if one.given <= chosen and not one.among & chosen]
 
     def _learnt(self, hit: frozenset[Edit]) -> list[Demand]:
         """What a set that does not suffice says of those that do."""
@@ -118,18 +130,28 @@ class Sets:
         return None
 
     def _survived(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit]:
-        """As many changes as the execution survives, the dearest first."""
+        """As many changes as the execution survives together: all that it survives part by part, if it can."""
+        parts = self._parted(against, made, told, together=False)
+        if self.trials.survives(against, made, parts):
+            return parts
+        return self._parted(against, made, parts, together=True)
+
+    def _parted(self, against: Against, made: Changes, told: list[Edit], *, together: bool) -> list[Edit]:
+        """The changes that the execution survives; what is stronger than one that ends it is not tried."""
         kept: list[Edit] = []
+        ending: set[tuple[object, ...]] = set()
         todo = [told]
         while todo:
-            chunk = todo.pop()
+            chunk = [one for one in todo.pop() if one.group not in ending and not one.implies & ending]
             if not chunk:
                 continue
-            if self.trials.survives(against, made, (*kept, *chunk)):
+            if self.trials.survives(against, made, (*kept, *chunk) if together else chunk):
                 kept += chunk
             elif len(chunk) > 1:
                 middle = len(chunk) // 2
                 todo += [chunk[middle:], chunk[:middle]]
+            else:
+                ending.add(chunk[0].group)
         return kept
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
@@ -144,7 +166,7 @@ class Sets:
             seen.add(chosen)
             if any(covers(chosen, one) for one in self._done):
                 continue
-            open_ = [one for one in self._needs if one.given <= chosen and not one.among & chosen]
+            open_ = self._open(chosen)
             if not open_:
                 best = (price, chosen)
                 continue
@@ -153,7 +175,7 @@ class Sets:
             self.trials.in_time()
             numbers = frozenset(edit for edit in chosen if about_numbers(edit))
             groups = {edit.group for edit in chosen}
-            for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
+            for edit in sorted(min(open_, key=_choices).among, key=lambda one: (-one.cost, one.start, one.what)):
                 fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
                 if fits and self.trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))

@@ -6,6 +6,7 @@ changed text also speaks against another one. That is told from the execution al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from time import monotonic
 
@@ -17,7 +18,8 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.glance import Glance
-from memmodel.repair.hints import alone
+from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
+from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
@@ -44,6 +46,10 @@ class Trials:
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
+    `skips`: the last change that was tried skips a phase, and nothing else is wrong with it.
+    `answers`: to executions, the changes of which each repair has one, the last that were of use first.
+    `accesses`: moves of accesses, for where nothing else is a repair.
+    `hopes`: of changes, the executions that survive all of them, and whether one does.
     """
 
     def __init__(
@@ -68,16 +74,21 @@ class Trials:
         self.failed: Standing | None = None
         self.left_out = False
         self.untried = False
+        self.skips = False
         self.beyond: tuple[Changes, tuple[str, ...]] | None = None
         self.order: list[Edit] = []
         self.vain: set[Edit] = set()
         self.shown: dict[Edit, list[Against]] = {}
         self.survivors: list[Against] = []
+        self.accesses: list[Edit] = []
+        self.answers: list[frozenset[Edit]] = []
+        self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
         self.small = False
         self.slow = 1
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
+        self.phases = None if self.carry.base is None else Lines(self.carry.base).phases
 
     def instructions(self) -> int:
         """How many the test has."""
@@ -90,6 +101,7 @@ class Trials:
         `fully`: if it is not, `failed` has all that is wrong with it, as far as that was wrong before.
         """
         self.in_time()
+        self.skips = False
         made = in_order(edits)
         text = apply(self.text, made)
         seen = None if fully else self._refuted(text)
@@ -111,7 +123,8 @@ class Trials:
         assert self.failed is not None
         if HANG not in self.before.findings and not any(map(about_numbers, made)):
             return True
-        return keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+        self.skips = not keeps_phases(self.before, self.failed.shown or self.ended(text), made)
+        return not self.skips
 
     def seen(self, edits: Iterable[Edit]) -> Against | None:
         """An execution that speaks against the test with these changes, if one is soon found."""
@@ -180,6 +193,28 @@ class Trials:
         """Does an execution of the text not come to what a change is about?"""
         execution = execution_of(against.witness)
         return execution is not None and self.carry.passed_by(execution, edit)
+
+    def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
+        """Is a wait put in for an arrival that cannot have been made, and none of the changes makes one?"""
+        made = tuple(edits)
+        texts = [one.text for edit in made for one in (edit, *edit.more)]
+        if any(edit.group[2] == "move" for edit in made) or any(re.search(r"arrive|commit", text) for text in texts):
+            return False
+        return any(self._unheard(edit) for edit in made if edit.adds > 0 and edit.rank == 0)
+
+    def _unheard(self, edit: Edit) -> bool:
+        found, place = re.search(r"wait\.parity[^\[]*\[([^\]]*)\]", edit.text), edit.group[:2]
+        if found is None or self.phases is None or found[1] not in self.phases.objects:
+            return False
+        thread, index = place
+        return isinstance(thread, int) and isinstance(index, int) and self.phases.unheard(thread, index, found[1])
+
+    def moved_in_vain(self, against: Against, edit: Edit) -> bool:
+        """Is a fence moved, and does an execution of the text survive it in its new place, with the old one kept?"""
+        if not moves_a_fence(edit) or against.flag in BY_ITSELF or against.flag == "undefined-instruction":
+            return False
+        delta = self.carry.delta(edit.more[0])
+        return delta is not None and not delta.hidden and self.survives(against, (), edit.more)
 
     def risky(self, edit: Edit) -> bool:
         """Can the effect of a change not be told without judging the changed test?"""

@@ -1,0 +1,1 @@
+"""Launches on whose schedule something depends: which schedules and which other executions are looked at."""

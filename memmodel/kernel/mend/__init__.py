@@ -1,0 +1,1 @@
+"""Changes to a kernel after which its findings are gone."""

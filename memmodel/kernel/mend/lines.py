@@ -1,0 +1,169 @@
+"""The instructions that may be missing between two accesses of a kernel, by what is said to be missing.
+
+In: a finding, the entry. Out: `MissingLine`s. What they do is not settled here: the kernel with them is judged again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+from memmodel.base.classes import dataclass
+from memmodel.kernel.judge.missing import MissingOrder
+from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction
+from memmodel.repair.costs import (
+    OTHER,
+    PROXY_FENCE,
+    PROXY_FENCE_OF_ONE_SPACE,
+    SCOPE_COST,
+    SEM_FACTOR,
+    TCGEN05_FENCE,
+    WAIT,
+)
+
+Reason = MissingOrder
+MOST_BARRIERS = 4
+"""Barriers of the text that are tried elsewhere."""
+
+
+class Where(Enum):
+    """Where a line goes: behind the first access, before its thread goes on to another one, behind the last step of
+    the way, before the second access, or behind it; `RELEASING` and `ACQUIRING`: on that side of the way; `MEETING`:
+    beside either access, or where the threads that come to it part or meet again.
+    """
+
+    ANY = "any"
+    RELEASING = "releasing"
+    ACQUIRING = "acquiring"
+    FIRST = "first"
+    SECOND = "second"
+    BEHIND = "behind"
+    MEETING = "meeting"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLine:
+    """`text`: instructions, each with its `;`."""
+
+    text: str
+    where: Where
+    cost: float
+
+
+def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[tuple[MissingLine, ...]]:
+    """Lines to be put in together, the likeliest first. `cluster`: CTAs in a cluster."""
+    if len(finding.sides) < 2:
+        if any("barrier.cluster.wait" in side.instruction.opcode for side in finding.sides):
+            yield (MissingLine("barrier.cluster.arrive;", Where.SECOND, SCOPE_COST["cluster"]),)
+        return
+    first, second = finding.sides[0], finding.sides[-1]
+    reason = finding.reason
+    alone = first.thread == second.thread
+    if reason in (Reason.PROXY.value, Reason.PROXY_PLACE.value):
+        yield from _proxies(finding)
+    if reason in (Reason.COMPLETION.value, Reason.TENSOR.value) or alone:
+        yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
+        yield from _ends(second, entry, (Where.BEHIND,))
+    if reason == Reason.TENSOR.value:
+        before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)
+        after = MissingLine("tcgen05.fence::after_thread_sync;", Where.ACQUIRING, TCGEN05_FENCE)
+        yield from ((before,), (after,), (before, after))
+    if reason in (Reason.RELAXED.value, Reason.SCOPES.value) or _far(first, second, cluster):
+        yield from _fences(_scope(first, second, cluster))
+    if not alone:
+        yield from _meetings(first, second, entry, cluster)
+    if "wgmma" in second.instruction.words:
+        yield (MissingLine("wgmma.fence.sync.aligned;", Where.SECOND, OTHER),)
+
+
+def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
+    said = " ".join(side.what for side in finding.sides)
+    if "tensormap" in said:
+        named = re.search(r"\[\s*(%\w+)\s*[,\]]", finding.sides[-1].instruction.span.text)
+        if named:
+            text = f"fence.proxy.tensormap::generic.acquire.gpu [{named[1]}], 128;"
+            yield (MissingLine(text, Where.SECOND, PROXY_FENCE * SEM_FACTOR["acquire"]),)
+        return
+    space = "shared::cta" if " of shared memory" in finding.where else "global"
+    yield (MissingLine(f"fence.proxy.async.{space};", Where.ANY, PROXY_FENCE_OF_ONE_SPACE),)
+    yield (MissingLine("fence.proxy.async;", Where.ANY, PROXY_FENCE),)
+    yield (MissingLine("fence.proxy.alias;", Where.ANY, PROXY_FENCE),)
+
+
+def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> Iterator[tuple[MissingLine, ...]]:
+    """Waits for the end of an asynchronous instruction."""
+    words = side.instruction.words
+    texts: list[str] = []
+    if words[:2] == ("cp", "async") and "bulk" not in words:
+        texts = ["cp.async.wait_all;", *_texts(entry, ("cp", "async", "wait_group"))]
+    elif words[0] == "cp" and "bulk_group" in words:
+        read = ".read" if side.what.startswith("reads") else ""
+        wait = f"cp.async.bulk.wait_group{read} 0;"
+        texts = [wait, f"cp.async.bulk.commit_group; {wait}"]
+    elif words[0] == "tcgen05" and words[1] in ("ld", "st"):
+        texts = [f"tcgen05.wait::{words[1]}.sync.aligned;"]
+    elif words[0] == "wgmma":
+        wait = "wgmma.wait_group.sync.aligned 0;"
+        texts = [wait, f"wgmma.commit_group.sync.aligned; {wait}"]
+    for text in texts:
+        yield from ((MissingLine(text, where, WAIT),) for where in places)
+
+
+def _fences(scope: str) -> Iterator[tuple[MissingLine, ...]]:
+    cost = SCOPE_COST[scope]
+    release = MissingLine(f"fence.acq_rel.{scope};", Where.RELEASING, cost)
+    acquire = MissingLine(f"fence.acq_rel.{scope};", Where.ACQUIRING, cost)
+    yield from ((release,), (acquire,), (release, acquire))
+
+
+def _meetings(
+    first: FindingPlace, second: FindingPlace, entry: PtxFunction, cluster: int
+) -> Iterator[tuple[MissingLine, ...]]:
+    """Barriers that both threads come to."""
+    initial = first.instruction.words[:2] == ("mbarrier", "init")
+    if initial:
+        yield (MissingLine("fence.mbarrier_init.release.cluster;", Where.FIRST, SCOPE_COST["cta"]),)
+    if first.cta == second.cta and first.warp == second.warp:
+        yield (MissingLine("bar.warp.sync 0xffffffff;", Where.MEETING, OTHER),)
+    for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
+        yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
+    if cluster > 1 and first.cta // cluster == second.cta // cluster:
+        for text in ("barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;"):
+            yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
+
+
+def _barriers(entry: PtxFunction) -> list[str]:
+    """Barriers of the text whose numbers are written out, the most frequent first."""
+    found: dict[str, int] = {}
+    for one in entry.body or ():
+        plain = one.words[0] in ("bar", "barrier") and "sync" in one.words and "warp" not in one.words
+        if plain and all(isinstance(operand, IntegerLiteral) for operand in one.operands):
+            text = _bare(one)
+            found[text] = found.get(text, 0) + 1
+    return sorted(found, key=lambda text: -found[text])[:MOST_BARRIERS]
+
+
+def _texts(entry: PtxFunction, words: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys(_bare(one) for one in entry.body or () if one.words[: len(words)] == words))
+
+
+def _bare(one: PtxInstruction) -> str:
+    """An instruction as it is written, without its guard."""
+    return re.sub(r"^@!?\s*%?[\w$]+\s+", "", " ".join(one.span.text.split())) + ";"
+
+
+def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:
+    """The narrowest scope that has both threads."""
+    if first.cta == second.cta:
+        return "cta"
+    return "cluster" if first.cta // cluster == second.cta // cluster else "gpu"
+
+
+def _far(first: FindingPlace, second: FindingPlace, cluster: int) -> bool:
+    """Are the threads in CTAs that no barrier joins?"""
+    return first.cta // cluster != second.cta // cluster
+
+
+__all__ = ["MissingLine", "Where", "lines"]

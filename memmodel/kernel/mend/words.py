@@ -1,0 +1,156 @@
+"""Stronger words and other numbers in the instructions that a finding names.
+
+In: a finding, the entry. Out: `Reworded`s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memmodel.base.classes import dataclass
+from memmodel.kernel.judge.missing import MissingOrder
+from memmodel.kernel.judge.verdict import KernelFinding
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction
+from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+GROUPS = ("wait_group", "wait_all")
+TESTS = ("test_wait", "try_wait")
+SPACES = ("shared::cta", "shared::cluster", "global")
+
+
+@dataclass(frozen=True, slots=True)
+class Reworded:
+    """`text`: the whole instruction as it is then."""
+
+    instruction: PtxInstruction
+    text: str
+    what: str
+    cost: float
+
+
+def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded, ...]]:
+    """Changes to be made together."""
+    body = entry.body or ()
+    named = [side.instruction for side in (*finding.way, *finding.sides)]
+    reason = finding.reason
+    if reason == MissingOrder.RELAXED.value:
+        yield from _stronger([side.instruction for side in finding.way])
+    if reason in (MissingOrder.SCOPES.value, MissingOrder.RELAXED.value):
+        yield from _wider(named)
+    if reason in (MissingOrder.PROXY.value, MissingOrder.PROXY_PLACE.value):
+        for one in body:
+            if one.words[:3] == ("fence", "proxy", "async") and one.words[-1] in SPACES:
+                yield (_opcode(one, one.words[:-1], PROXY_FENCE),)
+    if reason in (MissingOrder.COMPLETION.value, MissingOrder.TENSOR.value):
+        head = finding.sides[0].instruction.words[0]
+        for one in body:
+            if one.words[0] == head and any(word in GROUPS for word in one.words):
+                yield from _numbers(one, (0,))
+            if one.words[0] == head and "read" in one.words and "wait_group" in one.words:
+                yield (_opcode(one, tuple(word for word in one.words if word != "read"), OTHER),)
+    if not finding.way and len(finding.sides) < 2:
+        yield from _counts(finding, body)
+
+
+def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
+    """Release on the first step of the way, acquire on the last one."""
+    if not way:
+        return
+    first, last = way[0], way[-1]
+    release, acquire = _with_sem(first, releases=True), _with_sem(last, releases=False)
+    if release is not None:
+        yield (release,)
+    if acquire is not None:
+        yield (acquire,)
+    if release is not None and acquire is not None and first is not last:
+        yield release, acquire
+
+
+def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
+    words = one.words
+    if words[0] in ("atom", "red") and words[1] != "async":
+        sem = "release" if words[0] == "red" else "acq_rel"
+    elif words[0] in ("ld", "st"):
+        if (words[0] == "st") is not releases:
+            return None
+        sem = "release" if releases else "acquire"
+    elif _arrives(words) is releases:
+        sem = "release" if releases else "acquire"
+    else:
+        return None
+    if sem in words:
+        return None
+    scope = next((word for word in words if word in SCOPES), "cta")
+    cost = OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem]
+    if "relaxed" in words:
+        return _opcode(one, tuple(sem if word == "relaxed" else word for word in words), cost)
+    if words[0] in ("atom", "red"):
+        scoped = () if any(word in SCOPES for word in words) else ("gpu",)
+        return _opcode(one, (words[0], sem, *scoped, *words[1:]), cost)
+    if words[0] in ("ld", "st"):
+        kept = tuple(word for word in words[1:] if word not in ("volatile", "weak"))
+        return _opcode(one, (words[0], sem, "gpu", *kept), cost)
+    return None
+
+
+def _arrives(words: tuple[str, ...]) -> bool | None:
+    """Is it an arrive, or a wait? None for others."""
+    if words[0] == "mbarrier":
+        return words[1] not in TESTS
+    return "arrive" in words if words[:2] == ("barrier", "cluster") else None
+
+
+def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
+    """Every named instruction with a wider scope, each alone and all together."""
+    for scope in SCOPES[1:]:
+        found = []
+        for one in dict.fromkeys(named):
+            old = next((word for word in one.words if word in SCOPES), None)
+            cost = OTHER + SCOPE_COST[scope]
+            if old is not None and SCOPES.index(old) < SCOPES.index(scope):
+                found.append(_opcode(one, tuple(scope if word == old else word for word in one.words), cost))
+            elif old is None and one.words[0] == "mbarrier" and one.words[1] in (*TESTS, "arrive", "arrive_drop"):
+                sem = "acquire" if one.words[1] in TESTS else "release"
+                at = 3 if one.words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
+                found.append(_opcode(one, (*one.words[:at], sem, scope, *one.words[at:]), cost))
+        yield from ((change,) for change in found)
+        if len(found) > 1:
+            yield tuple(found)
+
+
+def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterator[tuple[Reworded, ...]]:
+    """What waits for ever: other numbers of arrivals, bytes and threads, by what the message says is missing."""
+    steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
+    for one in body:
+        counts = one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words
+        if not counts or not isinstance(one.operands[-1], IntegerLiteral):
+            continue
+        old = one.operands[-1].value
+        yield from _numbers(one, sorted({old + sign * step for step in steps for sign in (-1, 1)}))
+    for one in body:
+        if one.words[0] == "mbarrier" and one.words[1] in TESTS and "parity" in one.words:
+            operand = one.operands[2] if len(one.operands) > 2 else None
+            if isinstance(operand, IntegerLiteral):
+                text = re.sub(r",\s*\d+(\s*(,|$))", f", {operand.value ^ 1}\\1", one.span.text, count=1)
+                yield (Reworded(one, text, f"parity {operand.value} becomes {operand.value ^ 1}", OTHER),)
+
+
+def _numbers(one: PtxInstruction, values: tuple[int, ...] | list[int]) -> Iterator[tuple[Reworded, ...]]:
+    """The last number of an instruction as another one."""
+    old = one.operands[-1] if one.operands else None
+    if not isinstance(old, IntegerLiteral):
+        return
+    for value in values:
+        if 0 <= value != old.value and (value or "init" not in one.words):
+            text = re.sub(r"\b\w+\s*$", str(value), one.span.text)
+            yield (Reworded(one, text, f"{old.value} becomes {value}", OTHER),)
+
+
+def _opcode(one: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworded:
+    new = ".".join(words)
+    return Reworded(one, one.span.text.replace(one.opcode, new, 1), f"{one.opcode} becomes {new}", cost)
+
+
+__all__ = ["Reworded", "reworded"]

@@ -1,0 +1,43 @@
+"""Numbers as they lie in memory and stand in registers.
+
+In: nothing. Out: what a load leaves in a wider register, what a vector stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memmodel.kernel.machine.rows import Value
+from memmodel.kernel.text.syntax import Operand, Register
+from memmodel.program.fields import Bits
+
+
+def together(values: list[Value], unit: int) -> Value:
+    """The elements of a vector as one number."""
+    found = 0
+    for number, value in enumerate(values):
+        if value is None:
+            return None
+        found |= (value & (1 << 8 * unit) - 1) << 8 * unit * number
+    return found
+
+
+def extended(value: Value, unit: int, extend: int) -> Value:
+    """A number as it stands in the register."""
+    return value | extend if extend and value is not None and value >> unit * 8 - 1 else value
+
+
+def width_in(items: Sequence[Operand], unit: int) -> int:
+    """The bits of the registers that take numbers of so many bytes."""
+    return max((one.width for one in items if isinstance(one, Register)), default=8 * unit)
+
+
+def loaded(bits: Bits, unit: int, width: int) -> Bits:
+    """What is known of a register that takes a number: the bits above are 0, if it has no sign."""
+    return Bits(bits.known | (1 << width) - (1 << 8 * unit), bits.value)
+
+
+def wider(kind: str, unit: int, items: Sequence[Operand]) -> int:
+    """The bits above a signed value in a wider register, which its sign fills; 0 if there are none."""
+    widths = [one.width for one in items if isinstance(one, Register)]
+    return (1 << widths[0]) - (1 << unit * 8) if kind[0] == "s" and widths and widths[0] > unit * 8 else 0
