@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
-from memmodel.base.labels import Access, Label
+from memmodel.base.labels import Access, Label, Mark, Marker
 from memmodel.base.points import BarrierId
 from memmodel.errors import InputError
 from memmodel.kernel.machine.memory import Block
@@ -130,6 +130,12 @@ class TraceThread:
     place: Place
     events: list[TraceEvent] = field(default_factory=list)
     epoch: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """Has it left the kernel?"""
+        label = self.events[-1].label if self.events else None
+        return isinstance(label, Mark) and label.what is Marker.EXIT
 
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""

@@ -28,7 +28,7 @@ from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
-from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.limits import effort
 from memmodel.ptx import Place
@@ -339,7 +339,7 @@ class Scheduler:
             self._split(warp, group, lanes)
             enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
-        if code.control == "call" and not _fails(code.instruction):
+        if code.control == "call" and not code.fails:
             system_call(self.machine, warp, lanes, code.instruction)
             group.at += 1
             return False
@@ -419,10 +419,6 @@ def _stops(group: LaneGroup, code: Code) -> bool:
     group.blocked = group.stopped != group.at
     group.stopped = group.at if group.blocked else -1
     return group.blocked
-
-
-def _fails(instruction: PtxInstruction) -> bool:
-    return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
 
 
 def run_launch(
