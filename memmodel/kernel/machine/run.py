@@ -29,7 +29,7 @@ from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
-from memmodel.kernel.values.naming import Naming
+from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -49,10 +49,9 @@ IDLE_ROUNDS = 400
 class Scheduler:
     """All warps of the chosen CTAs."""
 
-    def __init__(
-        self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule, naming: Naming | None = None
-    ) -> None:
-        self.launch, self.entry, self.naming = launch, entry, naming
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
+        self.launch, self.entry = launch, entry
+        self.naming: Naming | None = None
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -74,8 +73,6 @@ class Scheduler:
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
-        if naming is not None:
-            naming.follow(self.machine, self.code, schedule.assumed)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -291,9 +288,7 @@ class Scheduler:
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-        named = None if self.naming is None else self.naming.detoured(warp, lanes, number, way)
-        forgetting(list(way.slots))(warp, lanes)
-        warp.names.update(named or {})
+        crossed(self.naming, warp, lanes, number, way)
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
@@ -432,7 +427,10 @@ def run_launch(
 ) -> LaunchTrace:  # fmt: skip
     """Run a launch under one schedule. `naming`: what follows values in it."""
     schedule = schedule or Schedule()
-    scheduler = Scheduler(module, entry, launch, schedule, naming)
+    scheduler = Scheduler(module, entry, launch, schedule)
+    if naming is not None:
+        scheduler.naming = naming
+        naming.follow(scheduler.machine, scheduler.code, schedule.assumed)
     run = scheduler.go()
     run.infeasible |= scheduler.machine.reads.foretold
     for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):

@@ -15,6 +15,7 @@ from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.alu import comparison, width_of, with_carry
 from memmodel.kernel.machine.code import Code, begins
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, shuffle_source
@@ -295,6 +296,13 @@ class Naming:
             known = row.values or [None] * len(row.threads)
             values = [told(*place) for place in zip(row.threads, row.firsts, known, strict=True)]
             run.lanes[n] = row._replace(values=values)
+
+
+def crossed(naming: Naming | None, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> None:
+    """Lanes are where the sides of a branch on unknown data meet."""
+    named = {} if naming is None else naming.detoured(warp, lanes, branch, way)
+    forgetting(list(way.slots))(warp, lanes)
+    warp.names.update(named)
 
 
 def _since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
