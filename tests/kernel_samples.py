@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memmodel.cat.load import load_model
 from memmodel.kernel.check import entry_of, judge
+from memmodel.kernel.judge.explore import ExploreOptions
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.text.reader import parse_module
@@ -51,10 +52,12 @@ def entry(read: PtxModule) -> PtxFunction:
     return entry_of(read, "k")
 
 
-def judged(body: str, threads: int = 64, ctas: int = 1, init: str | None = None, before: str = "") -> KernelVerdict:
-    """The verdict on such a kernel."""
+def judged(
+    body: str, threads: int = 64, ctas: int = 1, init: str | None = None, before: str = "", *, first: bool = False
+) -> KernelVerdict:
+    """The verdict on such a kernel. `first`: the first serious finding is enough."""
     read = module(body, before)
-    return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"))
+    return judge(read, entry(read), launch(threads, ctas, init), load_model("ptx-9.3"), ExploreOptions(first=first))
 
 
 NEIGHBOUR = """

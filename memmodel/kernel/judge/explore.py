@@ -380,8 +380,9 @@ class LaunchJudge:
                 others.note(schedule, made.graph, flags.relation(BASE), self._chosen)
         self._spent("other reads", started)
         if count:
-            said = "executions in which a strong read returns another write than the last one in time"
-            self.verdict.notes.append(f"{count} {said} were looked at as well")
+            many = f"{count} executions" if count > 1 else "one execution"
+            said = "in which a strong read returns another write than the last one in time"
+            self.verdict.notes.append(f"looked at as well: {many} {said}")
 
     def _met(self, schedule: Schedule, run: LaunchTrace, real: set[int]) -> None:
         """Another schedule meets choices that the first run did not (a lock is taken, so that a loop asks again): those
