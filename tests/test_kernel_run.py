@@ -556,3 +556,10 @@ def test_a_finding_depends_on_a_reading_if_it_is_gone_in_all_runs(events: int, l
     verdict.readings = others.told(verdict.findings)
     assert verdict.word == ("depends" if depends else "findings")
     assert runs[1].asked == (["one", "two", "three"] if events < 1000 else ["two"])
+
+
+def test_no_run_is_made_for_the_name_of_a_race_that_only_a_reading_has() -> None:
+    read = module("ld.global.b32 %r10, [%d0];\nst.shared.b32 [%r2], %r10;\n")
+    made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.3")
+    names = [{one.rule for one in made.judged(model, ways=ways).findings} for ways in (False, True, False)]
+    assert names == [{"same-store-race"}, {"equal-store-race"}, {"equal-store-race"}]

@@ -45,6 +45,11 @@ class Stores:
             self._made[ordered] = found
         return self._made[ordered]
 
+    @property
+    def known(self) -> bool:
+        """Was the run made that shows what they leave?"""
+        return False in self._made
+
     def equal(self, at: tuple[int, int], level: int, *, alike: bool, ordered: bool = False) -> bool:
         """Do two instructions store one value to each place? `alike`: only in the same round; `ordered`: if no number
         is NaN.

@@ -86,6 +86,10 @@ class RunJudge:
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
         self._leasts: dict[frozenset[int], Execution] = {}
+        self._asks = True
+        """May a run of its own show what stores leave? Not for a reading: races of stores that only it has are called
+        what they are without it.
+        """
         self.seconds = process_time() - started
 
     def judged(
@@ -137,6 +141,7 @@ class RunJudge:
 
     def _report(self, found: Judgement, flags: Flags, raised: list[tuple[str, int, int]], *, ways: bool) -> None:
         """Findings for what flags report, one for those that are alike."""
+        self._asks = ways
         leads = Ways(self.graph, flags, self.body)
         known: dict[object, KernelFinding] = {}
         rules = {check.name: check.doc for check in flags.model.flags}
@@ -270,12 +275,13 @@ class RunJudge:
             return EQUAL_STORES if pair.stored == "equal" else rule, ""
         level = CTA if one.cta == other.cta else LAUNCH
         level = WARP if level == CTA and one.warp == other.warp else level
+        if not self._asks and not self.stores.known:
+            return SAME_STORE if together else rule, ""
         asked = [(at, self._alike(pair, *at)) for at in pair.unknown]
         if all(self.stores.equal(at, level, alike=alike) for at, alike in asked):
             return EQUAL_STORES, ""
-        ordered = self.stores.doubtful and all(
-            self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked
-        )
+        doubtful = self._asks and self.stores.doubtful
+        ordered = doubtful and all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
 
     def _alike(self, pair: ConflictPair, one: int, other: int) -> bool:
