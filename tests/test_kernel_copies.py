@@ -114,11 +114,35 @@ def test_strides_of_a_box() -> None:
     assert found.outside((0, 1, 0, 0)) == [(0x1_0000_0000 + at, 16) for at in (16, 48, 208, 240)]
 
 
+@pytest.mark.parametrize(
+    ("packed", "outside", "inside"), [("b4x16", 64, 64), ("b4x16_p64", 64, 128), ("b6x16_p32", 96, 128)]
+)
+def test_elements_that_are_smaller_than_a_byte(packed: str, outside: int, inside: int) -> None:
+    """16 elements have 8 or 12 bytes, and in shared memory those and their padding ("Sub-byte Types")."""
+    made = tile(
+        im2col=None, packed=packed, element_bytes=1, dims=[256, 4], strides_bytes=[2 * outside], box=[128, 2]
+    )  # fmt: skip
+    assert made.size == 2 * inside and made.inside(1024) == [(1024, 2 * inside)]
+    assert made.outside((128, 1)) == [((1 << 32) + (2 * row + 1) * outside, outside) for row in (1, 2)]
+    assert made.outside((192, 3)) == [((1 << 32) + 6 * outside + outside * 3 // 2, outside // 2)]
+
+
+def test_the_padding_counts_as_transferred() -> None:
+    changes = {"im2col": None, "packed": "b4x16_p64", "element_bytes": 1, "dims": [128, 1, 1, 1], "box": [128, 1, 1, 1]}
+    place = {"mode": "", "offsets": "", "start": "{0, 0, 0, 0}"}
+    assert copied(**place, **changes) == ("clean", set())  # type: ignore[arg-type]
+    assert copied("@%p0 st.global.u32 [%d0+64], 1;", **place, **changes) == ("clean", set())  # type: ignore[arg-type]
+    assert "data-race" in copied("@%p0 st.global.u32 [%d0+60], 1;", **place, **changes)[1]  # type: ignore[arg-type]
+    assert "data-race" in copied("ld.shared.u32 %r11, [%r2+124];", **place, **changes)[1]  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="element_bytes"):
+        copied(**place, **{**changes, "element_bytes": 2})  # type: ignore[arg-type]
+
+
 COPIED = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
 bar.sync 0;
 @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 128;
 @%p0 cp.async.bulk.tensor.4d.shared::cta.global.{mode}mbarrier::complete_tx::bytes
-    [%r2], [%d1, {{0, -1, -1, 0}}], [%r4]{offsets};
+    [%r2], [%d1, {start}], [%r4]{offsets};
 {beside}
 W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
 @!%p5 bra W;
@@ -127,9 +151,9 @@ ld.shared.u32 %r10, [%r3];
 
 
 def copied(
-    beside: str = "", mode: str = "im2col.", offsets: str = ", {2, 0}", **changes: object
+    beside: str = "", mode: str = "im2col.", offsets: str = ", {2, 0}", start: str = "{0, -1, -1, 0}", **changes: object
 ) -> tuple[str, set[str]]:
-    text = text_of(COPIED.format(mode=mode, offsets=offsets, beside=beside))
+    text = text_of(COPIED.format(mode=mode, offsets=offsets, beside=beside, start=start))
     launch = parse_launch({
         "grid": [1, 1, 1], "block": [32, 1, 1], "tensormaps": [{**IMAGE, **changes}],
         "params": [

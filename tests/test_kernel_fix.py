@@ -147,6 +147,8 @@ def test_a_wait_for_copies(tmp_path: Path, wait: str) -> None:
 def test_a_count_of_arrivals(tmp_path: Path) -> None:
     assert ["65 becomes 64"] in mended(tmp_path, COUNT.format(count=65))
     assert mended(tmp_path, COUNT.format(count=64)) == []
+    moved = "mov.u32 %r9, 65;" + COUNT.format(count="%r9")
+    assert ["65 becomes 64"] in mended(tmp_path, moved)
 
 
 def test_where_nothing_in_the_vocabulary_helps_what_comes_nearest_is_shown(tmp_path: Path) -> None:

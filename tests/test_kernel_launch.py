@@ -88,6 +88,18 @@ def test_contents_in_hex_and_in_a_file(tmp_path: Path) -> None:
             DeviceMemory(read, entry(read), made)
 
 
+@pytest.mark.parametrize("elsewhere", ["/etc/passwd", "../data.bin", "link/data.bin", "a\0b", ""])
+def test_contents_stay_below_the_folder_of_the_launch(tmp_path: Path, elsewhere: str) -> None:
+    (tmp_path / "data.bin").write_bytes(b"0")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "link").symlink_to(tmp_path)
+    (home / "l.json").write_text(json.dumps(GOOD | {"params": [POINTER | {"file": elsewhere}]}))
+    with pytest.raises(InputError, match=r"below the folder|a directory"):
+        made = read_launch(home / "l.json")
+        DeviceMemory(module(""), entry(module("")), made)
+
+
 def test_overlapping_buffers_are_refused() -> None:
     read = module("")
     with pytest.raises(InputError, match="overlap"):

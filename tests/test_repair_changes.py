@@ -15,7 +15,12 @@ from memmodel.lsp.changes import edits
 from memmodel.lsp.document import Document
 from memmodel.repair.carry import Carry, survives
 from memmodel.repair.edits import Edit, apply, diff
-from memmodel.repair.judge import judging, parse
+from memmodel.repair.fix import fix
+from memmodel.repair.hints import moves_a_fence
+from memmodel.repair.insertion.accesses import moved_accesses
+from memmodel.repair.insertion.meetings import meetings
+from memmodel.repair.judge import Standing, judging, parse
+from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.source import Source, as_before
 from memmodel.why.story import execution_of
@@ -123,6 +128,85 @@ def test_an_execution_that_does_not_come_by_survives() -> None:
         carried, now = carry.carried(execution, (), (one,)), judge(apply(BRANCH, (one,)))
         assert carried is not None and survives(against, carried)
         assert now is not None and now.observations[0][2] is Observation.SOMETIMES
+
+
+def test_two_threads_meet_between_a_fence_that_releases_and_one_that_acquires() -> None:
+    text = text_of("async/honest/H16-no-barrier")
+    judge = judging("t", MODELS, Options())
+    before = judge(text)
+    assert before is not None and before.findings
+    found = [one for one in meetings(api.lowered(Source("t", text)), before.against) if "arrive.relaxed" in one.text]
+    assert [one.text.strip().split(";")[0] for one in (*found, *found[0].more)] == [
+        "barrier.cluster.arrive.relaxed"
+    ] * 2
+    after = judge(apply(text, found))
+    assert after is not None and not after.findings and after.observations[0][2] is Observation.NEVER
+
+
+def test_an_access_is_moved_over_what_synchronizes_and_nothing_that_it_needs() -> None:
+    moves = {one.what.removeprefix("P0, ") for one in moved_accesses(api.lowered(Source("t", MOVES)))}
+    assert moves == {
+        "line 9: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 10: move ld.global.u32 before ld.global.u32 (line 6)",
+        "line 10: move ld.global.u32 before fence.acq_rel.gpu (line 8)",
+        "line 11: move st.global.u32 before fence.acq_rel.gpu (line 8)",
+    }
+    branch = MOVES.replace("fence.acq_rel.gpu", "bra ON;\nON:\n    fence.acq_rel.gpu")
+    assert not any("line 6" in one.what for one in moved_accesses(api.lowered(Source("t", branch))))
+
+
+MOVES = """PTX moves
+.global .u32 x = 0;
+.global .u32 y = 0;
+.global .u32 z = 0;
+thread P0 @ cta 0, gpu 0 {
+    ld.global.u32 %r0, [x];
+    add.u32 %r0, %r0, 1;
+    fence.acq_rel.gpu;
+    st.global.u32 [x], 2;
+    ld.global.u32 %r1, [z];
+    st.global.u32 [y], %r0;
+}
+exists (P0:r0 == 1)
+"""
+
+
+def test_an_access_moves_where_nothing_else_is_a_repair() -> None:
+    found = fix("t", text_of("async/honest/H9-after"), MODELS, Options())
+    assert [one.changes[0].what for one in found.repairs] == [
+        "P0, line 10: move st.global.u32 before st.async.release.gpu.global.u32 (line 9)"
+    ]
+
+
+def test_a_moved_fence_is_refuted_by_an_execution() -> None:
+    """It is there with the fence in both places, and so without the first."""
+    text = text_of("async/proxy/A15-wrong-space")
+    trials = RepairSearch(
+        text, standing_of(text), None, lambda changed: (parse("t", changed) or (None,))[0], lambda _: ()
+    )
+    trials.until = float("inf")
+    moves = [one for one in replacements(api.lowered(Source("t", text))) if moves_a_fence(one)]
+    vain = [one for one in moves for bad in trials.before.against if trials.moved_in_vain(bad, one)]
+    assert vain
+    for one in vain:
+        assert standing_of(apply(text, [one])).against
+
+
+def standing_of(text: str) -> Standing:
+    found = judging("t", MODELS, Options())(text)
+    assert found is not None
+    return found
+
+
+def test_nobody_waits_for_what_cannot_have_been_signalled() -> None:
+    text = text_of("async/pipelines/block-scaled")
+    trials = RepairSearch(
+        text, standing_of(text), None, lambda changed: (parse("t", changed) or (None,))[0], lambda _: ()
+    )
+    waits = {one.what: trials.waits_in_vain([one]) for one in changes(text) if one.what.startswith("MMA")}
+    assert waits["MMA, line 28: a wait for parity 0 of free before tcgen05.cp.cta_group::1.32x128b.warpx4"]
+    with_commit = [what for what in waits if "commit" in what and "a wait for parity 0 of it" in what]
+    assert with_commit and not any(map(waits.get, with_commit))
 
 
 # ---- the file --------------------------------------------------------------------------------------------------------

@@ -123,6 +123,7 @@ class TensorMapSpec(_Part):
 
     `param`: a parameter that holds it or points to it, a variable of the module, or a buffer. A tensor map has a `box`,
     or `im2col`. `element_strides`: how many elements a copy steps on in each dimension, 1 where it is not given.
+    `packed`: the type of elements smaller than a byte, whose `element_bytes` are 1; dims and box count elements.
     """
 
     param: str
@@ -135,6 +136,7 @@ class TensorMapSpec(_Part):
     swizzle: int = 0
     element_strides: tuple[Annotated[int, Field(ge=1, le=8)], ...] = ()
     im2col: Im2colSpec | None = None
+    packed: Literal["b4x16", "b4x16_p64", "b6x16_p32"] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> TensorMapSpec:
@@ -149,6 +151,8 @@ class TensorMapSpec(_Part):
             raise ValueError(
                 f"a tensor of {rank} dimensions has {rank} element strides, not {len(self.element_strides)}"
             )
+        if self.packed is not None and self.element_bytes != 1:
+            raise ValueError(f"the element_bytes of {self.packed} are 1, and not {self.element_bytes}")
         corners = () if self.im2col is None else (self.im2col.lower, self.im2col.upper)
         if any(not 1 <= len(one) == rank - 2 for one in corners):
             raise ValueError("a tensor for im2col has 3 to 5 dimensions, and its corners two fewer")
@@ -212,10 +216,19 @@ def read_launch(path: str | os.PathLike[str]) -> Launch:
 
 
 def _beside(launch: Launch, folder: str) -> Launch:
-    """The files of a launch are seen from its description."""
+    """The files of a launch are seen from its description, and stay below its folder. Raises InputError."""
+    home = os.path.realpath(folder)
 
     def placed(one: Part) -> Part:
-        return one if one.file is None else one.model_copy(update={"file": os.path.join(folder, one.file)})
+        if one.file is None:
+            return one
+        path = os.path.join(folder, one.file)
+        if "\0" in path or os.path.commonpath((os.path.realpath(path), home)) != home:
+            hint = "copy it there, or give the bytes as hex"
+            raise InputError(
+                f"{one.file!r}: contents of buffers stay below the folder of the launch description", hint=hint
+            )
+        return one.model_copy(update={"file": path})
 
     parts = {"params": tuple(map(placed, launch.params)), "buffers": tuple(map(placed, launch.buffers))}
     return launch.model_copy(update=parts)

@@ -16,6 +16,8 @@ PROXY_FENCE_OF_ONE_SPACE = 15.0
 TCGEN05_FENCE = 2.0
 WAIT = 10.0
 OTHER = 1.0
+MOVED_ACCESS = 60.0
+"""An access in another place of its thread: the program does its work in another order."""
 
 
 def cost(spelling: Spelling) -> float:

@@ -25,6 +25,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.repair.edits import Edit, apply, diff
 from memmodel.repair.glance import Glance
 from memmodel.repair.hints import alone, by_turns, reasons, would_do
+from memmodel.repair.insertion.accesses import moved_accesses
 from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
@@ -144,6 +145,7 @@ def _fixed(
     reason, stopped = "", False
     stronger, others = strengthenings(asked[0]), _others(asked[0], before)
     aims = list(_aims(before))
+    search.accesses = moved_accesses(asked[0])
     search.judge, search.look = judge, looking_for(before.findings, name, models, options)
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
@@ -161,12 +163,12 @@ def _fixed(
         except BudgetSpent as spent:
             found, stopped = search.best, True
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
-            reason += "; there may be cheaper repairs" if found else f"; no repair was found by then{_beyond(search)}"
+            reason += "; there may be cheaper repairs" if found else ""
         if found:
             reason = "; ".join(one for one in (search.aim.note, reason) if one)
             break
     if not found:
-        reason = reason or _none(before, search)
+        reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
     repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
     return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
 

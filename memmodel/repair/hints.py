@@ -138,8 +138,15 @@ def _rule(against: Against) -> str:
     return against.finding.rule or doc or against.flag
 
 
+def meets(edit: Edit) -> bool:
+    """Do two threads get a barrier to meet at?"""
+    return bool(edit.more) and edit.adds > 0 and ("bar.sync" in edit.text or "barrier.cluster" in edit.text)
+
+
 def kind(edit: Edit) -> str:
-    """What a changed number is about."""
+    """What a changed number is about; a barrier for two threads is about none."""
+    if meets(edit):
+        return "meeting"
     words = ("move", "parity", "expect_tx", "wait_group", "bar", "arrive", "count")
     return next((word for word in words if word in edit.what), "") if edit.group[2] != "move" else "move"
 

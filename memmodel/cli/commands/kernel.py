@@ -87,6 +87,8 @@ def kernel(
     if launch is None:
         raise InputError("--launch is missing", hint="--init-launch prints a launch description to fill in")
     cat.settle(include or (), kept=True)
+    if fix and (mutate or readings or litmus or any_grid or any_trips):
+        raise InputError("--fix goes with --json and --sarif, not with --mutate, --readings, --litmus or --any-…")
     if mutate:
         code, data = mutations(file, launch, entry, model, jobs, timeout or 600.0)
         if json_out != "-":
@@ -97,8 +99,6 @@ def kernel(
     cost = parse_budget(budget, timeout or SECONDS, memory)
     looked_at = [_index(one) for one in cta or ()]
     if fix:
-        if readings or litmus or any_grid or any_trips:
-            raise InputError("--fix goes with --json and --sarif, not with --readings, --litmus or --any-…")
         found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure or (), cost)
         return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
     verdict = check_kernel(

@@ -110,16 +110,23 @@ def _operate(
     hidden = number in machine.schedule.opaque
     found = block.bits(at, plan.unit) if bits and not hidden else NOTHING
     read = strong(machine, warp, lane, number, plan.reads, block, at, plan.unit)
-    old = None if hidden else block.load(at, plan.unit)
+    older = machine.reads.older(read)
+    old = None if hidden else block.load(at, plan.unit) if older is None else older.whole(8 * plan.unit)
     new: Value = None if old is None or None in given or plan.fn is None else plan.fn(old, *given)
     if op != "cas" or old is None or given[0] is None or old == given[0]:
+        last = machine.strong[block].get(at)
         write = strong(machine, warp, lane, number, plan.writes, block, at, plan.unit)
         read.partner, write.partner = write, read
-        if new is None and bits and not hidden:
+        if older is not None:
+            machine.reads.inserted(write, older, new)
+            machine.strong[block].pop(at)
+            machine.strong[block] |= {} if last is None else {at: last}
+        elif new is None and bits and not hidden:
             block.store_bits(at, plan.unit, _leaves(plan, found, bits))
         else:
             block.store(at, plan.unit, new)
-        machine.reads.made(write)
+        if older is None:
+            machine.reads.made(write)
     if slot is not None:
         warp.own(slot)[lane] = old
         warp.learn(slot, lane, found, 8 * plan.unit)

@@ -371,6 +371,9 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 for block, at, size in spans:
                     block.forget(at, size)
                 made.tell(at_object(machine, warp, instruction, bar), found.size, part)
+            if "_p" in found.packed:
+                note = f"line {instruction.line}: the transaction was taken to count the padding of .{found.packed}"
+                machine.run.assumed.setdefault(note)
         return True
 
     return step

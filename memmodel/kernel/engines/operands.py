@@ -23,7 +23,7 @@ from memmodel.ptx import Window
 class BoxAt:
     """A box of a tensor: where its map lies, its bytes in global memory, its size, and its bytes behind an address.
 
-    `negative`: a coordinate is below zero.
+    `negative`: a coordinate is below zero. `packed`: the type of its elements, if it is smaller than a byte.
     """
 
     block: Block
@@ -32,6 +32,7 @@ class BoxAt:
     size: int
     inside: Callable[[int], list[Stretch]]
     negative: bool
+    packed: str = ""
 
 
 def maps_of(
@@ -77,7 +78,7 @@ def maps_of(
         outside = tile.outside(tuple(at), tuple(one or 0 for one in distances))
         if outside is None:
             raise Refused("the coordinates lie outside the bounding box of im2col", instruction.span)
-        return BoxAt(block, first, outside, tile.size, tile.inside, min(at) < 0)
+        return BoxAt(block, first, outside, tile.size, tile.inside, min(at) < 0, tile.packed)
 
     return find
 
@@ -88,9 +89,9 @@ def _rows(block: Block, first: int, tile: Tile, column: int, rows: list[int]) ->
     size = tile.size * len(rows)
 
     def inside(where: int) -> list[Stretch]:
-        return [(where, max(tile.map.box[0] * tile.map.element, tile.span) * len(rows))]
+        return [(where, max(tile.inner, tile.span) * len(rows))]
 
-    return BoxAt(block, first, outside, size, inside, min(column, *rows) < 0)
+    return BoxAt(block, first, outside, size, inside, min(column, *rows) < 0, tile.packed)
 
 
 def _signed(value: int) -> int:

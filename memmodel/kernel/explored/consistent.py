@@ -8,8 +8,9 @@ causality orders happened in that order: then a read that finds the last write i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 
 from memmodel.base.labels import Access, InitialWrite, Side
 from memmodel.base.points import Point
@@ -24,6 +25,8 @@ from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell
 from memmodel.referee.flags import Flags, bits
 
+ChosenPair = tuple[TraceEvent, TraceEvent | None]
+"""A read, and the write that it reads from; None for what was there before all strong writes."""
 MOST_EVENTS = 3_000
 """Events of an execution that is checked."""
 MOST_ORDERS = 12
@@ -40,27 +43,46 @@ def execution_of(model: Model, made: RunJudge) -> Flags | None:
         return None
     if any(one.order is not None for one in model.definitions):
         return None
+    reads = _with_inserted(run)
     _first_values(graph, {(read.block, read.first) for read, _ in run.chosen})
     execution = graph.execution(fences=True)
-    early = {(read.at, source.at) for read, source in run.chosen if source is not None and source.time > read.time}
-    if early and _out_of_thin_air(made, early):
+    early = [(read, source) for read, source in reads if source is not None and source.time > read.time]
+    if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(made, early)):
         return None
     for number, rows in enumerate(_fence_orders(model, execution, graph)):
         flags = Flags(model, with_fences(execution, rows))
         causality = flags.relation(CAUSALITY)
-        if causality is None or ((number or early) and not _in_time(flags, graph, run)):
+        if causality is None or ((number or early) and not _in_time(flags, graph, reads)):
             continue
-        relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph)}
-        flags = Flags(model, replace(execution, chosen_relations=relations))
-        if all(flags.holds(check) for check in model.axioms):
-            return flags
+        for ranks in _write_orders(graph, run, causality):
+            relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
+            whole = Flags(model, replace(execution, chosen_relations=relations))
+            if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
+                return whole
     return None
 
 
-def _out_of_thin_air(made: RunJudge, early: set[tuple[int, int]]) -> bool:
+def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
+    """The chosen reads with what they read from, and those whose place an atomic operation takes: it comes right after
+    an older write, so that the operation that read from that one reads from it.
+    """
+    found = list(run.chosen)
+    for read, source in run.chosen:
+        if read.partner is None:
+            continue
+        for thread in run.threads:
+            for other in thread.strong():
+                like = (other.block, other.first, other.source) == (read.block, read.first, source)
+                if like and other.partner is not None and _side(other) is Side.READ and other is not read:
+                    other.source = read.partner
+                    found.append((other, read.partner))
+    return found
+
+
+def _out_of_thin_air(made: RunJudge, early: Sequence[ChosenPair]) -> bool:
     """May a write that is read before it is made depend on that read? The graph has no dependencies."""
-    loads_of = flows(made.run)
-    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in early)
+    loads_of, pairs = flows(made.run), {(read.at, write.at) for read, write in early if write is not None}
+    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in pairs)
 
 
 def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
@@ -138,8 +160,49 @@ def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[
                 waiting.append(changed)
 
 
-def _coherence(flags: Flags, graph: Graph) -> Rows:
-    """Strong writes in the order of time after what was there before them; others as causality has it."""
+def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, float]]:
+    """Other ranks of strong writes than their times: first those of atomic operations that come right after an older
+    write, then those that the reads of each thread ask for, at the places of chosen reads.
+    """
+    atomic = [(read.partner, source) for read, source in run.chosen if read.partner is not None]
+    yield {graph.number[id(one)]: 0 if source is None else source.time + 0.5 for one, source in atomic}
+    if atomic:
+        return
+    places = dict.fromkeys((read.block, read.first, read.size) for read, _ in run.chosen)
+    ranks: dict[int, float] = {}
+    for block, first, size in places:
+        assert block is not None
+        if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
+            return
+        here = [one for one in graph.events.values() if (one.block, one.first, one.size) == (block, first, size)]
+        writes = sorted((one for one in here if _side(one) is Side.WRITE), key=lambda one: one.time)
+        numbers = [graph.number[id(one)] for one in writes]
+        after: dict[int, set[int]] = {one: {two for two in numbers if causality[one] >> two & 1} for one in numbers}
+        seen: dict[int, int] = {}
+        for one in sorted(here, key=lambda one: (one.thread, one.order or 0)):
+            found = one if _side(one) is Side.WRITE else one.source
+            number = -1 if found is None else graph.number.get(id(found), -1)
+            last = seen.get(one.thread, -1)
+            if last >= 0 and number >= 0 and number != last:
+                after[last].add(number)
+            seen[one.thread] = number
+        try:
+            order = list(TopologicalSorter(after).static_order())[::-1]
+        except CycleError:
+            return
+        ranks |= {number: rank for rank, number in enumerate(order)}
+    if ranks:
+        yield ranks
+
+
+def _side(event: TraceEvent) -> Side | None:
+    return event.label.side if isinstance(event.label, Access) else None
+
+
+def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:
+    """Strong writes in the order of time, or of other ranks, after what was there before them; others as causality
+    has it.
+    """
     points = graph.points
     writes = flags.execution.set("W")
     place = flags.execution.relation("loc")
@@ -159,17 +222,18 @@ def _coherence(flags: Flags, graph: Graph) -> Rows:
             if one in firsts or isinstance(points[one].label, InitialWrite):
                 rows[one] |= 1 << other
             elif event is not None:
-                rows[one] = rows[one] | 1 << other if event.time < later.time else rows[one] & ~(1 << other)
+                mine, theirs = ranks.get(one, event.time), ranks.get(other, later.time)
+                rows[one] = rows[one] | 1 << other if mine < theirs else rows[one] & ~(1 << other)
     return rows
 
 
-def _in_time(flags: Flags, graph: Graph, run: LaunchTrace) -> bool:
+def _in_time(flags: Flags, graph: Graph, reads: list[ChosenPair]) -> bool:
     """Did conflicting accesses of two threads that causality orders happen in that order?"""
     conflict, mine = flags.relation(CONFLICT), flags.relation(CAUSALITY)
     if conflict is None or mine is None:
         return False
     own = flags.execution.relation("po")
-    chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in run.chosen if source is not None}
+    chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in reads if source is not None}
     return not any(
         (one, other) not in chosen and ended(graph, one) > begun(graph, other)
         for one, row in enumerate(conflict)

@@ -29,7 +29,7 @@ def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -
     everything = frozenset(one.number for one in body)
     if any(one.words[0] in ("call", "brx") for one in body):
         return everything
-    tainted, loaded = {load}, set[int]()
+    tainted, loaded = {load}, set(loads_of.get(load, ()))
     behind = {load: _after(body, load)}
     changed = True
     while changed:
@@ -52,23 +52,31 @@ def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -
 
 
 def flows(run: LaunchTrace) -> dict[int, set[int]] | None:
-    """For each instruction that stores, those that load some of its bytes; None if there are too many bytes."""
-    stores: dict[tuple[Block, int], set[int]] = {}
-    loads: dict[tuple[Block, int], set[int]] = {}
-    count = 0
-    accesses: list[TraceEvent | WeakAccess] = [event for thread in run.threads for event in thread.strong()]
-    for one in (*accesses, *run.weak()):
-        if one.block is not None and isinstance(one.label, Access):
-            into = stores if one.label.side is Side.WRITE else loads
-            count += one.size
-            if count > MOST_BYTES:
-                return None
-            for byte in range(one.first, one.first + one.size):
-                into.setdefault((one.block, byte), set()).add(one.at)
+    """For each instruction that stores, those that load what it stored: of strong accesses, as they read; of others,
+    and where that is not known, some of its bytes. None if there are too many bytes.
+    """
     found: dict[int, set[int]] = {}
+    stores: dict[tuple[Block, int], set[tuple[int, bool]]] = {}
+    loads: dict[tuple[Block, int], set[tuple[int, bool]]] = {}
+    chosen, count = {id(read) for read, _ in run.chosen}, 0
+    strong: list[TraceEvent | WeakAccess] = [event for thread in run.threads for event in thread.strong()]
+    for one in (*strong, *run.weak()):
+        if one.block is None or not isinstance(one.label, Access):
+            continue
+        if isinstance(one, TraceEvent) and one.source is not None:
+            found.setdefault(one.source.at, set()).add(one.at)
+        writes = one.label.side is Side.WRITE
+        exact = isinstance(one, TraceEvent) and (writes or one.source is not None or id(one) in chosen)
+        into = stores if writes else loads
+        count += one.size
+        if count > MOST_BYTES:
+            return None
+        for byte in range(one.first, one.first + one.size):
+            into.setdefault((one.block, byte), set()).add((one.at, exact))
     for place, makers in stores.items():
-        for maker in makers:
-            found.setdefault(maker, set()).update(loads.get(place, ()))
+        for maker, is_strong in makers:
+            there = {at for at, other in loads.get(place, ()) if not (is_strong and other)}
+            found.setdefault(maker, set()).update(there)
     return found
 
 

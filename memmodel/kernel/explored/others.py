@@ -20,7 +20,7 @@ from memmodel.kernel.explored.dependence import dependent
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.machine.schedule import AccessKey, ChosenRead, Schedule
-from memmodel.kernel.text.syntax import PtxFunction
+from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction
 from memmodel.program.fields import NOTHING
 
 Again = Callable[[TraceEvent, int | None], bool]
@@ -56,7 +56,7 @@ class OtherReads:
                 continue
             if event.label.side is Side.WRITE:
                 writes.setdefault((event.block, event.first, event.size), []).append(event)
-            elif event.at in looked and not event.label.rmw and id(event) not in already:
+            elif event.at in looked and id(event) not in already and self._only_reads(event, rmw=event.label.rmw):
                 reads.append(event)
         run = self._like(reads, writes)
         if base is None or run in self._noted:
@@ -75,10 +75,23 @@ class OtherReads:
         places = (tuple(_key(one) for one in sorted(there, key=_time)) for there in writes.values())
         return sources, frozenset(places)
 
+    def _only_reads(self, event: TraceEvent, *, rmw: bool) -> bool:
+        """Is it a load, or an atomic operation that stands for one, as it leaves what it finds?"""
+        one = (self._entry.body or ())[event.at]
+        if one.words[0] == "ld":
+            return True
+        given = [operand.value if isinstance(operand, IntegerLiteral) else None for operand in one.operands[2:]]
+        zero = given == [0] and any(word in ("add", "or", "xor") for word in one.words)
+        same = "cas" in one.words and len(given) == 2 and None not in given and given[0] == given[1]
+        return rmw and (zero or same)
+
     def _matters(self, read: TraceEvent, write: TraceEvent | None) -> bool:
         """Would the thread do something else, and may it return that write?"""
         if write is None:
             return True
+        atomic = isinstance(read.label, Access) and read.label.rmw
+        if write is read.partner or (write.time > read.time and atomic):
+            return False
         if write.time > read.time:
             if read.at not in self._dependent:
                 self._dependent[read.at] = dependent(self._entry, read.at, {})

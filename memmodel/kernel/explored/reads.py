@@ -69,6 +69,23 @@ class ChosenReads:
         found = (self._choices.get((thread, at, number)) for number in range(turn, turn + count))
         return any(one is not None and one.write is not None and one.write not in self._writes for one in found)
 
+    def older(self, read: TraceEvent) -> Bits | None:
+        """What an atomic operation finds that comes right after an older write than the last; None for any other."""
+        self.made(read)
+        choice = self._choices.get((read.thread, read.at, read.turn)) if self._choices else None
+        if choice is None:
+            return None
+        if choice.write is not None and choice.write not in self._writes:
+            self.run.infeasible = True
+            return None
+        return self.returned(read)
+
+    def inserted(self, write: TraceEvent, older: Bits, value: int | None) -> None:
+        """Such an operation leaves what it found, so that nobody else finds anything else."""
+        write.bits = older
+        self._writes[write.thread, write.at, write.turn] = write
+        self.run.infeasible |= value is None or older.whole(8 * write.size) != value
+
     def returned(self, read: TraceEvent) -> Bits | None:
         """What a read returns; None if nothing is chosen for it."""
         choice = self._choices.get((read.thread, read.at, read.turn))

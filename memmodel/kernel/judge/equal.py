@@ -7,9 +7,11 @@ values that nobody knows (`values.terms`): stores of one term leave the same byt
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from memmodel.kernel.judge.events import LaunchTrace, WeakAccess
 from memmodel.kernel.judge.quiet import hushed
+from memmodel.kernel.values.terms import TermsSpent
 
 WARP, CTA, LAUNCH = range(3)
 """Whose stores are compared: those of one warp, of one CTA, of all."""
@@ -28,13 +30,19 @@ class Stores:
         self._run, self._chosen, self._stores, self._rounds = run, chosen, stores, rounds
         self._found: dict[object, bool] = {}
         self._made: dict[bool, list[WeakAccess]] = {}
+        self.doubtful = False
+        """Would more be equal if no number were NaN?"""
 
     def _stored(self, ordered: bool) -> list[WeakAccess]:
         """The stores, with what they leave. `ordered`: where no number is NaN."""
         if ordered not in self._made:
-            run = None if self._run.again is None else hushed(self._run.again(self._stores, ordered), self._chosen)
-            found = () if run is None else run.weak()
-            self._made[ordered] = [one for one in found if one.at in self._stores and one.issue is None]
+            found: list[WeakAccess] = []
+            with suppress(TermsSpent):
+                run = None if self._run.again is None else hushed(self._run.again(self._stores, ordered), self._chosen)
+                self.doubtful |= run is not None and run.doubtful
+                weak = () if run is None else run.weak()
+                found = [one for one in weak if one.at in self._stores and one.issue is None]
+            self._made[ordered] = found
         return self._made[ordered]
 
     @property

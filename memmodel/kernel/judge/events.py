@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
-from memmodel.base.labels import Access, Label
+from memmodel.base.labels import Access, Label, Mark, Marker
 from memmodel.base.points import BarrierId
 from memmodel.errors import InputError
 from memmodel.kernel.machine.memory import Block
@@ -131,6 +131,12 @@ class TraceThread:
     events: list[TraceEvent] = field(default_factory=list)
     epoch: int = 0
 
+    @property
+    def ended(self) -> bool:
+        """Has it left the kernel?"""
+        label = self.events[-1].label if self.events else None
+        return isinstance(label, Mark) and label.what is Marker.EXIT
+
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
         for event in self.events:
@@ -156,8 +162,8 @@ class LaunchTrace:
     the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
     kernel did not let its atomic operations be made in the order that was asked for. `again`: carries the run out once
-    more, with terms for what some stores leave; with or without NaN. `assumed`: what was taken for granted, as notes.
-    `multimem`: what has multimem addresses, with an instruction that accesses it.
+    more, with terms for what some stores leave, with or without NaN; `doubtful`: NaN matters there. `assumed`: what was
+    taken for granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
     `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
     part) of which the text does not say which bytes they touch. `chosen`: the strong reads that return the write that
     the schedule says, each with it.
@@ -185,6 +191,7 @@ class LaunchTrace:
     instructions: int = 0
     elected: bool = False
     infeasible: bool = False
+    doubtful: bool = False
     again: Callable[[frozenset[int], bool], LaunchTrace] | None = field(default=None, repr=False)
 
     @property

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memmodel.base.labels import Access, Allocates, Covers, Fence, Mbarrier, ProxyFence, Role, Signal, scope_of
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Covers,
+    Fence,
+    Label,
+    Mbarrier,
+    ProxyFence,
+    Role,
+    Signal,
+    scope_of,
+)
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
 from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
@@ -150,3 +162,8 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
             found[number] = sum(inside)
     return found
+
+
+def action_of(label: Label) -> Action | None:
+    """What an event does with an mbarrier object."""
+    return label.action if isinstance(label, Mbarrier | Signal) else None

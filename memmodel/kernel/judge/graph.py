@@ -31,8 +31,8 @@ from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
 from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
-from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
-from memmodel.kernel.judge.frame import KernelFrame, covered
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, WeakAccess
+from memmodel.kernel.judge.frame import KernelFrame, action_of, covered
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
@@ -262,6 +262,14 @@ class Graph:
         self.behind.append(Judged(use.at, use.thread, index, use))
         return new
 
+    def of(self, access: TraceEvent | WeakAccess) -> int | None:
+        """The number of a strong access, or of a weak one at a place of strong ones."""
+        if isinstance(access, TraceEvent):
+            return self.number.get(id(access))
+        cell = Cell(access.block.instance, access.first, access.size)
+        known = access.thread, access.epoch, access.label
+        return next((n for key, n in self.shared.items() if (*key[:3], key[-1]) == (*known, cell)), None)
+
     # ---- base names ------------------------------------------------------------------------------------------
 
     def execution(self, *, fences: bool) -> Execution:
@@ -333,7 +341,7 @@ class Graph:
     def _ends(self, relations: dict[str, Rows]) -> None:
         """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
         exits: dict[object, int] = {}
-        running = {thread.place.cta_id for thread in self.run.threads if not _has_ended(thread)}
+        running = {thread.place.cta_id for thread in self.run.threads if not thread.ended}
         for one in self.points:
             if one.place is None or one.place.cta_id in running:
                 continue
@@ -408,7 +416,7 @@ class Graph:
             for number, one in reversed(updates):
                 relations["mbar"][number] = later
                 later |= 1 << number
-                inside = _action(one.event.label) not in (Action.INIT, Action.INVAL)
+                inside = action_of(one.event.label) not in (Action.INIT, Action.INVAL)
                 sets["MBLATER"] |= (inside and one.before > 0) << number
             for number, test in steps:
                 if not test.update:
@@ -423,7 +431,7 @@ class Graph:
         self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]
     ) -> None:
         for update, one in updates:
-            action = _action(one.event.label)
+            action = action_of(one.event.label)
             if action is Action.INVAL:
                 continue
             init, mine = action is Action.INIT, one.life == test.life
@@ -438,12 +446,3 @@ class Graph:
 def _named(cell: Cell, label: Label) -> str:
     """The virtual address that an event goes through."""
     return f"multimem address of {cell.instance.name}" if aliased(label) else cell.instance.name
-
-
-def _has_ended(thread: TraceThread) -> bool:
-    label = thread.events[-1].label if thread.events else None
-    return isinstance(label, Mark) and label.what is Marker.EXIT
-
-
-def _action(label: Label) -> Action | None:
-    return label.action if isinstance(label, Mbarrier | Signal) else None

@@ -6,7 +6,7 @@ In: LaunchTrace, Model. Out: `Judgement`. Settled here: which races have a name 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import process_time
@@ -18,10 +18,10 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent
-from memmodel.kernel.judge.fences import CAUSALITY, forced, reordered
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
+from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
-from memmodel.kernel.judge.leftover import last_writes
+from memmodel.kernel.judge.leftover import CausalOrder, last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair
@@ -179,15 +179,26 @@ class RunJudge:
         causality = forced(model, self._least(self._chosen)).relation(CAUSALITY)
         return last_writes(self.graph, self.run, self.body, causality)
 
-    def order(self, model: Model) -> Callable[[TraceEvent, TraceEvent], bool]:
-        """Does one access precede another in causality in every execution, as far as these are judged?"""
-        rows, numbers = forced(model, self._least(self._chosen)).relation(CAUSALITY), self.graph.number
+    def order(self, model: Model) -> CausalOrder:
+        """Which access precedes another in causality in every execution, as far as these are judged."""
+        flags = forced(model, self._least(self._chosen))
+        rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
-        def before(one: TraceEvent, other: TraceEvent) -> bool:
-            first, second = numbers.get(id(one)), numbers.get(id(other))
+        def before(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+            first, second = self.graph.of(one), self.graph.of(other)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
-        return before
+        def ahead(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+            first = self.graph.of(one)
+            if base is None or first is None or not isinstance(other, TraceEvent) or not _generic(one.label):
+                return False
+            own = self.run.threads[other.thread].events[: other.order]
+            if one.thread == other.thread:
+                return one in own if isinstance(one, TraceEvent) else one.epoch <= len(own)
+            numbers = (self.graph.number.get(id(each)) for each in own)
+            return any(number is not None and base[first] >> number & 1 for number in numbers)
+
+        return CausalOrder(before, ahead)
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
@@ -269,7 +280,8 @@ class RunJudge:
         asked = [(at, self._alike(pair, *at)) for at in pair.unknown]
         if all(self.stores.equal(at, level, alike=alike) for at, alike in asked):
             return EQUAL_STORES, ""
-        ordered = self._asks and all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
+        asks = self._asks and self.stores.doubtful
+        ordered = asks and all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
 
     def _alike(self, pair: ConflictPair, one: int, other: int) -> bool:
@@ -337,6 +349,10 @@ class RunJudge:
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
         return sum(one < epoch for one in self._visited.get((thread, at), ((), ()))[0])
+
+
+def _generic(label: Label) -> bool:
+    return isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
 
 
 def _both_write(graph: Graph, one: int, other: int) -> bool:

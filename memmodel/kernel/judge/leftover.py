@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block, DeviceMemory
@@ -28,6 +28,16 @@ COMMUTING = ("add", "min", "max", "and", "or", "xor")
 Body = tuple[PtxInstruction, ...]
 Place = tuple[Block, int]
 Known = tuple[tuple[int, int], ...]
+Before = Callable[[TraceEvent | WeakAccess, TraceEvent | WeakAccess], bool]
+
+
+class CausalOrder(NamedTuple):
+    """`before`: does one access precede another in causality? `ahead`: does it precede something that the thread of the
+    other one does before that one, so that it precedes that one whatever it reads?
+    """
+
+    before: Before
+    ahead: Before
 
 
 def contested(run: LaunchTrace, body: Body) -> list[dict[Hashable, list[TraceEvent]]]:
@@ -99,11 +109,15 @@ class Polls:
             if (only is not None and number not in only) or None in ends:
                 continue
             found[number] = []
+            before: dict[object, list[TraceEvent]] = {}
             for (event, writes), enders in zip(waits, ends, strict=True):
+                polled = before.setdefault((event.thread, event.block, event.first), [])
+                polled.append(event)
                 rivals = {one.event for one in enders or ()}
-                if event.source in rivals:
-                    others = tuple(one.event for one in writes if one.event not in (None, *rivals))
-                    found[number].append(Turn(event, event.source, others, tuple(rivals - {event.source})))
+                if not self.again(event, _value(event)):
+                    mine = tuple(one.event for one in writes if one.event is not None)
+                    found[number].append(Turn(tuple(polled), event.source, mine, tuple(rivals - {event.source})))
+                    polled.clear()
                 else:
                     event.source = None
         return found
@@ -119,10 +133,10 @@ class Polls:
         ]
         writes: dict[Block | None, list[_Write]] = {event.block: [] for event in reads}
         for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
-            writes[event.block].append(_Write(event.first, event.size, event))
+            writes[event.block].append(_Write(event.first, event.size, event, event.value))
         for one in run.weak({block for block in writes if block is not None}):
             if isinstance(one.label, Access) and one.label.side is Side.WRITE:
-                writes[one.block].append(_Write(one.first, one.size, None))
+                writes[one.block].append(_Write(one.first, one.size, one, one.value))
         found: dict[int, list[tuple[TraceEvent, list[_Write]]]] = {}
         for event in reads:
             end = event.first + event.size
@@ -131,54 +145,73 @@ class Polls:
         return found
 
     def _ends(self, event: TraceEvent, writes: list[_Write]) -> list[_Write] | None:
-        """The writes that end the loop, the initial one among them; None if a weak write or a part of the bytes is."""
-        weak = len(writes) > 1 and any(one.event is None for one in writes)
-        if event.block is None or weak or any((one.first, one.size) != (event.first, event.size) for one in writes):
+        """The writes that end the loop, the initial one among them; None if a part of the bytes is written alone, or a
+        read ended it and it is not known what it found: the initial value and weak writes leave no trace.
+        """
+        if event.block is None or any((one.first, one.size) != (event.first, event.size) for one in writes):
+            return None
+        ended, weak = not self.again(event, _value(event)), any(isinstance(one.event, WeakAccess) for one in writes)
+        if ended and event.source is None and len(writes) > 1 and weak:
             return None
         back = self.again(event, self._initial(event.block, event.first, event.size))
-        first = [] if back else [_Write(event.first, event.size, None)]
-        return [*first, *(one for one in writes if not self._back(event, one))]
+        first = [] if back else [_Write(event.first, event.size, None, None)]
+        ends = [*first, *(one for one in writes if not self.again(event, one.value))]
+        return ends if not ended or any(one.event is event.source for one in ends) else None
 
-    def _back(self, event: TraceEvent, write: _Write) -> bool:
-        return write.event is not None and self.again(event, write.event.value)
+
+Written = TraceEvent | WeakAccess | None
+"""A write to bytes that are polled: None is the initial one."""
 
 
 class Turn(NamedTuple):
-    """A read that ended a loop, the write that it read from (None: the initial one), the writes there that lead back to
-    it, and the others that would have ended it.
+    """The reads of a loop, of which the last one ended it, the write that this one read from, all writes there but the
+    initial one, and the other writes that would have ended it.
     """
 
-    read: TraceEvent
-    write: TraceEvent | None
-    others: tuple[TraceEvent | None, ...]
-    rivals: tuple[TraceEvent | None, ...]
+    reads: tuple[TraceEvent, ...]
+    write: Written
+    writes: tuple[TraceEvent | WeakAccess, ...]
+    rivals: tuple[Written, ...]
 
-    def sure(self, before: Callable[[TraceEvent, TraceEvent], bool]) -> bool:
-        """Do the rivals come after the read, and the others before this write or after the read? Then the read finds
-        this write some time, and nothing else that ends the loop. `before`: in causality, which binds coherence and
-        reads.
+    def sure(self, order: CausalOrder) -> bool:
+        """Does the loop end with this write in every execution? Then each rival comes after the loop, or another write
+        comes between it and the loop; and of the others, each comes before this write or after the loop. So the reads
+        find this write some time, and nothing else that ends the loop: causality binds coherence and reads.
         """
 
-        def later(one: TraceEvent | None) -> bool:
-            return one is not None and before(self.read, one)
+        def later(one: Written) -> bool:
+            return one is not None and order.before(self.reads[-1], one)
 
-        def earlier(one: TraceEvent | None) -> bool:
-            return one is not None and self.write is not None and before(one, self.write)
+        def earlier(one: Written) -> bool:
+            return one is not None and self.write is not None and order.before(one, self.write)
 
-        return all(map(later, self.rivals)) and all(earlier(one) or later(one) for one in self.others)
+        def overwritten(one: Written) -> bool:
+            over = (other for other in self.writes if other is not one and order.ahead(other, self.reads[0]))
+            return any(one is None or order.before(one, other) for other in over)
+
+        others = (one for one in self.writes if one is not self.write and one not in self.rivals)
+        return all(later(one) or overwritten(one) for one in self.rivals) and all(
+            earlier(one) or later(one) for one in others
+        )
 
 
-def sure(turns: dict[int, list[Turn]], before: Callable[[TraceEvent, TraceEvent], bool]) -> frozenset[int]:
+def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
     """The loads of which every loop that ended is sure to."""
-    return frozenset(number for number, found in turns.items() if all(one.sure(before) for one in found))
+    return frozenset(number for number, found in turns.items() if all(one.sure(order) for one in found))
+
+
+def _value(event: TraceEvent) -> int | None:
+    """What a strong access found, if that is known."""
+    return None if event.bits is None else event.bits.whole(8 * event.size)
 
 
 class _Write(NamedTuple):
-    """A write to bytes that are polled. `event`: of a strong one."""
+    """A write to bytes that are polled. `value`: what it leaves, if that is known."""
 
     first: int
     size: int
-    event: TraceEvent | None
+    event: Written
+    value: int | None
 
 
 def strong_writes(run: LaunchTrace) -> dict[Place, list[TraceEvent]]:

@@ -78,6 +78,11 @@ class Code:
     written: tuple[int, ...] = ()
 
     @property
+    def fails(self) -> bool:
+        """Is it the call by which an assertion ends the kernel?"""
+        return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in self.instruction.operands)
+
+    @property
     def computes(self) -> bool:
         """Does it change nothing but registers and what its thread alone has?"""
         words = self.instruction.words

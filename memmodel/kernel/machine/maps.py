@@ -26,16 +26,24 @@ from memmodel.memory.tensormap import (
 SWIZZLE = (80, 4)
 INTERLEAVED = (85, 1)
 IM2COL = (86, 1)
+PACKING = (88, 2)
 _STEPS, _LOWER, _UPPER = 608, 648, 696
-"""Fields of ours beside those of `memory.tensormap`: code of the swizzle, interleave, is it for im2col?, element
-strides less one, and the corners of the bounding box of im2col. The box of such a map is its channels and its pixels.
+"""Fields of ours beside those of `memory.tensormap`: code of the swizzle, interleave, is it for im2col?, the number of
+a type below a byte, element strides less one, and the corners of the bounding box of im2col. The box of such a map is
+its channels and its pixels.
 """
 
 SPANS = {0: 0, 1: 32, 2: 64, 3: 128, 4: 96}
 """Bytes of a row by the code of `.swizzle_mode`."""
 
-ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4, 15: 1}
-"""Bytes of an element by the code of its type; 13 and 14 pack two of them into a byte ("tensormap.replace")."""
+ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4, 13: 1, 14: 1, 15: 1}
+"""Bytes of an element by the code of its type ("tensormap.replace"); the last three are smaller than a byte."""
+
+PACKED = ("", "b4x16", "b4x16_p64", "b6x16_p32")
+"""Types below a byte, from the code 13 on; what the last one stores is .b6p2x16."""
+
+BITS = {"b4x16": (4, 4), "b4x16_p64": (4, 8), "b6x16_p32": (6, 8)}
+"""Bits of an element in global memory, and in shared memory with its part of the padding ("Sub-byte Types")."""
 
 Stretch = tuple[int, int]
 """First byte and length."""
@@ -58,6 +66,7 @@ def described(spec: TensorMapSpec) -> int:
         number = insert(number, IM2COL, 1)
         for axis, (low, high) in enumerate(zip(image.lower, image.upper, strict=True)):
             number = insert(insert(number, (_LOWER + 16 * axis, 16), low), (_UPPER + 16 * axis, 16), high)
+    number = insert(number, PACKING, PACKED.index(spec.packed or ""))
     code = next((code for code, span in SPANS.items() if span == spec.swizzle), 0)
     return insert(number, SWIZZLE, code)
 
@@ -65,13 +74,24 @@ def described(spec: TensorMapSpec) -> int:
 @dataclass(frozen=True, slots=True)
 class Tile:
     """A map taken apart. `span`: bytes of the swizzle, 0 for none. `steps`: element strides. `corners`: of the bounding
-    box of im2col, in each of its dimensions.
+    box of im2col, in each of its dimensions. `packed`: the type, if it is smaller than a byte.
     """
 
     map: TensorMap
     span: int
     steps: tuple[int, ...]
     corners: tuple[tuple[int, int], ...] | None = None
+    packed: str = ""
+
+    @property
+    def bits(self) -> tuple[int, int]:
+        """Bits of an element in global and in shared memory."""
+        return BITS.get(self.packed, (8 * self.map.element,) * 2)
+
+    @property
+    def inner(self) -> int:
+        """Bytes of the innermost dimension of a box in shared memory."""
+        return self.map.box[0] * self.bits[1] // 8
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,8 +103,8 @@ class Tile:
 
     @property
     def size(self) -> int:
-        """Bytes that a copy transfers."""
-        return self.map.element * prod(self.shape)
+        """Bytes that a copy transfers, with the padding."""
+        return self.inner * prod(self.shape[1:])
 
     def outside(self, coordinates: tuple[int, ...], offsets: tuple[int, ...] = ()) -> list[Stretch] | None:
         """The bytes in global memory, joined where they touch. `offsets`: of im2col; None: outside its bounding box."""
@@ -107,7 +127,9 @@ class Tile:
             return None
         low, high = max(first, 0), min(first + one.box[0], one.sizes[0])
         start = one.address + sum(c * stride for c, stride in zip(at, one.strides, strict=True))
-        return (start + low * one.element, (high - low) * one.element) if high > low else None
+        bits = self.bits[0]
+        begin, end = low * bits // 8, -(-high * bits // 8)
+        return (start + begin, end - begin) if high > low else None
 
     def _tiled(self, start: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The outer coordinates of a box: each dimension is traversed in its steps ("Traversal-Stride")."""
@@ -138,7 +160,7 @@ class Tile:
 
     def inside(self, first: int) -> list[Stretch]:
         """The bytes in shared memory of a box that begins at this address."""
-        inner = self.map.box[0] * self.map.element
+        inner = self.inner
         rows = prod(self.shape[1:])
         if inner >= self.span:
             return [(first, inner * rows)]
@@ -161,7 +183,8 @@ def read_map(number: int) -> Tile | str:
     corners = None
     if extract(number, IM2COL):
         corners = tuple((_corner(number, _LOWER, axis), _corner(number, _UPPER, axis)) for axis in range(rank - 2))
-    return Tile(found, SPANS.get(extract(number, SWIZZLE), 0), steps, corners)
+    packed = PACKED[extract(number, PACKING)]
+    return Tile(found, SPANS.get(extract(number, SWIZZLE), 0), steps, corners, packed)
 
 
 def _corner(number: int, begin: int, axis: int) -> int:
@@ -173,7 +196,7 @@ def replaced(number: int, field: str, axis: int, value: int) -> int | None:
     """The map with a new value in a field ("tensormap.replace"); None if the value is not known here."""
     if field == "elemtype":
         size = ELEMENT_SIZES.get(value)
-        return None if size is None else insert(number, ELEMENT_BYTES, size)
+        return None if size is None else insert(insert(number, ELEMENT_BYTES, size), PACKING, max(0, value - 12))
     if field == "rank":
         return insert(number, RANK, value + 1)
     if field == "element_stride":

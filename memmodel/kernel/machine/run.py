@@ -28,7 +28,7 @@ from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
-from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule, Symbol
+from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.kernel.values.naming import Naming
 from memmodel.limits import effort
 from memmodel.ptx import Place
@@ -52,7 +52,7 @@ class Scheduler:
     def __init__(
         self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule, naming: Naming | None = None
     ) -> None:
-        self.launch, self.entry = launch, entry
+        self.launch, self.entry, self.naming = launch, entry, naming
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -291,7 +291,9 @@ class Scheduler:
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
+        named = None if self.naming is None else self.naming.detoured(warp, lanes, number, way)
         forgetting(list(way.slots))(warp, lanes)
+        warp.names.update(named or {})
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
@@ -342,7 +344,7 @@ class Scheduler:
             self._split(warp, group, lanes)
             enter(self.machine, warp, group, lanes, plan, code.instruction)
             return True
-        if code.control == "call" and not _fails(code.instruction):
+        if code.control == "call" and not code.fails:
             system_call(self.machine, warp, lanes, code.instruction)
             group.at += 1
             return False
@@ -424,10 +426,6 @@ def _stops(group: LaneGroup, code: Code) -> bool:
     return group.blocked
 
 
-def _fails(instruction: PtxInstruction) -> bool:
-    return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in instruction.operands)
-
-
 def run_launch(
     module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None,
     naming: Naming | None = None,
@@ -442,9 +440,10 @@ def run_launch(
         scheduler.machine.problem("undefined-address", message, one)
 
     def again(stores: frozenset[int], ordered: bool) -> LaunchTrace:
-        return run_launch(
-            module, entry, launch, schedule, Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
-        )
+        naming = Naming(entry.body or (), stores, ordered=ordered or not launch.nan)
+        found = run_launch(module, entry, launch, schedule, naming)
+        found.doubtful = naming.terms.doubtful
+        return found
 
     run.again = again
     return run

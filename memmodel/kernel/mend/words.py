@@ -6,12 +6,13 @@ In: a finding, the entry. Out: `Reworded`s.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memmodel.base.classes import dataclass
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import KernelFinding
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction
+from memmodel.kernel.text.polling import written
+from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PtxFunction, PtxInstruction, Register
 from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -47,7 +48,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
         head = finding.sides[0].instruction.words[0]
         for one in body:
             if one.words[0] == head and any(word in GROUPS for word in one.words):
-                yield from _numbers(one, (0,))
+                yield from _numbers(one, body, lambda _: {0})
             if one.words[0] == head and "read" in one.words and "wait_group" in one.words:
                 yield (_opcode(one, tuple(word for word in one.words if word != "read"), OTHER),)
     if not finding.way and len(finding.sides) < 2:
@@ -124,11 +125,8 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     """What waits for ever: other numbers of arrivals, bytes and threads, by what the message says is missing."""
     steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
     for one in body:
-        counts = one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words
-        if not counts or not isinstance(one.operands[-1], IntegerLiteral):
-            continue
-        old = one.operands[-1].value
-        yield from _numbers(one, sorted({old + sign * step for step in steps for sign in (-1, 1)}))
+        if one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words:
+            yield from _numbers(one, body, lambda old: {old + sign * step for step in steps for sign in (-1, 1)})
     for one in body:
         if one.words[0] == "mbarrier" and one.words[1] in TESTS and "parity" in one.words:
             operand = one.operands[2] if len(one.operands) > 2 else None
@@ -137,15 +135,24 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
                 yield (Reworded(one, text, f"parity {operand.value} becomes {operand.value ^ 1}", OTHER),)
 
 
-def _numbers(one: PtxInstruction, values: tuple[int, ...] | list[int]) -> Iterator[tuple[Reworded, ...]]:
-    """The last number of an instruction as another one."""
-    old = one.operands[-1] if one.operands else None
-    if not isinstance(old, IntegerLiteral):
-        return
-    for value in values:
-        if 0 <= value != old.value and (value or "init" not in one.words):
-            text = re.sub(r"\b\w+\s*$", str(value), one.span.text)
-            yield (Reworded(one, text, f"{old.value} becomes {value}", OTHER),)
+def _numbers(
+    one: PtxInstruction, body: tuple[PtxInstruction, ...], others: Callable[[int], set[int]]
+) -> Iterator[tuple[Reworded, ...]]:
+    """The last number of an instruction as another one. `others`: what to put in its place."""
+    old = _number(one.operands[-1], body) if one.operands else None
+    for value in sorted(others(old)) if old is not None else ():
+        if 0 <= value != old and (value or "init" not in one.words):
+            text = re.sub(r"%?[\w$]+\s*$", str(value), one.span.text)
+            yield (Reworded(one, text, f"{old} becomes {value}", OTHER),)
+
+
+def _number(operand: Operand, body: tuple[PtxInstruction, ...]) -> int | None:
+    """A number that is written out, or moved into the register by the only instruction that writes it."""
+    if isinstance(operand, Register):
+        writes = [one for one in body if operand.slot in written(one)]
+        moved = len(writes) == 1 and writes[0].words[0] == "mov" and writes[0].guard is None
+        operand = writes[0].operands[1] if moved else operand
+    return operand.value if isinstance(operand, IntegerLiteral) else None
 
 
 def _opcode(one: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworded:

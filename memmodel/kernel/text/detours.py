@@ -22,6 +22,7 @@ MOST = 3_000
 class Detour:
     """`join`: where the sides meet. `slots`: the registers that may differ. `loops`: is there a loop on the way?
     `stores`: may local memory differ? `calls`: the calls on the way.
+    `inside`: the instructions on the way.
     """
 
     join: int
@@ -29,6 +30,7 @@ class Detour:
     loops: bool
     stores: bool
     calls: tuple[int, ...] = ()
+    inside: tuple[int, ...] = ()
 
 
 def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[int], bool]) -> Detour | None:
@@ -49,7 +51,7 @@ def detour(body: tuple[PtxInstruction, ...], branch: int, computes: Callable[[in
     slots = {slot for at in inside for slot in written(body[at])}
     calls = tuple(at for at in inside if body[at].words[0] == "call")
     stores = bool(calls) or any(body[at].words[0] == "st" for at in inside)
-    return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls)
+    return Detour(join, tuple(sorted(slots)), _cyclic(follows, inside), stores, calls, tuple(sorted(inside)))
 
 
 def _jump(one: PtxInstruction) -> bool:

@@ -18,6 +18,7 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, shuffle_source
+from memmodel.kernel.text.detours import Detour
 from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import (
     AddressOperand,
@@ -41,9 +42,6 @@ from memmodel.kernel.values.specials import special
 from memmodel.kernel.values.terms import Terms
 from memmodel.kernel.values.words import wider
 
-MOST_TERMS = 4_000_000
-"""Terms of a run; values that come later are unknown."""
-
 LOGIC = ("and", "or", "xor", "not")
 TEAMS = ("shfl", "redux", "vote")
 MATRICES = ("ldmatrix", "stmatrix")
@@ -63,10 +61,13 @@ class Naming:
             self.terms, self.slices, frozenset(one.number for one in body if one.words[0] == "discard")
         )
         self._slots, self._moves = followed(body, stores)
+        self._codes: Sequence[Code] = ()
+        self._unsure: frozenset[int] = frozenset()
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
         """Make a run do so, before it begins."""
-        machine.noted = self._cells.written
+        machine.noted, self._codes = self._cells.written, codes
+        self._unsure = frozenset(n for n, one in enumerate(codes) if not _function(one, assumed))
         for code in codes:
             one = code.instruction
             slots = [slot for slot in written(one) if slot in self._slots]
@@ -114,10 +115,24 @@ class Naming:
         for number, slot in enumerate(slots):
             if slot is None:
                 continue
-            if made is None or warp.registers[slot][lane] is not None or len(self.terms) > MOST_TERMS:
+            if made is None or warp.registers[slot][lane] is not None:
                 warp.names.pop((slot, lane), None)
             else:
                 warp.names[slot, lane] = made[number]
+
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+        """What is in the registers where the sides of a branch on unknown data meet: a function of what was there."""
+        if not self._unsure.isdisjoint(way.inside):
+            return {}
+        inside = [self._codes[at].instruction for at in (branch, *way.inside)]
+        found = {item.slot: item for one in inside for item in _registers(one) if item.slot in self._slots}
+        given, slots = [found[slot] for slot in sorted(found)], [found[slot] for slot in way.slots if slot in found]
+        named = {}
+        for lane in lanes:
+            whole = self.terms.of("detour", branch, *(self.read(item, warp, lane, item.width) for item in given))
+            for item in slots:
+                named[item.slot, lane] = self.slices.has(self.terms.of("result", item.slot, whole), item.width)
+        return named
 
     def _named(self, one: PtxInstruction, step: Step, made: MADE | None) -> Step:
         """An instruction that only computes."""
@@ -144,7 +159,7 @@ class Naming:
                     return given
                 return [self.slices.part(given[0], n * (width // count), width // count) for n in range(count)]
             if words[0] == "selp":
-                return [terms.selected(given[2], given[0], given[1])]
+                return [self.slices.has(terms.selected(given[2], given[0], given[1]), made or width)]
             if words[0] == "setp":
                 return self._tested(words, given, count)
             if words[0] in LOGIC and words[-1] == "pred":
@@ -167,7 +182,7 @@ class Naming:
         if holds is None:
             whole = terms.of(words, *given)
             return [terms.of("result", n, whole) for n in range(count)]
-        found = [holds, terms.logic("not", holds)][:count]
+        found = [holds] if count == 1 else [holds, terms.logic("not", holds)]
         join = next((word for word in words[2:-1] if word in LOGIC), None)
         return found if join is None else [terms.logic(join, one, given[2]) for one in found]
 
@@ -212,7 +227,7 @@ class Naming:
                     source = source if valid else lane
                     found.append([given[source] if source in team else terms.fresh(), terms.fresh()])
                 elif words[0] == "redux":
-                    found.append([terms.of(words, *sorted(given[other] for other in team))])
+                    found.append([self.slices.has(terms.of(words, *sorted(given[other] for other in team)), 32)])
                 else:
                     found.append([terms.of(words, *((other, given[other]) for other in team))])
             return found
@@ -312,6 +327,31 @@ def _targets(one: PtxInstruction) -> list[int | None]:
     return [item.slot if isinstance(item, Register) else None for item in items]
 
 
+def _function(code: Code, assumed: Sequence[str]) -> bool:
+    """Does an instruction compute a function of its registers alone, or jump?"""
+    one = code.instruction
+    if code.control == "bra":
+        return True
+    special = any(isinstance(item, Special) for operand in one.operands for item in _items(operand))
+    return code.pure is not None and not special and not begins(one, assumed) and with_carry(one.words) is None
+
+
+def _items(operand: Operand) -> Sequence[Operand]:
+    if isinstance(operand, PairOperand):
+        return operand.first, operand.second
+    return operand.items if isinstance(operand, VectorOperand) else (operand,)
+
+
+def _registers(one: PtxInstruction) -> Iterator[Register]:
+    """The registers that an instruction reads or writes, its predicate included."""
+    for operand in (*one.operands, *([one.guard] if one.guard is not None else [])):
+        for item in _items(operand):
+            if isinstance(item, NegatedRegister | PartOperand):
+                yield item.register
+            elif isinstance(item, Register):
+                yield item
+
+
 def _plain(one: PtxInstruction) -> bool:
     """Is it a load or store whose values can be followed: weak, of all elements, of memory that threads share?"""
     strong = any(word in ("relaxed", "acquire", "release", "volatile", "mmio", "async", "bulk") for word in one.words)
@@ -332,12 +372,14 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
     slots: set[int] = set()
     moves = {one.number for one in writers if one.number in stores}
     waiting = [slot for one in writers if one.number in stores for slot in registers(one.operands[1])]
+    waiting += [one.guard.slot for one in body if one.words[0] == "bra" and one.guard is not None]
     while waiting:
         slot = waiting.pop()
         if slot in slots:
             continue
         slots.add(slot)
         for one in makers.get(slot, ()):
+            waiting += [] if one.guard is None else [one.guard.slot]
             if one.words[0] in LOADS:
                 if not _plain(one) or one.number in moves:
                     continue

@@ -10,6 +10,7 @@ to take the larger of two values are one term.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -22,6 +23,9 @@ MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
 """What is larger is a term of its own, of which nothing more is known."""
 
 Outcome = str | bool | tuple[bool, ...]
+MOST_TERMS = 1_500_000
+"""Terms of a run; one that needs more says nothing."""
+
 EQUAL, UNORDERED = "equal", "unordered"
 INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, True), (False, False))
 """How two integers compare: they are equal, or is the first one less, as signed and as unsigned numbers?"""
@@ -33,11 +37,27 @@ HOLDS = {"eq": "equal", "ne": "less greater", "lt": "less", "le": "less equal", 
 Leaf = Callable[..., int]
 
 
+class TermsSpent(Exception):
+    """A run has more terms than are kept."""
+
+
 class Choices(NamedTuple):
     """What a term is for the outcomes of some comparisons, that of the last one changing first."""
 
     atoms: tuple[int, ...]
     leaves: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _cases(sizes: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
+    """For each combination of outcomes the place in a table of only some of the comparisons."""
+    found = []
+    for chosen in product(*map(range, sizes)):
+        at = 0
+        for place in places:
+            at = at * sizes[place] + chosen[place]
+        found.append(at)
+    return tuple(found)
 
 
 class Terms:
@@ -52,14 +72,20 @@ class Terms:
         self._same: dict[int, tuple[int, int]] = {}
         self._possible: dict[int, frozenset[int]] = {}
         self._grouped: dict[Hashable, tuple[int, ...]] = {}
+        self._done: dict[Hashable, int] = {}
+        self.doubtful = False
+        """Would more be equal if no number were NaN?"""
         self._fresh = 0
         self.false, self.true = self.number(0), self.number(1)
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
     def of(self, *key: Hashable) -> int:
-        return self._numbers.setdefault(key, len(self._numbers))
+        """The number of a term. Raises TermsSpent."""
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._numbers)
+            if found >= MOST_TERMS:
+                raise TermsSpent
+        return found
 
     def number(self, value: int) -> int:
         """A value that is known."""
@@ -82,6 +108,7 @@ class Terms:
         """The result of an instruction that only computes."""
         head, kind, operands = words[0], words[-1], list(given)
         one_kind = sum(width_of(word) is not None for word in words[1:]) <= 1
+        self.doubtful |= head in COMMUTES and kind == "f64" and not self.ordered
         if head in COMMUTES and one_kind and (kind != "f64" or self.ordered):
             ends = 2 if head in ("fma", "mad") else len(operands)
             operands = [*sorted(operands[:ends]), *operands[ends:]]
@@ -134,6 +161,7 @@ class Terms:
             return atom
         if floating:
             possible = tuple(x for x in FLOATS if not (self.ordered and x == UNORDERED))
+            self.doubtful |= not self.ordered
             self._outcomes[atom] = tuple(x for x in possible if one != other or x in (EQUAL, UNORDERED))
             return atom
         self._same[atom] = one, other
@@ -151,6 +179,12 @@ class Terms:
 
     def selected(self, which: int, one: int, other: int) -> int:
         """selp: the first value where a predicate holds."""
+        key = "selected", which, one, other
+        if key not in self._done:
+            self._done[key] = self._selected(which, one, other)
+        return self._done[key]
+
+    def _selected(self, which: int, one: int, other: int) -> int:
         decision = self._decision(which)
 
         def chosen(holds: int, yes: int, no: int) -> int:
@@ -164,6 +198,12 @@ class Terms:
     def logic(self, head: str, *given: int) -> int:
         """and, or, xor, not of predicates."""
 
+        key = (head, *given)
+        if key not in self._done:
+            self._done[key] = self._logic(head, given)
+        return self._done[key]
+
+    def _logic(self, head: str, given: tuple[int, ...]) -> int:
         def work(*bits: int) -> int:
             held = [bit == self.true for bit in bits]
             result = {"and": all(held), "or": any(held), "xor": held[0] != held[-1], "not": not held[0]}[head]
@@ -198,27 +238,22 @@ class Terms:
     def _combined(self, fn: Leaf, *tables: Choices) -> int | None:
         """A function of tables, for each outcome; None if there are too many."""
         atoms = tuple(sorted({atom for table in tables for atom in table.atoms}))
-        if prod(len(self._outcomes[atom]) for atom in atoms) > MOST_LEAVES:
+        sizes = tuple(len(self._outcomes[atom]) for atom in atoms)
+        if prod(sizes) > MOST_LEAVES:
             return None
-        sizes = {atom: len(self._outcomes[atom]) for atom in atoms}
-        leaves = []
-        for chosen in product(*(range(sizes[atom]) for atom in atoms)):
-            outcome = dict(zip(atoms, chosen, strict=True))
-            given = []
-            for table in tables:
-                at = 0
-                for atom in table.atoms:
-                    at = at * sizes[atom] + outcome[atom]
-                given.append(table.leaves[at])
-            leaves.append(self._renamed(fn(*given), outcome))
-        return self._table(atoms, tuple(leaves))
-
-    def _renamed(self, leaf: int, outcome: dict[int, int]) -> int:
-        """Of integers that are equal in this case the first one stands for the others."""
-        equal = [self._same[a] for a, n in outcome.items() if a in self._same and self._outcomes[a][n] == EQUAL]
-        for _ in equal:
-            leaf = next((one for one, other in equal if other == leaf), leaf)
-        return leaf
+        place = {atom: number for number, atom in enumerate(atoms)}
+        columns = []
+        for table in tables:
+            leaves = table.leaves
+            columns.append([leaves[at] for at in _cases(sizes, tuple(place[atom] for atom in table.atoms))])
+        found = list(map(fn, *columns))
+        for atom in atoms:
+            if atom in self._same and EQUAL in self._outcomes[atom]:
+                equal = self._outcomes[atom].index(EQUAL)
+                one, other = self._same[atom]
+                digits = _cases(sizes, (place[atom],))
+                found = [one if at == equal and x == other else x for x, at in zip(found, digits, strict=True)]
+        return self._table(atoms, tuple(found))
 
     def _table(self, atoms: tuple[int, ...], leaves: tuple[int, ...]) -> int:
         """The term of a table, without the comparisons that decide nothing."""

@@ -84,6 +84,11 @@ def gaps(lowered: LoweredTest, number: int) -> list[Opening]:
     return found
 
 
+def waiting(lowered: LoweredTest, number: int) -> set[int]:
+    """The instructions of loops that only wait."""
+    return _loops(lowered.programs[number])[0]
+
+
 def visible(lowered: LoweredTest, number: int, index: int) -> bool:
     """Does an instruction do more than compute?"""
     ops = [step.op for step in lowered.programs[number].steps if step.index == index]

@@ -15,7 +15,7 @@ from memmodel.base.classes import replace
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import CommitGroup, Emit, Op, WaitForGroups
-from memmodel.repair.costs import SCOPE_COST, WAIT
+from memmodel.repair.costs import SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.guided import diagnosis
 from memmodel.repair.insertion.gaps import Opening, gaps
@@ -26,6 +26,9 @@ from memmodel.why.story import execution_of
 
 WARP = 32
 MOST_PAIRS = 8
+RELEASES = SCOPE_COST["cluster"] * SEM_FACTOR["release"]
+"""What a barrier of the cluster costs less where its arrive is relaxed."""
+
 LAST = 7
 """The turn of a barrier among what is put into one gap."""
 
@@ -88,6 +91,11 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if barrier is None:
         return
     line, price = barrier
+    relaxed = line.replace(".arrive;", ".arrive.relaxed;")
+    seams = _seam(lowered, here, after=True), _seam(lowered, there, after=False)
+    if None not in seams:
+        for what, cost in dict.fromkeys(((relaxed, price - RELEASES * (relaxed != line)), barrier)):
+            yield from _meeting(lowered, seams, what, cost)  # type: ignore[arg-type]
     after = [gap for gap in gaps(lowered, here[0]) if gap.index > here[1]]
     begin = next((gap for gap in after if not (gap.ahead and _in_between(gap.ahead[0]))), None)
     before = [gap for gap in gaps(lowered, there[0]) if gap.index <= there[1] and not gap.last]
@@ -99,10 +107,28 @@ def _between(lowered: LoweredTest, first: ShownEvent, second: ShownEvent) -> Ite
     if begin is None or end is None:
         return
     for gap in dict.fromkeys((begin, after[-1])):  # soon, or once the thread has done all that others wait for
-        inserted = [_edit(lowered, place, line, price) for place in (gap, end)]
-        one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
-        group = (*one.group, *other.group)
-        yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+        yield from _meeting(lowered, (gap, end), line, price)
+
+
+def _meeting(lowered: LoweredTest, places: tuple[Opening, Opening], line: str, price: float) -> Iterator[Edit]:
+    inserted = [_edit(lowered, place, line, price) for place in places]
+    one, other = sorted(inserted, key=lambda edit: edit.start)  # one change, whichever access comes first
+    group = (*one.group, *other.group)
+    yield replace(one, what=f"{one.what}; {other.what}", cost=one.cost + other.cost, group=group, more=(other,))
+
+
+def _seam(lowered: LoweredTest, at: tuple[int, int], *, after: bool) -> Opening | None:
+    """The nearest gap between a fence that releases and one that acquires, where a relaxed barrier is enough."""
+    thread, index = at
+    names = [item.mnemonic for item in instructions(lowered.test.threads[thread])]
+    found = [
+        gap
+        for gap in gaps(lowered, thread)
+        if not gap.last and gap.index > 0 and (gap.index > index if after else gap.index <= index)
+        if "fence" in names[gap.index - 1] and ".acquire" not in names[gap.index - 1]
+        if "fence" in names[gap.index] and ".release" not in names[gap.index]
+    ]
+    return None if not found else found[0] if after else found[-1]
 
 
 def _in_between(op: Op) -> bool:

@@ -113,6 +113,8 @@ class RepairSearch(Trials):
                     self._blind([edit for edit in reached if self.risky(edit)], most)
             else:
                 self._sets(offered, why, most, told=False)
+        if not self.best and self.aim.outcomes and self.aim.findings:
+            self._singles(self.accesses, set(), why, most)
         self.best.sort(key=cost)
         return self.best
 

@@ -175,7 +175,7 @@ class Sets:
             self.trials.in_time()
             numbers = frozenset(edit for edit in chosen if about_numbers(edit))
             groups = {edit.group for edit in chosen}
-            for edit in sorted(min(open_, key=_choices).among, key=lambda one: -one.cost):
+            for edit in sorted(min(open_, key=_choices).among, key=lambda one: (-one.cost, one.start, one.what)):
                 fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
                 if fits and self.trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))

@@ -48,6 +48,7 @@ class Trials:
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
     `skips`: the last change that was tried skips a phase, and nothing else is wrong with it.
     `answers`: to executions, the changes of which each repair has one, the last that were of use first.
+    `accesses`: moves of accesses, for where nothing else is a repair.
     `hopes`: of changes, the executions that survive all of them, and whether one does.
     """
 
@@ -79,6 +80,7 @@ class Trials:
         self.vain: set[Edit] = set()
         self.shown: dict[Edit, list[Against]] = {}
         self.survivors: list[Against] = []
+        self.accesses: list[Edit] = []
         self.answers: list[frozenset[Edit]] = []
         self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
         self.small = False

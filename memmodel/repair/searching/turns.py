@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from memmodel.repair.edits import Edit
-from memmodel.repair.hints import answers, relevant
+from memmodel.repair.hints import answers, meets, relevant
 from memmodel.why.records import Reason
 
 Changes = tuple[Edit, ...]
@@ -34,9 +34,10 @@ class Turns:
         """The smaller, the earlier."""
         if not relevant(edit, self.why):
             return RELEVANT + 1
-        line = bisect_right(self.starts, edit.start)
+        places = (edit, *edit.more) if meets(edit) else (edit,)
+        lines = [bisect_right(self.starts, one.start) for one in places]
         declares = edit.group[0] == -1  # what all lines that name it are about
-        near = declares or any(abs(line - other) <= NEAR for other in self.named)
+        near = declares or any(abs(line - other) <= NEAR for line in lines for other in self.named)
         if answers(edit, self.why):
             return 0 if near else NEARBY
         return NEARBY if near else RELEVANT
