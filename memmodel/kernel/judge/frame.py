@@ -5,7 +5,8 @@ In: events. Out: `KernelFrame`. The meaning is that of the tables of `memmodel.b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from memmodel.base.labels import (
     Access,
@@ -100,20 +101,31 @@ class KernelFrame(FixedPart):
         return rows
 
     def _scopes(self, row: BaseRelation) -> Rows:
-        """Scopes that include each other: the same for events of one label class, thread and place."""
+        """Scopes that include each other: the same for events of one label class and place, but for those of one
+        thread.
+        """
         assert row.holds is not None and row.domain is not None
-        groups: dict[object, list[Point]] = {}
+        classes: dict[object, dict[int | None, list[Point]]] = {}
         for event in self.events:
             point = event.point
             if row.domain(point):
-                key = (scope_of(point.label), isinstance(point.label, Signal), point.thread, point.seat)
-                groups.setdefault(key, []).append(point)
-        masks = [(members[0], sum(1 << one.event for one in members)) for members in groups.values()]
+                key = scope_of(point.label), isinstance(point.label, Signal), point.seat
+                classes.setdefault(key, {}).setdefault(point.thread, []).append(point)
+        masks = [{thread: _mask(points) for thread, points in members.items()} for members in classes.values()]
         rows = [0] * self.count
-        for members in groups.values():
-            mask = sum(mask for other, mask in masks if row.holds(members[0], other))
-            for one in members:
-                rows[one.event] = mask
+        for members in classes.values():
+            apart = 0
+            for others, of in zip(classes.values(), masks, strict=True):
+                pair = _of_two_threads(members, others)
+                apart |= _union(of.values()) if pair is not None and row.holds(*pair) else 0
+            for thread, points in members.items():
+                own, mine = 0, 0
+                for others, of in zip(classes.values(), masks, strict=True):
+                    if thread in others:
+                        own |= of[thread]
+                        mine |= of[thread] if row.holds(points[0], others[thread][0]) else 0
+                for one in points:
+                    rows[one.event] = apart & ~own | mine
         return rows
 
     def _program_order(self) -> Rows:
@@ -167,3 +179,25 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
 def action_of(label: Label) -> Action | None:
     """What an event does with an mbarrier object."""
     return label.action if isinstance(label, Mbarrier | Signal) else None
+
+
+def _mask(points: list[Point]) -> int:
+    return _union(1 << one.event for one in points)
+
+
+def _union(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found
+
+
+def _of_two_threads(
+    some: Mapping[int | None, list[Point]], others: Mapping[int | None, list[Point]]
+) -> tuple[Point, Point] | None:
+    """A point of each that different threads have."""
+    for thread, points in islice(some.items(), 2):
+        for other, there in islice(others.items(), 2):
+            if thread != other:
+                return points[0], there[0]
+    return None

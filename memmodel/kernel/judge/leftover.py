@@ -72,6 +72,7 @@ class Polls:
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self._module, self._entry, self._launch = module, entry, launch
+        self._leads_back: dict[tuple[object, ...], bool] = {}
 
     @cached_property
     def _memory(self) -> DeviceMemory:
@@ -87,7 +88,12 @@ class Polls:
         load, size = (self._entry.body or ())[event.at], event.size
         bytes_ = None if value is None else value & (1 << 8 * size) - 1
         found = extended(bytes_, size, wider(load.words[-1], size, load.operands))
-        return found is not None and reads_again(self._entry, event.at, found, event.known)
+        if found is None:
+            return False
+        key = event.at, found, event.known
+        if key not in self._leads_back:
+            self._leads_back[key] = reads_again(self._entry, event.at, found, event.known)
+        return self._leads_back[key]
 
     def single(self, run: LaunchTrace) -> frozenset[int]:
         """Loads that poll for the only write there is, so that what ends the loop is the same in every execution."""
