@@ -39,16 +39,16 @@ class Schedule:
 
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
-    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
-    `cancelled`: so many clusters are not started as long as others can go on, so that clusterlaunchcontrol.try_cancel
-    takes them over. `assumed`: beginnings of opcodes that are taken to compute registers from registers and to do
-    nothing else. `parks`: lanes that meet something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state
-    of a word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes
-    one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
-    changes anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do.
-    `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
-    `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
-    that return another write than the last one in time.
+    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all. `cancelled`: so many clusters are not
+    started as long as others can go on, so that clusterlaunchcontrol.try_cancel takes them over. `assumed`: beginnings
+    of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that meet
+    something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state of a
+    word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes one of
+    the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
+    anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do. `truthful`:
+    tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end. `filled`:
+    registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads that return
+    another write than the last one in time.
     """
 
     last_elected: bool = False
