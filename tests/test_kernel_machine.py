@@ -344,6 +344,18 @@ def test_one_cluster_takes_over_several(tile: int, ctas: int, found: bool) -> No
     assert any(note.endswith(f"and with {min(ctas - 1, 8)}") for note in verdict.notes)
 
 
+def test_clusters_that_nobody_takes_over_start() -> None:
+    """Each CTA asks once, and waits until all tiles are done: one of them has at most two tiles."""
+    done = "@%p0 st.release.gpu.global.b32 [%d6], 1;\n"
+    place = "mul.wide.u32 %d6, %r10, 4;\nadd.s64 %d6, %d6, %d0;\n" + done
+    first = "mov.u32 %r10, %ctaid.x;\n" + place
+    loop = "W{0}:\nld.acquire.gpu.global.b32 %r20, [%d0+{1}];\nsetp.ne.u32 %p7, %r20, 1;\n@%p7 bra W{0};\n"
+    waits = "".join(loop.format(tile, 4 * tile) for tile in range(4))
+    body = first + CLC.replace("setp.eq.u32 %p6, %r10, 0;\n@!%p6 bra END;\ntrap;\n", place) + waits
+    verdict = judged(".reg .b128 %q<2>;\n" + body, 1, 4, "zero")
+    assert verdict.word == "explored" and not verdict.findings, verdict
+
+
 def test_a_request_after_a_refusal() -> None:
     request = "@%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r4];\n"
     again = CLC.replace("@!%p5 bra END;", request + "@!%p5 bra END;")

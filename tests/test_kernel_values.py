@@ -346,3 +346,54 @@ def test_ctas_that_store_one_value() -> None:
     assert {
         one.rule for one in judged(body.format("%r10").replace("st.global", other), threads=1, ctas=2).findings
     } == {"data-race"}
+
+
+ROUNDS = "mov.u32 %r30, 0;\nLOOP:\n{value}\nst.shared.b32 [%r2], %r12;\n{sync}\nadd.u32 %r30, %r30, 1;\n{end}"
+TWICE = "setp.lt.u32 %p2, %r30, 2;\n@%p2 bra LOOP;"
+BY_TURNS = "and.b32 %r31, %r0, 1;\nxor.b32 %r31, %r31, %r30;\nsetp.eq.u32 %p1, %r31, 0;\nselp.b32 %r12, {}, 7, %p1;"
+
+
+@pytest.mark.parametrize(
+    ("value", "sync", "rule"),
+    [
+        ("mov.u32 %r12, 7;", "", "equal-store-race"),
+        ("mov.u32 %r12, %r30;", "", "same-store-race"),
+        ("mov.u32 %r12, %r30;", "bar.warp.sync -1;", "equal-store-race"),
+        (BY_TURNS.format(9), "", "same-store-race"),
+        (BY_TURNS.format("%r9"), "", "same-store-race"),
+        ("add.u32 %r12, %r9, %r30;", "bar.warp.sync -1;", "equal-store-race"),
+        ("add.u32 %r12, %r9, %r30;", "", "same-store-race"),
+    ],
+)
+def test_several_rounds_of_one_store(value: str, sync: str, rule: str) -> None:
+    """What a lane stores in one round races with what another lane stores in the next one, if nothing is between."""
+    load = "ld.global.b32 %r9, [%d0];\n"
+    assert rules(load + ROUNDS.format(value=value, sync=sync, end=TWICE), 32) == {rule: ""}
+
+
+OTHER_ROUNDS = """ld.global.v2.b32 {{%r9, %r10}}, [%d0];
+setp.lt.u32 %p1, %r0, {first};
+mov.u32 %r30, 0;
+LOOP:
+setp.eq.u32 %p2, %r30, 0;
+not.pred %p5, %p2;
+or.pred %p3, %p1, %p5;
+selp.b32 %r12, %r10, %r9, %p1;
+@%p2 mov.b32 %r12, %r9;
+@%p3 st.shared.b32 [%r2], %r12;
+{sync}
+add.u32 %r30, %r30, 1;
+setp.lt.u32 %p4, %r30, 2;
+@%p4 bra LOOP;
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "threads", "sync"),
+    [(16, 32, "bar.warp.sync -1;"), (31, 32, "bar.warp.sync -1;"), (33, 64, "bar.sync 0;")],
+)
+def test_lanes_that_leave_out_a_round(first: int, threads: int, sync: str) -> None:
+    """In the second round the lanes store two values; for some it is the first store."""
+    body = OTHER_ROUNDS.format(first=first, sync=sync)
+    assert "same-store-race" in rules(body, threads)
+    assert set(rules(body.replace("%r10, %r9, %p1", "%r9, %r9, %p1"), threads)) == {"equal-store-race"}

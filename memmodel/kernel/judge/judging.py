@@ -24,7 +24,6 @@ from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding, KernelReading
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
@@ -277,23 +276,18 @@ class RunJudge:
         level = WARP if level == CTA and one.warp == other.warp else level
         if not self._asks and not self.stores.known:
             return SAME_STORE if together else rule, ""
-        asked = [(at, self._alike(pair, *at)) for at in pair.unknown]
-        if all(self.stores.equal(at, level, alike=alike) for at, alike in asked):
+        classes = frozenset((self.roles.who[use.thread], use.epoch) for use in (pair.one, pair.other))
+        if all(self.stores.equal(at, level, classes) for at in pair.unknown):
             return EQUAL_STORES, ""
         doubtful = self._asks and self.stores.doubtful
-        ordered = doubtful and all(self.stores.equal(at, level, alike=alike, ordered=True) for at, alike in asked)
+        ordered = doubtful and all(self.stores.equal(at, level, classes, ordered=True) for at in pair.unknown)
         return SAME_STORE if together else rule, BUT_NAN if ordered else ""
-
-    def _alike(self, pair: ConflictPair, one: int, other: int) -> bool:
-        """Is it one instruction, in the same round of both threads?"""
-        uses = pair.one, pair.other
-        return one == other and len({self._rounds(use.thread, one, use.epoch) for use in uses}) == 1
 
     @cached_property
     def stores(self) -> Stores:
         """What the stores leave whose values are not known."""
         unknown = {at for one in self.graph.pairs for both in one.unknown for at in both}
-        return Stores(self.run, self._chosen, frozenset(unknown), self._rounds)
+        return Stores(self.run, self._chosen, frozenset(unknown), self.roles.who)
 
     def place(self, number: int) -> FindingPlace:
         """Whose and which an event of the graph is."""

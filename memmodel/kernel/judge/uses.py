@@ -39,11 +39,14 @@ class Use:
     others: tuple[TraceEvent, ...] = ()
 
     def stored(self, first: int, size: int) -> int | None:
-        """The bytes that a weak store leaves there, if they are known."""
+        """The bytes that a weak store leaves there, if they are known, and the same each time that it is executed."""
+        end, found = first + size, set[int]()
         for one in self.parts:
-            if one.first <= first and first + size <= one.first + one.size and one.value is not None:
-                return one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1
-        return None
+            if one.first < end and first < one.first + one.size:
+                if one.value is None or not one.first <= first <= end <= one.first + one.size:
+                    return None
+                found.add(one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1)
+        return found.pop() if len(found) == 1 else None
 
     @property
     def writes(self) -> bool:

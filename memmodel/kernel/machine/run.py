@@ -8,7 +8,6 @@ returns true.
 from __future__ import annotations
 
 import random
-from math import prod
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
@@ -22,7 +21,7 @@ from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
-from memmodel.kernel.machine.schedule import Schedule
+from memmodel.kernel.machine.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks
 from memmodel.kernel.text.ahead import looking_ahead
@@ -64,11 +63,8 @@ class Scheduler:
         self.warps: list[Warp] = []
         for number in schedule.ctas or range(launch.grid[0] * launch.grid[1] * launch.grid[2]):
             self._cta(number, memory)
-        later = self._later(schedule.cancelled)
-        self.ctas = [one for one in self.ctas if one.cluster not in later]
-        self.warps = [one for one in self.warps if one.cta.cluster not in later]
         self.machine = Machine(launch, memory, self.run, self.ctas)
-        self.machine.unstarted = list(later.values())
+        self.machine.unstarted = last_clusters(launch, min(one.cluster for one in self.ctas) + 1, schedule.cancelled)
         self.machine.awaits = self.run.awaits = awaits
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
@@ -139,24 +135,18 @@ class Scheduler:
         given = self.entry.directives.get("maxnreg")
         return given[0] if given else min(248, REGISTERS // max(LANES, self.launch.threads) // 8 * 8)
 
-    def _later(self, count: int) -> dict[int, tuple[int, int, int]]:
-        """The clusters that are never started, since another one asks for them to be cancelled: the last ones of the
-        grid, with their first CTAs.
-        """
-        size = self.launch.cluster
-        across = [extent // part for extent, part in zip(self.launch.grid, size, strict=True)]
-        clusters = prod(across)
-        found = {}
-        for number in range(max(min(one.cluster for one in self.ctas) + 1, clusters - count), clusters):
-            of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
-            found[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+    def _started(self) -> list[Warp]:
+        """The warps of the clusters that wait to be taken over: nobody has asked for these, and they start."""
+        found = [one for one in self.warps if one.cta.cluster in self.machine.unstarted]
+        self.machine.unstarted = {}
         return found
 
     # ---- scheduling ------------------------------------------------------------------------------------------
 
     def go(self) -> LaunchTrace:
         """Run to the end, or until no thread can go on."""
-        waiting = self.warps[:: -1 if self.machine.schedule.backwards else 1]
+        waiting = [one for one in self.warps if one.cta.cluster not in self.machine.unstarted]
+        waiting = waiting[:: -1 if self.machine.schedule.backwards else 1]
         idle, state, rounds = 0, None, 0
         while waiting:
             self.machine.next_round()
@@ -167,7 +157,7 @@ class Scheduler:
             for warp in (one for one in waiting if one.slow):
                 if self.machine.version == version or rounds % PATIENCE == 0:
                     progress |= self._turn(warp)
-            waiting = [one for one in waiting if one.groups]
+            waiting = [one for one in waiting if one.groups] or self._started()
             idle = 0 if self.machine.version != version else idle + 1
             before, state = state, state_of(waiting) if idle > 1 else None
             if not waiting or (progress and (state is None or state != before)):
@@ -177,8 +167,9 @@ class Scheduler:
                     at = self.code[waiting[0].groups[0].at].instruction
                     raise Refused("threads poll without end, as far as this was followed", at.span)
                 continue
-            if self.machine.release():
-                idle = 0
+            late = self._started()
+            if late or self.machine.release():
+                waiting, idle = waiting + late, 0
                 continue
             if self.machine.order:  # the kernel does not let its atomic operations be made in this order
                 self.machine.order, self.run.infeasible, idle = {}, True, 0

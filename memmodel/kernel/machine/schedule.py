@@ -1,12 +1,14 @@
 """One way to make the choices that a launch leaves open.
 
-In: nothing. Out: `Schedule`.
+In: nothing, or a Launch. Out: `Schedule`, the clusters that start late.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
+from memmodel.kernel.launch import Launch
 from memmodel.program.fields import Bits
 
 Order = tuple[tuple[str, int], tuple[int, ...]]
@@ -37,16 +39,16 @@ class Schedule:
 
     `order`: of atomic operations; where the kernel does not let them be made so, they are made as they come.
     `backwards`: warps take turns in the opposite order. `opaque`: numbers of instructions whose result is taken as
-    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all.
-    `cancelled`: so many clusters are not started, since clusterlaunchcontrol.try_cancel takes them over. `assumed`:
-    beginnings of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that
-    meet something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state
-    of a word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes
-    one of the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp
-    changes anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do.
-    `truthful`: tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end.
-    `filled`: registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads
-    that return another write than the last one in time.
+    unknown, to see what depends on it. `ctas`: the CTAs that are run; empty: all. `cancelled`: so many clusters are not
+    started as long as others can go on, so that clusterlaunchcontrol.try_cancel takes them over. `assumed`: beginnings
+    of opcodes that are taken to compute registers from registers and to do nothing else. `parks`: lanes that meet
+    something which the run cannot decide stay there, and the others go on as far as they can. `looks`: which state of a
+    word those see that poll it, at the instructions `looked`: FIRST, LAST, or a seed by which each thread takes one of
+    the two; nothing: as it comes. `slow`: a seed by which half of the warps only go on where no other warp changes
+    anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do. `truthful`:
+    tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end. `filled`:
+    registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads that return
+    another write than the last one in time.
     """
 
     last_elected: bool = False
@@ -65,3 +67,14 @@ class Schedule:
     truthful: frozenset[int] = frozenset()
     filled: bool = False
     reads: tuple[ChosenRead, ...] = ()
+
+
+def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:
+    """The last clusters of the grid, none before the one with the number `first`: by their numbers their first CTAs."""
+    size = launch.cluster
+    across = [extent // part for extent, part in zip(launch.grid, size, strict=True)]
+    found = {}
+    for number in range(max(first, prod(across) - count), prod(across)):
+        of = (number % across[0], number // across[0] % across[1], number // (across[0] * across[1]))
+        found[number] = (of[0] * size[0], of[1] * size[1], of[2] * size[2])
+    return found

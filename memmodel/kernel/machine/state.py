@@ -66,7 +66,7 @@ class Machine:
         self.awaits: dict[int, frozenset[int]] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
-        self.unstarted: list[tuple[int, int, int]] = []
+        self.unstarted: dict[int, tuple[int, int, int]] = {}
         self.heir: int | None = None
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
@@ -383,7 +383,7 @@ class Machine:
         self.heir = cluster if self.heir is None else self.heir
         if not self.unstarted or cluster != self.heir:
             return 0
-        x, y, z = self.unstarted.pop(0)
+        x, y, z = self.unstarted.pop(next(iter(self.unstarted)))
         return 1 | x << 32 | y << 64 | z << 96
 
     def replicas(self, block: Block, instruction: PtxInstruction) -> tuple[Block, ...]:
