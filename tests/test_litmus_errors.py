@@ -290,11 +290,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_input_is_refused_at_once(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InputError) as caught:
         parse_litmus(Source("t.litmus", text))
     shown = str(caught.value)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert len(shown) < 1_000
     assert shown.startswith("t.litmus:")
 

@@ -5,6 +5,7 @@ The bar needs a terminal, so the program runs on a pseudo-terminal here, with co
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import select
@@ -42,6 +43,7 @@ class Terminal:
             os.environ["COLUMNS"] = "150"
             os.execv(sys.executable, [sys.executable, "-P", "-m", "memmodel", *map(str, argv)])
         self.text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, until: str, seconds: float = 90) -> None:
         """Read until a pattern comes, or everything if it never does."""
@@ -54,7 +56,7 @@ class Terminal:
                     return
                 if not data:
                     return
-                self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode())
+                self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._decoder.decode(data))
 
     def ended(self) -> int:
         """The exit code, after everything was read."""
