@@ -203,9 +203,10 @@ def test_no_access_is_moved_to_where_a_jump_leads_around_it() -> None:
 
 def test_a_register_without_a_percent_sign_is_one() -> None:
     declared = ".reg .u32 a; .reg .u32 b; "
-    found = moved(declared + "ld.global.u32 a, [x]; fence.acq_rel.gpu; st.global.u32 [y], a;")
-    assert not found
-    assert moved(declared + "ld.global.u32 a, [x]; fence.acq_rel.gpu; st.global.u32 [y], b;")
+    body = declared + "ld.global.u32 a, [x]; fence.acq_rel.gpu; st.global.u32 [y], {};"
+    over = "P0, line 5: move st.global.u32 before ld.global.u32 (line 5)"
+    assert over in moved(body.format("b"))
+    assert over not in moved(body.format("a"))
 
 
 def test_an_access_moves_where_nothing_else_is_a_repair() -> None:
