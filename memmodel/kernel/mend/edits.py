@@ -36,6 +36,17 @@ def inline(text: str, edits: PtxEdits) -> str:
     return _with(text, ((one.start, one.end, _on_one_line(one)) for one in edits))
 
 
+def inserted(edits: PtxEdits) -> list[range]:
+    """Where in `inline` what was put in stands."""
+    found, moved = [], 0
+    for one in sorted(edits):
+        new = len(_on_one_line(one))
+        if one.start == one.end:
+            found.append(range(one.start + moved, one.start + moved + new))
+        moved += new - (one.end - one.start)
+    return found
+
+
 def original(edits: PtxEdits, offset: int) -> int:
     """Where a character of `inline` stands in the text without the edits, or where what was put in begins there."""
     moved = 0

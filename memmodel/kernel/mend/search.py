@@ -21,6 +21,7 @@ from memmodel.kernel.judge.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mend.edits import PtxEdits, apart, diff, inline
 from memmodel.kernel.mend.wants import candidates
+from memmodel.kernel.mend.warps import halved
 from memmodel.kernel.text.reader import parse_module, read_module
 from memmodel.kernel.text.syntax import PtxModule
 from memmodel.source import Source
@@ -127,6 +128,7 @@ class KernelMender:
                 self.progress(f"line {one.edits[0].line}")
             work, in_vain = self._judged(new, at.work), in_vain + 1
             if work is None:
+                found.complete &= monotonic() <= self._until or bool(found.repairs)
                 continue
             if not work.verdict.serious:
                 in_vain, one_more = 0, self._needed(_State(new, work), whole)
@@ -144,20 +146,24 @@ class KernelMender:
         return KernelRepair(state.edits, diff(source.name, source.text, state.edits), state.work.verdict)
 
     def _judged(self, edits: PtxEdits, parent: LaunchJudge) -> LaunchJudge | None:
-        """The kernel with the edits; None if it is none, or if something is found or left open that was not."""
+        """The kernel with the edits; None if it is not valid, or if something is found or left open that was not."""
         old = parent.verdict
         known = frozenset(one.key for one in old.serious)
         try:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
             options = replace(self.options, first=True, known=known, mended=known)
             work = LaunchJudge(module, entry_of(module, self.entry), self.launch, self.model, options)
-            verdict = judged(work, self.budget)
+            verdict = judged(work, self._left())
         except InputError:
             return None
         if any(one.key not in known for one in verdict.serious) or verdict.spent:
             return None
-        opened = [one for one in verdict.open if one not in old.open]
-        return None if opened and not old.open else work
+        opened = any(one not in old.open for one in verdict.open)
+        return None if opened or halved(work, edits) else work
+
+    def _left(self) -> Budget:
+        """What one more judgement may cost."""
+        return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self._until - monotonic())))
 
     def _needed(self, state: _State, whole: LaunchJudge) -> KernelRepair:
         """The edits without those that are not needed."""
