@@ -263,6 +263,15 @@ def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None
     assert both in [[one.what for one in repair.edits] for repair in found.repairs]
 
 
+def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
+    """Another change leaves fewer findings at first, and is in the way of the one that ends them all."""
+    text = (EXAMPLES / "st_async.ptx").read_text().replace("barrier.cluster.wait;", "nanosleep.u32 0;", 1)
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    found = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=60, most=1)
+    assert [[one.text for one in repair.edits] for repair in found.repairs] == [["barrier.cluster.wait;"]]
+
+
 def test_a_diff_is_one_that_patch_takes() -> None:
     text = "\tst.global.u32 [%rd1], 1; // \f\u2028\n\tret;"
     said = diff("/tmp/k.ptx", text, (edit(text.index("ret"), "bar.sync 0;"),))

@@ -165,6 +165,11 @@ def _meetings(
     for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
         yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
     if cluster > 1 and first.cta // cluster == second.cta // cluster:
+        body = entry.body or ()
+        for one in body[:-1]:
+            if one.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
+                wait = MissingLine("barrier.cluster.wait;", Where.MEETING, SCOPE_COST["cluster"], body[one.number + 1])
+                yield (wait,)
         for text in ("barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;"):
             yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
 

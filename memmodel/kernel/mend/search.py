@@ -103,6 +103,8 @@ class KernelMender:
         at: _State | None = _State((), work)
         while at is not None and found.complete and not found.repairs:
             at = self._better(at, work, found)
+        if found.best is not None and not found.repairs and found.complete:
+            self._alone(work, found)
         found.repairs.sort(key=lambda one: (cost(one.edits), one.edits))
         return found
 
@@ -140,6 +142,21 @@ class KernelMender:
                 at = _State(new, work)
                 found.best = self._repair(at)
         return None if at is start else at
+
+    def _alone(self, whole: LaunchJudge, found: KernelRepairs) -> None:
+        """The first change that ends all findings by itself and was tried only on top of one that is in its way."""
+        for one in candidates(whole, ())[:WIDTH]:
+            if one.edits in self._seen:
+                continue
+            if monotonic() > self._until:
+                found.complete = False
+                return
+            self._seen.add(one.edits)
+            found.tried += 1
+            work = self._judged(one.edits, whole)
+            if work is not None and not work.verdict.serious:
+                found.repairs.append(self._repair(_State(one.edits, work)))
+                return
 
     def _repair(self, state: _State) -> KernelRepair:
         source = self.module.source
