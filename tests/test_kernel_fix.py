@@ -176,10 +176,107 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert "+\tatom.acq_rel.gpu.global.inc.u32" in done.stdout
     repairs = json.loads(out.read_text())["repairs"]
     assert [one["verdict"] for one in repairs] == ["clean"] * len(repairs)
-    assert repairs[0]["changes"][0]["line"] == 97
+    assert repairs[0]["changes"][0]["line"] == 91
+    assert "fence.acq_rel.gpu" in repairs[0]["diff"]
     refused = command(str(file), "--launch", str(given), "--fix", "--readings")
     assert refused.returncode == 2
     assert "--fix goes with" in refused.stderr
+
+
+DIVERGENT = """
+setp.lt.u32 %p1, %r0, 40;
+@!%p1 bra D;
+st.shared.u32 [%r3], %r0;
+xor.b32 %r5, %r3, 4;
+ld.shared.u32 %r6, [%r5];
+D:
+"""
+
+
+def test_where_a_warp_is_split_no_aligned_barrier_is_put_in(tmp_path: Path) -> None:
+    found = mended(tmp_path, DIVERGENT)
+    assert ["barrier.sync 0 after st.shared.u32"] in found
+    assert not any(what.startswith("bar.sync") for repair in found for what in repair)
+    whole = mended(tmp_path, DIVERGENT.replace("40", "32"))
+    assert ["bar.warp.sync 0xffffffff after st.shared.u32"] in whole
+
+
+def test_a_wait_for_a_phase_that_has_some_arrivals_keeps_its_parity(tmp_path: Path) -> None:
+    """The test of another parity is true at once: that ends the hang, and the wait with it."""
+    assert mended(tmp_path, COUNT.format(count=65)) == [["65 becomes 64"]]
+    producer = "@!%p0 bra READY;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nREADY:\nbar.sync 0;\nWAIT:\n"
+    producer += "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n@!%p1 bra WAIT;"
+    assert ["parity 0 becomes 1"] in mended(tmp_path, producer)
+
+
+TMA_LOAD = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+mov.u32 %r20, 256;
+{arrive}
+@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%d0], %r20, [%r4];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra WAIT;
+ld.shared.u32 %r21, [%r3];
+"""
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wanted"),
+    [
+        ("", "@%p0 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r4], 256 before cp.async.bulk"),
+        (
+            "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4];",
+            "@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], %r20 before mbarrier.arrive",
+        ),
+    ],
+)
+def test_bytes_of_copies_that_nobody_announces(tmp_path: Path, arrive: str, wanted: str) -> None:
+    found = mended(tmp_path, TMA_LOAD.format(arrive=arrive))
+    assert any(len(one) == 1 and one[0].startswith(wanted) for one in found)
+
+
+def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None:
+    """The thread that reads is another one than the one that the step leads to."""
+    body = """
+        @!%p0 bra ON;
+        st.global.u32 [%d0+64], 1;
+        atom.global.add.u32 %r8, [%d0], 1;
+        st.shared.u32 [%r2], %r8;
+        ON:
+        bar.sync 0;
+        ld.shared.u32 %r9, [%r2];
+        setp.ne.u32 %p1, %r9, 1;
+        @%p1 bra END;
+        setp.ne.u32 %p2, %r0, 40;
+        @%p2 bra END;
+        ld.global.u32 %r10, [%d0+64];
+        END:
+    """
+    body = body.replace("st.global.u32 [%d0+64], 1;", "mov.u32 %r7, %ctaid.x; setp.ne.u32 %p3, %r7, 0; "
+                        "@!%p3 st.global.u32 [%d0+64], 1;")  # fmt: skip
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=60)
+    both = ["fence.acq_rel.gpu before atom.global.add.u32", "fence.acq_rel.gpu after atom.global.add.u32"]
+    assert both in [[one.what for one in repair.edits] for repair in found.repairs]
+
+
+def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
+    """Another change leaves fewer findings at first, and is in the way of the one that ends them all."""
+    text = (EXAMPLES / "st_async.ptx").read_text().replace("barrier.cluster.wait;", "nanosleep.u32 0;", 1)
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    found = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=60, most=1)
+    assert [[one.text for one in repair.edits] for repair in found.repairs] == [["barrier.cluster.wait;"]]
+
+
+def test_a_diff_is_one_that_patch_takes() -> None:
+    text = "\tst.global.u32 [%rd1], 1; // \f\u2028\n\tret;"
+    said = diff("/tmp/k.ptx", text, (edit(text.index("ret"), "bar.sync 0;"),))
+    assert said.startswith("--- a/tmp/k.ptx\n+++ b/tmp/k.ptx\n@@ -1,2 +1,3 @@\n")
+    assert said.endswith("+\tbar.sync 0;\n \tret;\n\\ No newline at end of file\n")
 
 
 def test_time_that_runs_out_is_said() -> None:

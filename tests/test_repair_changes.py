@@ -171,6 +171,44 @@ exists (P0:r0 == 1)
 """
 
 
+def moved(body: str) -> set[str]:
+    given = "PTX moves\n.global .u32 x = 0;\n.global .u32 y = 0;\n.global .u32 f = 0;\n"
+    test = f"{given}thread P0 @ cta 0, gpu 0 {{{body}}}\n"
+    return {one.what for one in moved_accesses(api.lowered(Source("t", test + "exists (y == 1)\n")))}
+
+
+WAIT = """
+    ld.global.u32 %r2, [y];
+    setp.eq.u32 %q, %r2, 1;
+    {jump}
+    st.global.u32 [x], 1;
+    fence.acq_rel.gpu;
+W:
+    ld.relaxed.gpu.global.u32 %r0, [f];
+    setp.eq.u32 %p, %r0, 0;
+    {leave}
+    @%p bra W;
+    st.global.u32 [y], 1;
+{out}
+"""
+
+
+def test_no_access_is_moved_to_where_a_jump_leads_around_it() -> None:
+    over = "P0, line 9: move st.global.u32 before the loop of ld.relaxed.gpu.global.u32 (line 12)"
+    assert over in moved(WAIT.format(jump="", leave="", out=""))
+    assert moved(WAIT.format(jump="@%q bra W;", leave="", out="")) == {over}
+    left = moved(WAIT.format(jump="", leave="@%q bra OUT;", out="OUT: ret;"))
+    assert not any("move st.global.u32 after" in one or "line 16" in one for one in left)
+
+
+def test_a_register_without_a_percent_sign_is_one() -> None:
+    declared = ".reg .u32 a; .reg .u32 b; "
+    body = declared + "ld.global.u32 a, [x]; fence.acq_rel.gpu; st.global.u32 [y], {};"
+    over = "P0, line 5: move st.global.u32 before ld.global.u32 (line 5)"
+    assert over in moved(body.format("b"))
+    assert over not in moved(body.format("a"))
+
+
 def test_an_access_moves_where_nothing_else_is_a_repair() -> None:
     found = fix("t", text_of("async/honest/H9-after"), MODELS, Options())
     assert [one.changes[0].what for one in found.repairs] == [

@@ -7,6 +7,7 @@ that the lines of all others stay; to be read, it has a line of its own.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +36,17 @@ def inline(text: str, edits: PtxEdits) -> str:
     return _with(text, ((one.start, one.end, _on_one_line(one)) for one in edits))
 
 
+def inserted(edits: PtxEdits) -> list[range]:
+    """Where in `inline` what was put in stands."""
+    found, moved = [], 0
+    for one in sorted(edits):
+        new = len(_on_one_line(one))
+        if one.start == one.end:
+            found.append(range(one.start + moved, one.start + moved + new))
+        moved += new - (one.end - one.start)
+    return found
+
+
 def original(edits: PtxEdits, offset: int) -> int:
     """Where a character of `inline` stands in the text without the edits, or where what was put in begins there."""
     moved = 0
@@ -52,10 +64,9 @@ def original(edits: PtxEdits, offset: int) -> int:
 def diff(name: str, text: str, edits: PtxEdits) -> str:
     """A unified diff in which new instructions have lines of their own."""
     new = _with(text, ((at, one.end - one.start + at, put) for one in edits for at, put in [_laid(text, one)]))
-    found = difflib.unified_diff(
-        text.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}", n=2
-    )
-    return "".join(one if one.endswith("\n") else one + "\n" for one in found)
+    below = name.lstrip("/")
+    found = difflib.unified_diff(_lines(text), _lines(new), f"a/{below}", f"b/{below}", n=2)
+    return "".join(one if one.endswith("\n") else one + "\n\\ No newline at end of file\n" for one in found)
 
 
 def apart(edits: PtxEdits) -> bool:
@@ -86,6 +97,11 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     if not behind.strip() or behind.lstrip().startswith("//"):
         return min(last + 1, len(text)), lines
     return edit.start, f" {edit.text}"
+
+
+def _lines(text: str) -> list[str]:
+    """As `patch` counts them: nothing but a line feed ends a line."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _with(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

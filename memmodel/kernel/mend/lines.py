@@ -24,6 +24,7 @@ from memmodel.repair.costs import (
 )
 
 Reason = MissingOrder
+_SIGNALS = "mbarrier::complete_tx::bytes"
 MOST_BARRIERS = 4
 """Barriers of the text that are tried elsewhere."""
 
@@ -45,16 +46,18 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """`text`: instructions, each with its `;`."""
+    """`text`: instructions, each with its `;`. `at`: the instruction before which it goes, if that is known."""
 
     text: str
     where: Where
     cost: float
+    at: PtxInstruction | None = None
 
 
 def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[tuple[MissingLine, ...]]:
     """Lines to be put in together, the likeliest first. `cluster`: CTAs in a cluster."""
     if len(finding.sides) < 2:
+        yield from _announced(finding, entry)
         if any("barrier.cluster.wait" in side.instruction.opcode for side in finding.sides):
             yield (MissingLine("barrier.cluster.arrive;", Where.SECOND, SCOPE_COST["cluster"]),)
         return
@@ -66,6 +69,7 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
     if reason in (Reason.COMPLETION.value, Reason.TENSOR.value) or alone:
         yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
         yield from _ends(second, entry, (Where.BEHIND,))
+        yield from _announced(finding, entry)
     if reason == Reason.TENSOR.value:
         before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)
         after = MissingLine("tcgen05.fence::after_thread_sync;", Where.ACQUIRING, TCGEN05_FENCE)
@@ -111,6 +115,37 @@ def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> 
         yield from ((MissingLine(text, where, WAIT),) for where in places)
 
 
+def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingLine, ...]]:
+    """The bytes of copies that signal an mbarrier object, announced before a copy, or before an arrive on the object.
+
+    How many: what the message says has come, or what the copy says.
+    """
+    come = re.search(r"got (\d+) bytes that nobody announced", finding.message)
+    copies = [one for one in entry.body or () if one.words[:3] == ("cp", "async", "bulk") and _SIGNALS in one.words]
+    if come is None:
+        copies = [one for one in copies if one is finding.sides[0].instruction and "tensor" not in one.words]
+        copies = copies if len(finding.sides) > 1 else []
+    arrives = come is not None and "arrivals" in finding.message
+    head = "arrive.expect_tx.release.cta.shared::cta.b64 _," if arrives else "expect_tx.relaxed.cta.shared::cta.b64"
+    for copy in copies:
+        operands = re.findall(
+            r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", copy.span.text[copy.span.text.index(copy.opcode) :]
+        )[1:]
+        places = [one for one in operands if one.startswith("[")]
+        size = come[1] if come else next((one for one in operands if one[0] not in "[{"), None)
+        if len(places) < 3 or size is None:
+            continue
+        text = f"mbarrier.{head} {places[2]}, {size};"
+        beside = [] if arrives else [one for one in entry.body or () if _arrives(one, places[2])]
+        for one in (copy, *beside):
+            guard = re.match(r"@!?\s*%?[\w$]+\s+", one.span.text)
+            yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, one),)
+
+
+def _arrives(one: PtxInstruction, place: str) -> bool:
+    return one.words[:2] == ("mbarrier", "arrive") and "expect_tx" not in one.words and place in one.span.text
+
+
 def _fences(scope: str) -> Iterator[tuple[MissingLine, ...]]:
     cost = SCOPE_COST[scope]
     release = MissingLine(f"fence.acq_rel.{scope};", Where.RELEASING, cost)
@@ -130,6 +165,11 @@ def _meetings(
     for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
         yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
     if cluster > 1 and first.cta // cluster == second.cta // cluster:
+        body = entry.body or ()
+        for one in body[:-1]:
+            if one.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
+                wait = MissingLine("barrier.cluster.wait;", Where.MEETING, SCOPE_COST["cluster"], body[one.number + 1])
+                yield (wait,)
         for text in ("barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;"):
             yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
 

@@ -21,6 +21,7 @@ from memmodel.kernel.judge.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
 from memmodel.kernel.mend.edits import PtxEdits, apart, diff, inline
 from memmodel.kernel.mend.wants import candidates
+from memmodel.kernel.mend.warps import halved
 from memmodel.kernel.text.reader import parse_module, read_module
 from memmodel.kernel.text.syntax import PtxModule
 from memmodel.source import Source
@@ -102,6 +103,8 @@ class KernelMender:
         at: _State | None = _State((), work)
         while at is not None and found.complete and not found.repairs:
             at = self._better(at, work, found)
+        if found.best is not None and not found.repairs and found.complete:
+            self._alone(work, found)
         found.repairs.sort(key=lambda one: (cost(one.edits), one.edits))
         return found
 
@@ -127,6 +130,7 @@ class KernelMender:
                 self.progress(f"line {one.edits[0].line}")
             work, in_vain = self._judged(new, at.work), in_vain + 1
             if work is None:
+                found.complete &= monotonic() <= self._until or bool(found.repairs)
                 continue
             if not work.verdict.serious:
                 in_vain, one_more = 0, self._needed(_State(new, work), whole)
@@ -139,25 +143,44 @@ class KernelMender:
                 found.best = self._repair(at)
         return None if at is start else at
 
+    def _alone(self, whole: LaunchJudge, found: KernelRepairs) -> None:
+        """The first change that ends all findings by itself and was tried only on top of one that is in its way."""
+        for one in candidates(whole, ())[:WIDTH]:
+            if one.edits in self._seen:
+                continue
+            if monotonic() > self._until:
+                found.complete = False
+                return
+            self._seen.add(one.edits)
+            found.tried += 1
+            work = self._judged(one.edits, whole)
+            if work is not None and not work.verdict.serious:
+                found.repairs.append(self._repair(_State(one.edits, work)))
+                return
+
     def _repair(self, state: _State) -> KernelRepair:
         source = self.module.source
         return KernelRepair(state.edits, diff(source.name, source.text, state.edits), state.work.verdict)
 
     def _judged(self, edits: PtxEdits, parent: LaunchJudge) -> LaunchJudge | None:
-        """The kernel with the edits; None if it is none, or if something is found or left open that was not."""
+        """The kernel with the edits; None if it is not valid, or if something is found or left open that was not."""
         old = parent.verdict
         known = frozenset(one.key for one in old.serious)
         try:
             module = parse_module(Source(self.module.source.name, inline(self.module.source.text, edits)))
             options = replace(self.options, first=True, known=known, mended=known)
             work = LaunchJudge(module, entry_of(module, self.entry), self.launch, self.model, options)
-            verdict = judged(work, self.budget)
+            verdict = judged(work, self._left())
         except InputError:
             return None
         if any(one.key not in known for one in verdict.serious) or verdict.spent:
             return None
-        opened = [one for one in verdict.open if one not in old.open]
-        return None if opened and not old.open else work
+        opened = any(one not in old.open for one in verdict.open)
+        return None if opened or halved(work, edits) else work
+
+    def _left(self) -> Budget:
+        """What one more judgement may cost."""
+        return replace(self.budget, seconds=min(self.budget.seconds, max(0.0, self._until - monotonic())))
 
     def _needed(self, state: _State, whole: LaunchJudge) -> KernelRepair:
         """The edits without those that are not needed."""

@@ -6,7 +6,7 @@ In: LaunchJudge whose verdict is there, the edits that its text has already. Out
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product, takewhile
+from itertools import pairwise, product, takewhile
 from math import prod
 
 from memmodel.base.classes import dataclass
@@ -17,6 +17,7 @@ from memmodel.kernel.judge.missing import synchronizes
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.mend.edits import PtxEdit, PtxEdits, apart, original
 from memmodel.kernel.mend.lines import MissingLine, Where, lines
+from memmodel.kernel.mend.warps import split
 from memmodel.kernel.mend.words import Reworded, reworded
 from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
 
@@ -66,10 +67,11 @@ def _changes(work: LaunchJudge, finding: KernelFinding, edits: PtxEdits) -> Iter
     made = work.made.get(id(finding))
     alone = {Where.SECOND: tuple(_Spot(side.instruction, behind=False) for side in finding.sides)}
     places = _places(made, finding) if made is not None and len(finding.sides) > 1 else alone
+    halves = split(work)
     for group in lines(finding, work.entry, prod(work.launch.cluster)):
-        spots = [places.get(one.where, ()) for one in group]
+        spots = [(_Spot(one.at, behind=False),) if one.at is not None else places.get(one.where, ()) for one in group]
         for chosen in product(*spots):
-            new = [_put(line, spot, edits) for line, spot in zip(group, chosen, strict=True)]
+            new = [_put(line, spot, edits, halves) for line, spot in zip(group, chosen, strict=True)]
             yield from _together(new, edits)
 
 
@@ -79,12 +81,15 @@ def _together(new: list[PtxEdit], old: PtxEdits) -> Iterator[PtxEdits]:
         yield whole
 
 
-def _put(line: MissingLine, spot: _Spot, edits: PtxEdits) -> PtxEdit:
-    one = spot.instruction
+def _put(line: MissingLine, spot: _Spot, edits: PtxEdits, halves: set[int]) -> PtxEdit:
+    """`halves`: what only some lanes of a warp come to; bar.sync needs all of them, barrier.sync does not."""
+    one, words = spot.instruction, line.text
     text = one.span.source.text
+    if one.number in halves and one.guard is None and words.startswith("bar.sync"):
+        words = words.replace("bar.", "barrier.", 1)
     at = original(edits, text.index(";", one.span.end) + 1 if spot.behind else one.span.start)
-    what = f"{line.text.rstrip(';')} {'after' if spot.behind else 'before'} {one.opcode}"
-    return PtxEdit(at, at, line.text, one.line, what, line.cost)
+    what = f"{words.rstrip(';')} {'after' if spot.behind else 'before'} {one.opcode}"
+    return PtxEdit(at, at, words, one.line, what, line.cost)
 
 
 def _replaced(change: Reworded, edits: PtxEdits) -> PtxEdit:
@@ -106,6 +111,10 @@ def _places(made: RunJudge, finding: KernelFinding) -> dict[Where, tuple[_Spot, 
     releasing += [] if goes_on is None else [goes_on]
     acquiring = (*([] if arrived is None else [_Spot(arrived, behind=False)]), there)
     left = (*(_Spot(one, behind=False) for one in releasing), here)
+    far = next((pair for pair in pairwise(finding.way) if pair[0].cta != pair[1].cta), None)
+    if far is not None:  # fences stand beside the step from one CTA to another
+        left = (_Spot(far[0].instruction, behind=False), *left)
+        acquiring = (_Spot(far[1].instruction, behind=True), *acquiring)
     return {
         Where.ANY: tuple(dict.fromkeys((there, *left, *acquiring))),
         Where.RELEASING: tuple(dict.fromkeys(left)),

@@ -83,7 +83,9 @@ def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
         return None
     if sem in words:
         return None
-    scope = next((word for word in words if word in SCOPES), "cta")
+    scope = next(
+        (word for word in words if word in SCOPES), "gpu" if words[0] in ("atom", "red", "ld", "st") else "cta"
+    )
     cost = OTHER + SCOPE_COST[scope] * SEM_FACTOR[sem]
     if "relaxed" in words:
         return _opcode(one, tuple(sem if word == "relaxed" else word for word in words), cost)
@@ -127,7 +129,10 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     for one in body:
         if one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words:
             yield from _numbers(one, body, lambda old: {old + sign * step for step in steps for sign in (-1, 1)})
-    for one in body:
+    lacking = re.search(r"lacks (\d+) of (\d+) arrivals", finding.message)
+    if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
+        return  # a test that asks for the phase before would hide that this one never ends
+    for one in (side.instruction for side in finding.sides):
         if one.words[0] == "mbarrier" and one.words[1] in TESTS and "parity" in one.words:
             operand = one.operands[2] if len(one.operands) > 2 else None
             if isinstance(operand, IntegerLiteral):

@@ -2,7 +2,8 @@
 
 In: a lowered test. Out: edits. Settled here: what may be moved, and over what. A plain load, store or atomic without
 semantics, of one variable; over at least one instruction that synchronizes, and over nothing that uses its registers
-or may access its variable. Neither a branch nor a label lies in between, but those of loops that only wait.
+or may access its variable. Neither a branch nor a label lies in between, but those of loops that only wait, and no jump
+leads into or out of what lies in between.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Instruction, Label, Mem, Sym, Thread
+from memmodel.litmus.syntax import Group, Instruction, Label, Mem, Negated, Operand, Pair, Reg, Sym, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.repair.costs import MOVED_ACCESS
 from memmodel.repair.edits import Edit, whole
@@ -36,7 +37,7 @@ def moved_accesses(lowered: LoweredTest) -> list[Edit]:
     found: list[Edit] = []
     for number, thread in enumerate(test.threads):
         for index, item in enumerate(instructions(thread)):
-            if _movable(item) and index not in {*waiting(lowered, number), *_labels(thread)}:
+            if _movable(item) and index not in {*waiting(lowered, number), *_labels(thread).values()}:
                 found += _moves(lowered, number, thread, index)
     return found
 
@@ -46,14 +47,16 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
     moved = items[index]
     start, end = whole(source, moved)
     line = moved.span.text + ";"
-    labels = _labels(thread)
+    labels, spins = _labels(thread), waiting(lowered, number)
     for gap in gaps(lowered, number):
         low, high = (gap.index, index) if gap.index < index else (index + 1, gap.index)
         if gap.index in (index, index + 1) or high - low > NEAR:
             continue
-        spins = waiting(lowered, number)
         over = range(low, high)
-        if any(at in labels and at not in spins for at in range(low, high + 1)):
+        passed = range(low, high if gap.label and gap.index == high else high + 1)
+        if not _closed(items, over, {name for name, at in labels.items() if at in passed}):
+            continue
+        if any(at in labels.values() and at not in spins for at in passed):
             continue
         if not all(_passes(moved, items[at], spins=at in spins) for at in over):
             continue
@@ -66,13 +69,23 @@ def _moves(lowered: LoweredTest, number: int, thread: Thread, index: int) -> Ite
         yield Edit(start, end, "", what, MOVED_ACCESS, (number, index, "move"), adds=-1, more=(put,))
 
 
-def _labels(thread: Thread) -> set[int]:
-    """The instructions that have a label."""
-    found: set[int] = set()
+def _closed(items: list[Instruction], over: range, labels: set[str]) -> bool:
+    """Does no jump lead into these instructions or out of them? `labels`: those among them."""
+    for at, item in enumerate(items):
+        if item.parts[0] in BRANCHES:
+            targets = {one.name for one in item.operands if isinstance(one, Sym)}
+            if targets & labels if at not in over else not targets or targets - labels:
+                return False
+    return True
+
+
+def _labels(thread: Thread) -> dict[str, int]:
+    """The labels, each with the instruction that it stands before."""
+    found: dict[str, int] = {}
     index = 0
     for item in thread.body:
         if isinstance(item, Label):
-            found.add(index)
+            found[item.name] = index
         else:
             index += 1
     return found
@@ -94,9 +107,26 @@ def _passes(moved: Instruction, other: Instruction, *, spins: bool) -> bool:
     assert isinstance(place.base, Sym)
     if re.search(rf"(?<![\w%]){re.escape(place.base.name)}\b", other.span.text):
         return False
-    return "%" not in "".join(re.findall(r"\[[^\]]*\]", other.span.text))
+    brackets = [one for one in other.operands if isinstance(one, Mem) or (isinstance(one, Group) and one.bracketed)]
+    return not any(_named(one) for one in brackets)
 
 
 def _registers(item: Instruction) -> set[str]:
-    guard = "" if item.guard is None else f" %{item.guard.register}"
-    return set(re.findall(r"%\w+", item.span.text + guard))
+    guard = set() if item.guard is None else {item.guard.register}
+    return guard.union(*(_named(one) for one in item.operands))
+
+
+def _named(operand: Operand) -> set[str]:
+    """The registers in an operand; a register need not have a percent sign."""
+    match operand:
+        case Reg(name=name):
+            return {name}
+        case Mem(base=base):
+            return _named(base)
+        case Negated(operand=one):
+            return _named(one)
+        case Pair(first=first, second=second):
+            return _named(first) | _named(second)
+        case Group(items=items):
+            return set().union(*(_named(one) for one in items))
+    return set()
