@@ -18,7 +18,7 @@ from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.mend.edits import PtxEdit, PtxEdits, apart, original
 from memmodel.kernel.mend.lines import MissingLine, Where, lines
 from memmodel.kernel.mend.warps import split
-from memmodel.kernel.mend.words import Reworded, reworded
+from memmodel.kernel.mend.words import Reworded, reworded, waiting_more
 from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
 
 LOOKED_AT = 24
@@ -73,6 +73,8 @@ def _changes(work: LaunchJudge, finding: KernelFinding, edits: PtxEdits) -> Iter
         for chosen in product(*spots):
             new = [_put(line, spot, edits, halves) for line, spot in zip(group, chosen, strict=True)]
             yield from _together(new, edits)
+    for change in waiting_more(finding, work.entry):
+        yield from _together([_replaced(one, edits) for one in change], edits)
 
 
 def _together(new: list[PtxEdit], old: PtxEdits) -> Iterator[PtxEdits]:

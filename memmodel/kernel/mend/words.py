@@ -6,14 +6,14 @@ In: a finding, the entry. Out: `Reworded`s.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from memmodel.base.classes import dataclass
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PtxFunction, PtxInstruction, Register
-from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR
+from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR, WAIT
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
 GROUPS = ("wait_group", "wait_all")
@@ -44,15 +44,21 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
         for one in body:
             if one.words[:3] == ("fence", "proxy", "async") and one.words[-1] in SPACES:
                 yield (_opcode(one, one.words[:-1], PROXY_FENCE),)
-    if reason in (MissingOrder.COMPLETION.value, MissingOrder.TENSOR.value):
-        head = finding.sides[0].instruction.words[0]
-        for one in body:
-            if one.words[0] == head and any(word in GROUPS for word in one.words):
-                yield from _numbers(one, body, lambda _: {0})
-            if one.words[0] == head and "read" in one.words and "wait_group" in one.words:
-                yield (_opcode(one, tuple(word for word in one.words if word != "read"), OTHER),)
     if not finding.way and len(finding.sides) < 2:
         yield from _counts(finding, body)
+
+
+def waiting_more(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Reworded, ...]]:
+    """Waits for groups that leave fewer of them open, or wait for the writes too."""
+    body = entry.body or ()
+    if finding.reason not in (MissingOrder.COMPLETION.value, MissingOrder.TENSOR.value):
+        return
+    head = finding.sides[0].instruction.words[0]
+    for one in body:
+        if one.words[0] == head and any(word in GROUPS for word in one.words):
+            yield from _numbers(one, body, lambda old: dict.fromkeys((old - 1, 0)), WAIT)
+        if one.words[0] == head and "read" in one.words and "wait_group" in one.words:
+            yield (_opcode(one, tuple(word for word in one.words if word != "read"), WAIT),)
 
 
 def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
@@ -128,7 +134,9 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     steps = {1, *(int(number) for number in re.findall(r"\b\d+\b", finding.message))}
     for one in body:
         if one.words[:2] == ("mbarrier", "init") or "expect_tx" in one.words:
-            yield from _numbers(one, body, lambda old: {old + sign * step for step in steps for sign in (-1, 1)})
+            yield from _numbers(
+                one, body, lambda old: sorted({old + sign * step for step in steps for sign in (-1, 1)})
+            )
     lacking = re.search(r"lacks (\d+) of (\d+) arrivals", finding.message)
     if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
         return  # a test that asks for the phase before would hide that this one never ends
@@ -141,14 +149,14 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
 
 
 def _numbers(
-    one: PtxInstruction, body: tuple[PtxInstruction, ...], others: Callable[[int], set[int]]
+    one: PtxInstruction, body: tuple[PtxInstruction, ...], others: Callable[[int], Iterable[int]], price: float = OTHER
 ) -> Iterator[tuple[Reworded, ...]]:
     """The last number of an instruction as another one. `others`: what to put in its place."""
     old = _number(one.operands[-1], body) if one.operands else None
-    for value in sorted(others(old)) if old is not None else ():
+    for value in others(old) if old is not None else ():
         if 0 <= value != old and (value or "init" not in one.words):
             text = re.sub(r"%?[\w$]+\s*$", str(value), one.span.text)
-            yield (Reworded(one, text, f"{old} becomes {value}", OTHER),)
+            yield (Reworded(one, text, f"{old} becomes {value}", price),)
 
 
 def _number(operand: Operand, body: tuple[PtxInstruction, ...]) -> int | None:
@@ -165,4 +173,4 @@ def _opcode(one: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworde
     return Reworded(one, one.span.text.replace(one.opcode, new, 1), f"{one.opcode} becomes {new}", cost)
 
 
-__all__ = ["Reworded", "reworded"]
+__all__ = ["Reworded", "reworded", "waiting_more"]
