@@ -12,8 +12,9 @@ from memmodel import fix_kernel
 from memmodel.cat.load import load_model
 from memmodel.kernel.check import judge
 from memmodel.kernel.launch import read_launch
-from memmodel.kernel.mend.edits import PtxEdit, apart, diff, inline, original
+from memmodel.kernel.mend.edits import PtxEdit, apart, inline, laid, original
 from memmodel.kernel.text.reader import parse_module
+from memmodel.repair.edits import diff
 from memmodel.source import Source
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples" / "kernels"
@@ -34,7 +35,7 @@ def test_an_edit_keeps_the_lines_of_the_others() -> None:
     assert original(edits, new.index("bar")) == at
     assert original(edits, new.index("fence")) == at
     assert original(edits, len(new)) == len(text)
-    assert "+\tfence.proxy.async;\n \tbar.sync 0;\n-\tret;\n+\texit;\n" in diff("k", text, edits)
+    assert "+\tfence.proxy.async;\n \tbar.sync 0;\n-\tret;\n+\texit;\n" in diff("k", text, laid(text, edits))
 
 
 def test_edits_that_touch_are_refused() -> None:
@@ -274,7 +275,7 @@ def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
 
 def test_a_diff_is_one_that_patch_takes() -> None:
     text = "\tst.global.u32 [%rd1], 1; // \f\u2028\n\tret;"
-    said = diff("/tmp/k.ptx", text, (edit(text.index("ret"), "bar.sync 0;"),))
+    said = diff("/tmp/k.ptx", text, laid(text, (edit(text.index("ret"), "bar.sync 0;"),)))
     assert said.startswith("--- a/tmp/k.ptx\n+++ b/tmp/k.ptx\n@@ -1,2 +1,3 @@\n")
     assert said.endswith("+\tbar.sync 0;\n \tret;\n\\ No newline at end of file\n")
 

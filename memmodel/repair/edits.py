@@ -7,6 +7,7 @@ strongest counts.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from memmodel.base.classes import dataclass
@@ -76,8 +77,7 @@ def whole(source: Source, item: Instruction) -> tuple[int, int]:
 
 
 def diff(name: str, old: str, new: str) -> str:
-    """A unified diff, as `patch` takes it."""
-    lines = difflib.unified_diff(
-        old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}"
-    )
+    """A unified diff, as `patch` takes it: nothing but a line feed ends a line."""
+    before, after = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (old, new))
+    lines = difflib.unified_diff(before, after, f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)

@@ -19,6 +19,7 @@ from memmodel.concrete.execution import Execution, Rows
 from memmodel.kernel.explored.dependence import dependent, flows
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
+from memmodel.kernel.judge.frame import side_of
 from memmodel.kernel.judge.graph import Graph, Judged
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.machine.memory import Block
@@ -73,7 +74,7 @@ def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
         for thread in run.threads:
             for other in thread.strong():
                 like = (other.block, other.first, other.source) == (read.block, read.first, source)
-                if like and other.partner is not None and _side(other) is Side.READ and other is not read:
+                if like and other.partner is not None and side_of(other.label) is Side.READ and other is not read:
                     other.source = read.partner
                     found.append((other, read.partner))
     return found
@@ -175,12 +176,12 @@ def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[d
         if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
             return
         here = [one for one in graph.events.values() if (one.block, one.first, one.size) == (block, first, size)]
-        writes = sorted((one for one in here if _side(one) is Side.WRITE), key=lambda one: one.time)
+        writes = sorted((one for one in here if side_of(one.label) is Side.WRITE), key=lambda one: one.time)
         numbers = [graph.number[id(one)] for one in writes]
         after: dict[int, set[int]] = {one: {two for two in numbers if causality[one] >> two & 1} for one in numbers}
         seen: dict[int, int] = {}
         for one in sorted(here, key=lambda one: (one.thread, one.order or 0)):
-            found = one if _side(one) is Side.WRITE else one.source
+            found = one if side_of(one.label) is Side.WRITE else one.source
             number = -1 if found is None else graph.number.get(id(found), -1)
             last = seen.get(one.thread, -1)
             if last >= 0 and number >= 0 and number != last:
@@ -193,10 +194,6 @@ def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[d
         ranks |= {number: rank for rank, number in enumerate(order)}
     if ranks:
         yield ranks
-
-
-def _side(event: TraceEvent) -> Side | None:
-    return event.label.side if isinstance(event.label, Access) else None
 
 
 def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:

@@ -18,6 +18,7 @@ from memmodel.base.labels import (
     Mbarrier,
     ProxyFence,
     Role,
+    Side,
     Signal,
     scope_of,
 )
@@ -174,6 +175,11 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
             found[number] = sum(inside)
     return found
+
+
+def side_of(label: Label) -> Side | None:
+    """Does an event read or write?"""
+    return label.side if isinstance(label, Access) else None
 
 
 def action_of(label: Label) -> Action | None:

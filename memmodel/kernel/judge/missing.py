@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
 from memmodel.concrete.execution import Rows
+from memmodel.kernel.judge.frame import side_of
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy, Sem
@@ -95,7 +96,7 @@ class Ways:
             return other, one, self._way(other, one)
         forth, back = self._way(one, other), self._way(other, one)
         if not forth and not back:
-            sides = [_side(self.points[n].label) for n in (one, other)]
+            sides = [side_of(self.points[n].label) for n in (one, other)]
             if None in sides:
                 return (other, one, ()) if sides[1] is Side.WRITE else (one, other, ())
             return (other, one, ()) if self._time(other) < self._time(one) else (one, other, ())
@@ -227,10 +228,6 @@ class Ways:
         behind = self.graph.behind[number]
         one = self.body[behind.at]
         return f"{one.opcode} at line {one.line}"
-
-
-def _side(label: Label) -> Side | None:
-    return label.side if isinstance(label, Access) else None
 
 
 def synchronizes(label: Label) -> bool:

@@ -6,8 +6,6 @@ that the lines of all others stay; to be read, it has a line of its own.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,12 +59,14 @@ def original(edits: PtxEdits, offset: int) -> int:
     return offset - moved
 
 
-def diff(name: str, text: str, edits: PtxEdits) -> str:
-    """A unified diff in which new instructions have lines of their own."""
-    new = _with(text, ((at, one.end - one.start + at, put) for one in edits for at, put in [_laid(text, one)]))
-    below = name.lstrip("/")
-    found = difflib.unified_diff(_lines(text), _lines(new), f"a/{below}", f"b/{below}", n=2)
-    return "".join(one if one.endswith("\n") else one + "\n\\ No newline at end of file\n" for one in found)
+def laid(text: str, edits: PtxEdits) -> str:
+    """The text to be read: new instructions have lines of their own."""
+    return _with(text, ((at, one.end - one.start + at, put) for one in edits for at, put in [_laid(text, one)]))
+
+
+def cost(edits: PtxEdits) -> float:
+    """What changes cost together."""
+    return sum(one.cost for one in edits)
 
 
 def apart(edits: PtxEdits) -> bool:
@@ -97,11 +97,6 @@ def _laid(text: str, edit: PtxEdit) -> tuple[int, str]:
     if not behind.strip() or behind.lstrip().startswith("//"):
         return min(last + 1, len(text)), lines
     return edit.start, f" {edit.text}"
-
-
-def _lines(text: str) -> list[str]:
-    """As `patch` counts them: nothing but a line feed ends a line."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _with(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

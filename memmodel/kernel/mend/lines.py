@@ -25,6 +25,7 @@ from memmodel.repair.costs import (
 
 Reason = MissingOrder
 _SIGNALS = "mbarrier::complete_tx::bytes"
+GUARD = re.compile(r"^@!?\s*%?[\w$]+\s+")
 MOST_BARRIERS = 4
 """Barriers of the text that are tried elsewhere."""
 
@@ -74,10 +75,11 @@ def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[
         before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)
         after = MissingLine("tcgen05.fence::after_thread_sync;", Where.ACQUIRING, TCGEN05_FENCE)
         yield from ((before,), (after,), (before, after))
-    if reason in (Reason.RELAXED.value, Reason.SCOPES.value) or _far(first, second, cluster):
-        yield from _fences(_scope(first, second, cluster))
+    scope = _scope(first, second, cluster)
+    if reason in (Reason.RELAXED.value, Reason.SCOPES.value) or scope == "gpu":
+        yield from _fences(scope)
     if not alone:
-        yield from _meetings(first, second, entry, cluster)
+        yield from _meetings(first, second, entry, clustered=cluster > 1 and scope != "gpu")
     if "wgmma" in second.instruction.words:
         yield (MissingLine("wgmma.fence.sync.aligned;", Where.SECOND, OTHER),)
 
@@ -138,7 +140,7 @@ def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Mis
         text = f"mbarrier.{head} {places[2]}, {size};"
         beside = [] if arrives else [one for one in entry.body or () if _arrives(one, places[2])]
         for one in (copy, *beside):
-            guard = re.match(r"@!?\s*%?[\w$]+\s+", one.span.text)
+            guard = GUARD.match(one.span.text)
             yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, one),)
 
 
@@ -154,17 +156,16 @@ def _fences(scope: str) -> Iterator[tuple[MissingLine, ...]]:
 
 
 def _meetings(
-    first: FindingPlace, second: FindingPlace, entry: PtxFunction, cluster: int
+    first: FindingPlace, second: FindingPlace, entry: PtxFunction, *, clustered: bool
 ) -> Iterator[tuple[MissingLine, ...]]:
     """Barriers that both threads come to."""
-    initial = first.instruction.words[:2] == ("mbarrier", "init")
-    if initial:
+    if first.instruction.words[:2] == ("mbarrier", "init"):
         yield (MissingLine("fence.mbarrier_init.release.cluster;", Where.FIRST, SCOPE_COST["cta"]),)
     if first.cta == second.cta and first.warp == second.warp:
         yield (MissingLine("bar.warp.sync 0xffffffff;", Where.MEETING, OTHER),)
     for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
         yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
-    if cluster > 1 and first.cta // cluster == second.cta // cluster:
+    if clustered:
         body = entry.body or ()
         for one in body[:-1]:
             if one.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
@@ -191,7 +192,7 @@ def _texts(entry: PtxFunction, words: tuple[str, ...]) -> list[str]:
 
 def _bare(one: PtxInstruction) -> str:
     """An instruction as it is written, without its guard."""
-    return re.sub(r"^@!?\s*%?[\w$]+\s+", "", " ".join(one.span.text.split())) + ";"
+    return GUARD.sub("", " ".join(one.span.text.split())) + ";"
 
 
 def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:
@@ -199,11 +200,6 @@ def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:
     if first.cta == second.cta:
         return "cta"
     return "cluster" if first.cta // cluster == second.cta // cluster else "gpu"
-
-
-def _far(first: FindingPlace, second: FindingPlace, cluster: int) -> bool:
-    """Are the threads in CTAs that no barrier joins?"""
-    return first.cta // cluster != second.cta // cluster
 
 
 __all__ = ["MissingLine", "Where", "lines"]

@@ -19,11 +19,12 @@ from memmodel.kernel.check import DEFAULT_MODEL, chosen, entry_of, judged
 from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
 from memmodel.kernel.judge.verdict import FindingKey, KernelVerdict
 from memmodel.kernel.launch import Launch, read_launch
-from memmodel.kernel.mend.edits import PtxEdits, apart, diff, inline
+from memmodel.kernel.mend.edits import PtxEdits, apart, cost, inline, laid
 from memmodel.kernel.mend.wants import candidates
 from memmodel.kernel.mend.warps import halved
 from memmodel.kernel.text.reader import parse_module, read_module
 from memmodel.kernel.text.syntax import PtxModule
+from memmodel.repair.edits import diff
 from memmodel.source import Source
 
 WIDTH = 60
@@ -160,7 +161,8 @@ class KernelMender:
 
     def _repair(self, state: _State) -> KernelRepair:
         source = self.module.source
-        return KernelRepair(state.edits, diff(source.name, source.text, state.edits), state.work.verdict)
+        shown = diff(source.name, source.text, laid(source.text, state.edits))
+        return KernelRepair(state.edits, shown, state.work.verdict)
 
     def _judged(self, edits: PtxEdits, parent: LaunchJudge) -> LaunchJudge | None:
         """The kernel with the edits; None if it is not valid, or if something is found or left open that was not."""
@@ -225,8 +227,3 @@ def fix_kernel(
 def _same_but_wider(new: PtxEdits, old: PtxEdits) -> bool:
     """Does a change stand where a cheaper one suffices?"""
     return [one.start for one in new] == [one.start for one in old] and cost(new) >= cost(old)
-
-
-def cost(edits: PtxEdits) -> float:
-    """What changes cost together."""
-    return sum(one.cost for one in edits)

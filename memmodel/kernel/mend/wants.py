@@ -15,7 +15,7 @@ from memmodel.kernel.judge.graph import STEP
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.missing import synchronizes
 from memmodel.kernel.judge.verdict import KernelFinding
-from memmodel.kernel.mend.edits import PtxEdit, PtxEdits, apart, original
+from memmodel.kernel.mend.edits import PtxEdit, PtxEdits, apart, cost, original
 from memmodel.kernel.mend.lines import MissingLine, Where, lines
 from memmodel.kernel.mend.warps import split
 from memmodel.kernel.mend.words import Reworded, reworded, waiting_more
@@ -36,10 +36,6 @@ class KernelChange:
     votes: int
     rank: int
 
-    @property
-    def cost(self) -> float:
-        return sum(one.cost for one in self.edits)
-
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
@@ -53,21 +49,22 @@ def candidates(work: LaunchJudge, edits: PtxEdits) -> list[KernelChange]:
     """What to try, in this order."""
     asked: dict[PtxEdits, set[int]] = {}
     ranks: dict[PtxEdits, int] = {}
+    halves = split(work)
     for number, finding in enumerate(work.verdict.serious[:LOOKED_AT]):
-        for rank, change in enumerate(_changes(work, finding, edits)):
+        for rank, change in enumerate(_changes(work, finding, edits, halves)):
             asked.setdefault(change, set()).add(number)
             ranks[change] = min(rank, ranks.get(change, rank))
     found = [KernelChange(change, len(asked[change]), ranks[change]) for change in asked]
-    return sorted(found, key=lambda one: (-one.votes, one.rank, one.cost, one.edits))
+    return sorted(found, key=lambda one: (-one.votes, one.rank, cost(one.edits), one.edits))
 
 
-def _changes(work: LaunchJudge, finding: KernelFinding, edits: PtxEdits) -> Iterator[PtxEdits]:
+def _changes(work: LaunchJudge, finding: KernelFinding, edits: PtxEdits, halves: set[int]) -> Iterator[PtxEdits]:
+    """What one finding asks for. `halves`: the instructions that only some lanes of a warp come to."""
     for change in reworded(finding, work.entry):
         yield from _together([_replaced(one, edits) for one in change], edits)
     made = work.made.get(id(finding))
     alone = {Where.SECOND: tuple(_Spot(side.instruction, behind=False) for side in finding.sides)}
     places = _places(made, finding) if made is not None and len(finding.sides) > 1 else alone
-    halves = split(work)
     for group in lines(finding, work.entry, prod(work.launch.cluster)):
         spots = [(_Spot(one.at, behind=False),) if one.at is not None else places.get(one.where, ()) for one in group]
         for chosen in product(*spots):

@@ -14,11 +14,10 @@ from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.text.polling import written
 from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PtxFunction, PtxInstruction, Register
 from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR, WAIT
+from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 
-SCOPES = ("cta", "cluster", "gpu", "sys")
 GROUPS = ("wait_group", "wait_all")
 TESTS = ("test_wait", "try_wait")
-SPACES = ("shared::cta", "shared::cluster", "global")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def reworded(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[Rewor
         yield from _wider(named)
     if reason in (MissingOrder.PROXY.value, MissingOrder.PROXY_PLACE.value):
         for one in body:
-            if one.words[:3] == ("fence", "proxy", "async") and one.words[-1] in SPACES:
+            if one.words[:3] == ("fence", "proxy", "async") and one.words[-1] in PROXY_SPACES:
                 yield (_opcode(one, one.words[:-1], PROXY_FENCE),)
     if not finding.way and len(finding.sides) < 2:
         yield from _counts(finding, body)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PairOperand, PtxFunction, PtxInstruction, Register
+from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 
 NOTHING = ("nanosleep", "u32")
-SCOPES = ("cta", "cluster", "gpu", "sys")
 WEAKER = {
     "sc": ("acq_rel",),
     "seq_cst": ("acq_rel",),
@@ -25,7 +25,6 @@ FENCES = ("fence", "membar")
 ACCESSES = ("ld", "st", "atom", "red", "multimem")
 GROUPS = ("commit_group", "wait_group", "wait_all")
 TENSOR = ("commit", "wait", "fence")
-PROXY_SPACES = ("shared::cta", "shared::cluster", "global")
 
 
 @dataclass(frozen=True, slots=True)
