@@ -124,6 +124,7 @@ def test_counts(body: str, why: str) -> None:
     assert verdict.word != "clean" and any(why in one for one in verdict.open), repr(verdict)
 
 
+FIRST_WARP = lines("setp.ge.s32 %p1, %r0, 32;", "@%p1 bra L;", "bar.sync 1, 64;", "L:")
 BARRIERS = [
     ("a number that is too large", "bar.sync 16;", 64, "undefined-instruction"),
     ("half a warp", "bar.sync 1, 48;", 64, "undefined-instruction"),
@@ -132,6 +133,8 @@ BARRIERS = [
     ("a warp of which half is there", "bar.sync 1, 64;", 48, ""),
     ("a lane that has left", "@%p0 bra L;\nbar.sync 1, 64;\nL:", 64, ""),
     ("all threads", "bar.sync 1, 0;", 64, ""),
+    ("a count that exits do not fill", FIRST_WARP, 96, "hang"),
+    ("a count of all threads, of which some have left", FIRST_WARP, 64, ""),
 ]
 
 
@@ -139,6 +142,14 @@ BARRIERS = [
 def test_barriers(body: str, threads: int, rule: str) -> None:
     found = {one.rule for one in judged(body, threads).findings}
     assert found == ({rule} if rule else set())
+
+
+def test_a_phase_that_is_looked_at_once_and_never_ends_is_no_hang() -> None:
+    once = "mbarrier.test_wait.parity.shared.b64 %p5, [%r4], 0;"
+    verdict = judged(lines(obj(65), arrive(), once, "@%p5 st.shared.u32 [%r3], %r0;"))
+    assert verdict.word == "undecided" and not verdict.findings and "after a failure" in verdict.open[0]
+    verdict = judged(lines(obj(65), arrive(), once, "@!%p5 st.shared.u32 [s], %r0;"))  # stored where it returns false
+    assert {one.rule for one in verdict.findings} == {"data-race"}
 
 
 def test_a_copy_that_still_reads_when_its_cta_ends() -> None:

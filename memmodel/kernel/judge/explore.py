@@ -102,7 +102,7 @@ class LaunchJudge:
         base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
         run: LaunchTrace | None = None
         try:
-            run = self._run(base)
+            base, run = self._past_tests(base, self._run(base))
             verdict.explored = 1
             self._count(run)
             verdict.notes += run.assumed
@@ -218,6 +218,19 @@ class LaunchJudge:
         self.verdict.statistics.runs += 1
         self._instructions += run.instructions
         return run
+
+    def _past_tests(self, base: Schedule, run: LaunchTrace) -> tuple[Schedule, LaunchTrace]:
+        """The schedule and run to look at: where threads wait for ever at a test that is no loop, the run in which it
+        returns false, if they leave it there."""
+        tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
+        if not tests & _stuck(run):
+            return base, run
+        past = replace(base, truthful=tests & _stuck(run))
+        try:
+            found = self._run(past)
+        except Refused:
+            return base, run
+        return (base, run) if past.truthful & _stuck(found) else (past, found)
 
     def _made(self, run: LaunchTrace) -> RunJudge:
         """The run made ready to be judged; its quiet atomic operations become accesses. Are its waits waits in it?"""
@@ -415,6 +428,11 @@ class LaunchJudge:
             made = self._made(self._run(schedule))
             self._events += len(made.execution.events)
             self._add(made, made.judged(self.model, self._chosen).findings)
+
+
+def _stuck(run: LaunchTrace) -> frozenset[int]:
+    """The instructions at which threads wait for ever."""
+    return frozenset(one.instruction.number for one in run.problems if one.rule == "hang" and one.instruction)
 
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:
