@@ -316,3 +316,14 @@ def test_any_trips(body: str, answer: str) -> None:
     read = module(body)
     verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), ExploreOptions(any_trips=True))
     assert verdict.beyond["any trip count"].startswith(answer)
+
+
+def test_what_does_not_change_the_verdict_comes_last() -> None:
+    every = "\n".join(f"st.shared.u32 [s+{512 + 4 * n}], 5;" for n in range(24))  # all threads: more than are shown
+    verdict = judged(every + NEIGHBOUR.format(sync=""))
+    verdict.entry = "_Z" + "x" * 3000
+    said = lines(verdict)
+    heads = [one.split(",")[0] for one in said if "race, " in one]
+    assert heads[0] == "data-race" and set(heads[1:]) == {"equal-store-race"}
+    assert said[0].startswith("findings: _Zxx") and len(said[0]) < 160
+    assert sum("does not change the verdict" in one for one in said) == len(heads) - 1
