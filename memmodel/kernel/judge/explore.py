@@ -13,7 +13,8 @@ from time import process_time
 
 from memmodel.answer import HANG
 from memmodel.cat.syntax import Model
-from memmodel.kernel.beyond.grids import any_grid, any_trips
+from memmodel.kernel.beyond.grids import any_grid
+from memmodel.kernel.beyond.trips import any_trips
 from memmodel.kernel.explored.consistent import execution_of
 from memmodel.kernel.explored.others import OtherReads
 from memmodel.kernel.explored.schedules import ALL, atomics, complete, schedules
@@ -266,9 +267,9 @@ class LaunchJudge:
 
     def _beyond(self, run: LaunchTrace) -> None:
         if self.options.any_grid:
-            self.verdict.beyond["any grid"] = any_grid(self.entry, self.launch, run)
+            self.verdict.beyond["any grid"] = any_grid(self.module, self.entry, self.launch, run)
         if self.options.any_trips:
-            self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
+            self.verdict.beyond["any trip count"] = any_trips(self.entry)
 
     def _count(self, run: LaunchTrace) -> None:
         """What the run did, before anything is left out."""
