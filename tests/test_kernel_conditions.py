@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from kernel_samples import judged
 
+from memmodel.kernel.judge import uses
+
 OTHER = "setp.eq.s32 %p1, %r0, 32;"
 """%p1: thread 32, of another warp than thread 0."""
 OBJECT = "@%p0 mbarrier.init.shared.b64 [%r4], {count};\nbar.sync 0;"
@@ -357,3 +359,10 @@ def test_a_test_that_nobody_waits_for_is_seen_to_fail(again: str, found: set[str
     verdict = judged(body)
     assert {one.rule for one in verdict.findings} == found
     assert verdict.word == ("findings" if found else "clean")
+
+
+def test_a_run_that_is_too_large_to_judge_tells_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_ACCESSES", 100)
+    verdict = judged("st.shared.u32 [%r3], 1;\nst.shared.u32 [%r3+256], 2;\n@%p0 st.shared.u32 [%r3+2], 3;")
+    assert [one.rule for one in verdict.findings] == ["undefined-address"]
+    assert "accesses to judge are more than 100; a launch whose loops run less often" in verdict.open[0]

@@ -156,6 +156,8 @@ class LaunchJudge:
             _open(verdict, [place + error.message + come_from(self.entry, error)])
             if run is None:
                 self._beginning(base, error)
+            for problem in problems(run) if run is not None and self.first is None else ():
+                add(verdict.findings, problem)
         verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
 
