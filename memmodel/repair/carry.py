@@ -122,9 +122,10 @@ class Carry:
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
 
-    def passed_by(self, execution: Execution, edit: Edit) -> bool:
-        """Does an execution of the text not come to what an edit changes? Then it is one of the changed text."""
-        return all(_never_at(execution, one.group) for one in (edit, *edit.more))
+    def passed_by(self, execution: Execution, edit: Edit, made: Sequence[Edit] = ()) -> bool:
+        """Does an execution of the text with some edits made not come to what one more changes? Then it is one of the
+        text with that made too."""
+        return all(_never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
 
     def alteration(
         self, execution: Execution, made: Sequence[Edit], edit: Edit, known: Edit | None = None
@@ -176,6 +177,14 @@ def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
     ahead = [one for one in made if not (edit.adds > 0 and one.group[:2] == at and one.rank > edit.rank)]
     return shifted(at, ahead)
+
+
+def _now_at(edit: Edit, made: Sequence[Edit]) -> tuple[object, ...]:
+    """Where an edit is made once others are."""
+    thread, index = edit.group[:2]
+    if not (made and isinstance(thread, int) and isinstance(index, int)):
+        return edit.group[:2]
+    return _shifted((thread, index), edit, made)
 
 
 def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:

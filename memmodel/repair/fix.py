@@ -154,6 +154,7 @@ def _fixed(
             search.look = looking_for(before.findings, name, models, options, lost)
         wrong_flags = before.findings if search.aim.findings else frozenset[str]()
         search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes)
+        search.glance.begin(by_turns(search.speaking(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:

@@ -163,7 +163,12 @@ class RepairSearch(Trials):
         pairs = [pair for pair in combinations(numbers, 2) if kind(pair[0]) == kind(pair[1])]
         pairs = [pair for pair in pairs if pair[0].group != pair[1].group]
         pairs.sort(key=lambda pair: (pair[0].group[0] != pair[1].group[0], cost(pair)))
-        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, pairs[:MOST_PAIRS]), 1)]
+        likely = (pair for pair in pairs[:MOST_PAIRS] if not (self._idle(*pair) or self._idle(*reversed(pair))))
+        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, likely), 1)]
+
+    def _idle(self, edit: Edit, more: Edit) -> bool:
+        """Does an execution that speaks against one change not come to what another one is about?"""
+        return any(self.passed_by(one, more, (edit,)) for one in self.shown.get(edit, ()))
 
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""

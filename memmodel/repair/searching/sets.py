@@ -34,6 +34,10 @@ EXPLAINED = 4
 """So many executions that none of the changes ends are explained."""
 
 
+LOOKS = 2
+"""So many sets are looked at for each that is judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """A repair that makes all the changes `given` makes one of `among` as well."""
@@ -67,8 +71,8 @@ class Sets:
         `told`: only of changes whose effect on an execution is known. Stops where `beyond` goes beyond `why`.
         """
         trials = self.trials
-        last = trials.tried
-        while trials.tried - last < patience():
+        last, looked = trials.tried, trials.looked
+        while trials.tried - last < patience() and trials.looked - looked < LOOKS * patience():
             hit = self._cheapest(frozenset(self.told) if told else None)
             if hit is None or trials.enough(cost(tuple(hit)), most):
                 return False
@@ -76,7 +80,7 @@ class Sets:
                 found = self._needed(in_order(hit))
                 self._done.append(frozenset(found))
                 trials.best.append(found)
-                last = trials.tried
+                last, looked = trials.tried, trials.looked
                 continue
             self._needs += self._learnt(hit)
             if not trials.best and not self.beyond <= self.why:
@@ -118,7 +122,8 @@ class Sets:
             if not answers and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
                 self._explained += 1
                 self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
-        return frozenset(self.ordered) - frozenset(kept) - frozenset(made)
+        past = {one for one in self.risky if one not in made and self.trials.passed_by(against, one, made)}
+        return frozenset(self.ordered) - frozenset(kept) - frozenset(made) - past
 
     def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:
         """All changes but those that end another execution, if this one survives them."""

@@ -42,7 +42,8 @@ class Aim:
 
 
 class Trials:
-    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known.
+    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known. `tried`: how many
+    programs were judged, `looked`: with those that an execution which was found before speaks against.
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
@@ -69,6 +70,7 @@ class Trials:
         self.ended = ended
         self.until = monotonic()
         self.tried = 0
+        self.looked = 0
         self.best: list[Changes] = []
         self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
@@ -104,7 +106,7 @@ class Trials:
         self.skips = False
         made = in_order(edits)
         text = apply(self.text, made)
-        seen = None if fully else self._refuted(text)
+        seen = None if fully else self._refuted(text) or self._again(text)
         if seen is None:
             self.tried += 1
             if self.progress is not None:
@@ -129,7 +131,12 @@ class Trials:
     def seen(self, edits: Iterable[Edit]) -> Against | None:
         """An execution that speaks against the test with these changes, if one is soon found."""
         self.in_time()
-        return self._glanced(apply(self.text, edits))
+        text = apply(self.text, edits)
+        return self._again(text) or self._glanced(text)
+
+    def _again(self, text: str) -> Against | None:
+        self.looked += 1
+        return None if self.glance is None else self.glance.again(text)
 
     def _glanced(self, text: str) -> Against | None:
         return None if self.glance is None else self.glance.at(text)
@@ -189,10 +196,10 @@ class Trials:
         changed = self.carry.carried(execution, made, more)
         return changed is not None and survives(against, changed)
 
-    def passed_by(self, against: Against, edit: Edit) -> bool:
-        """Does an execution of the text not come to what a change is about?"""
+    def passed_by(self, against: Against, edit: Edit, made: Changes = ()) -> bool:
+        """Does an execution of the text with some changes made not come to what one more is about?"""
         execution = execution_of(against.witness)
-        return execution is not None and self.carry.passed_by(execution, edit)
+        return execution is not None and self.carry.passed_by(execution, edit, made)
 
     def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
         """Is a wait put in for an arrival that cannot have been made, and none of the changes makes one?"""
