@@ -23,7 +23,7 @@ def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model) -> R
     """The execution that a choice of the old test describes, as one of the new test."""
     if len(old.programs) != len(new.programs) or choice.starts.count:
         return None
-    names = Names(old, new)
+    names = Renaming(old, new)
     if names.instances is None:
         return None
     try:
@@ -37,7 +37,7 @@ class _Gone(Exception):
     """Something that the choice names is not in the new test."""
 
 
-class Names:
+class Renaming:
     """What the records and cells of one test are called in another one. `instances`: None if these are others."""
 
     def __init__(self, old: LoweredTest, new: LoweredTest) -> None:
