@@ -30,6 +30,7 @@ from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.layout import Laid, laid
+from memmodel.repair.searching.ideas import told
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes
@@ -51,12 +52,13 @@ FIRST_PART = 0.7
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair:
-    """Changes after which the test is right, and the changed text."""
+    """Changes after which the test is right, and the changed text. `others`: repairs of the same idea."""
 
     changes: Changes
     name: str
     old: str
     new: str
+    others: tuple[Changes, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -69,6 +71,12 @@ class Repair:
     def diff(self) -> str:
         """The change as a unified diff."""
         return diff(self.name, self.old, self.new)
+
+    @property
+    def instead(self) -> list[list[str]]:
+        """Of each other repair of the same idea, the changes in which it differs, in words."""
+        mine = {edit.what for edit in self.changes}
+        return [[edit.what for edit in other if edit.what not in mine] for other in self.others]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,8 +124,10 @@ def fix(
 
 
 def _as_written(one: Repair, given: Laid) -> Repair:
-    changes = tuple(replace(edit, what=given.said(edit.what)) for edit in one.changes)
-    return Repair(changes, one.name, given.text, given.back(one.new))
+    changes, *others = (
+        tuple(replace(edit, what=given.said(edit.what)) for edit in edits) for edits in (one.changes, *one.others)
+    )
+    return Repair(changes, one.name, given.text, given.back(one.new), tuple(others))
 
 
 def _fixed(
@@ -170,8 +180,8 @@ def _fixed(
             break
     if not found:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
-    repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
-    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
+    repairs = tuple(Repair(one, name, text, apply(text, one), tuple(others)) for one, others in told(found, most))
+    return Fixed(name, wrong, repairs, search.tried, reason, stopped)
 
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:

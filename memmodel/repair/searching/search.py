@@ -232,6 +232,8 @@ class RepairSearch(Trials):
             elsewhere = self.slow > 1 and self.best and turns.turn(edit) > RELEVANT
             if tired or elsewhere or self.enough(edit.cost, most) or self.covered((edit,)):
                 continue
+            if self.shown_already((edit,)):
+                continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue
             if self.good((edit,)):

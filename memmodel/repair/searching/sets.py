@@ -30,6 +30,9 @@ KNOWN = 6
 """So many answers to one execution are tried on another before its own are worked out."""
 
 
+MOST_SEEN = 20_000
+"""So many sets are gone through for the next one to be tried."""
+
 EXPLAINED = 4
 """So many executions that none of the changes ends are explained."""
 
@@ -76,11 +79,16 @@ class Sets:
             hit = self._cheapest(frozenset(self.told) if told else None)
             if hit is None or trials.enough(cost(tuple(hit)), most):
                 return False
+            dearer = bool(trials.best) and cost(tuple(hit)) > min(map(cost, trials.best))
+            if dearer and trials.tried - last >= patience() // trials.slow:
+                return True
             if trials.good(hit):
                 found = self._needed(in_order(hit))
                 self._done.append(frozenset(found))
+                ideas = len(trials.ideas())
                 trials.best.append(found)
-                last, looked = trials.tried, trials.looked
+                if len(trials.ideas()) > ideas:  # another form of what is known is nothing new
+                    last, looked = trials.tried, trials.looked
                 continue
             self._needs += self._learnt(hit)
             if not trials.best and not self.beyond <= self.why:
@@ -161,15 +169,16 @@ class Sets:
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
         """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
+        trials = self.trials
         best: tuple[float, frozenset[Edit]] | None = None
         pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
         seen: set[frozenset[Edit]] = set()
-        while pending:
+        while pending and len(seen) < MOST_SEEN:
             price, chosen = pending.pop()
             if chosen in seen or (best is not None and price >= best[0]):
                 continue
             seen.add(chosen)
-            if any(covers(chosen, one) for one in self._done):
+            if any(covers(chosen, one) for one in self._done) or trials.shown_already(chosen):
                 continue
             open_ = self._open(chosen)
             if not open_:
@@ -177,12 +186,12 @@ class Sets:
                 continue
             if len(chosen) == MOST_CHANGES:
                 continue
-            self.trials.in_time()
+            trials.in_time()
             numbers = frozenset(edit for edit in chosen if about_numbers(edit))
             groups = {edit.group for edit in chosen}
             for edit in sorted(min(open_, key=_choices).among, key=lambda one: (-one.cost, one.start, one.what)):
                 fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
-                if fits and self.trials.carry.legal(edit):
+                if fits and trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))
         return None if best is None else best[1]
 

@@ -22,6 +22,7 @@ from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
 from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.searching.ideas import FORMS, has_all, idea, told
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
 from memmodel.why.story import execution_of
 
@@ -86,6 +87,7 @@ class Trials:
         self.answers: list[frozenset[Edit]] = []
         self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
         self.small = False
+        self._ideas: tuple[list[Changes], list[list[Changes]]] = [], []
         self.slow = 1
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
@@ -232,8 +234,24 @@ class Trials:
         return any(covers(edits, known) for known in self.best)
 
     def enough(self, price: float, most: int) -> bool:
-        """Are there repairs enough that cost no more?"""
-        return sum(cost(one) <= price for one in self.best) >= most
+        """Are there repairs enough that cost no more, of different ideas?"""
+        return sum(cost(one[0]) <= price for one in self.ideas()) >= most
+
+    def ideas(self) -> list[list[Changes]]:
+        """The repairs that are known, those of one idea together, the cheapest first."""
+        if self._ideas[0] != self.best:
+            self._ideas = list(self.best), [[first, *others] for first, others in told(self.best, len(self.best))]
+        return self._ideas[1]
+
+    def shown_already(self, edits: Iterable[Edit]) -> bool:
+        """Is this the idea of repairs enough that are known and cost no more, or more than one of these?"""
+        made = tuple(edits)
+        price, mine = cost(made), idea(made) if self.best else {}
+        for first, *others in self.ideas():
+            known = idea(first)
+            if cost(first) <= price and has_all(mine, known) and (mine != known or len(others) >= FORMS - 1):
+                return True
+        return False
 
     def needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need."""
