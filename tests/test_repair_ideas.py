@@ -73,3 +73,54 @@ def test_the_forms_of_one_idea_leave_room_for_others() -> None:
     found = fixed("async/honest/H16-generic-fences")
     kinds = [{("generic" in edit.text) for edit in one.changes} for one in found.repairs]
     assert {False} in kinds and {True} in kinds
+
+
+MP = """PTX mp
+.global .u32 data = 0;
+.global .u32 flag = 0;
+thread P @ cta 0, gpu 0 {
+    st.global.u32 [data], 42;
+    st.release.cta.global.u32 [flag], 1;
+}
+thread C @ cta 1, gpu 0 {
+    ld.acquire.gpu.global.u32 %f, [flag];
+    ld.global.u32 %d, [data];
+}
+exists (C:f == 1 /\\ C:d == 0)
+"""
+
+
+def test_what_takes_the_outcome_away_is_told_apart_from_what_ends_other_races() -> None:
+    found = fix("mp", MP, (api.load(api.DEFAULT_MODEL),), Options())
+    wanted = (
+        "to take the outcome away it is enough: P, line 6: st.release.cta.global.u32 -> st.release.gpu.global.u32; "
+    )
+    assert found.reason == f"{wanted}executions without it keep the data-race"
+    assert len(found.repairs[0].changes) == 3
+    narrow = MP.replace("thread C @ cta 1, gpu 0", "thread C @ cta 0, gpu 0").replace("release", "relaxed")
+    assert "to take the outcome away" in fix("mp", narrow, (api.load(api.DEFAULT_MODEL),), Options()).reason
+
+
+BEHIND = """PTX behind
+.shared .align 16 .u32 buf[4] = {0, 0, 0, 0};
+.global .align 16 .u32 out[4] = {0, 0, 0, 0};
+thread P @ cta 0, gpu 0 {
+    st.shared.u32 [buf], 7;
+    bar.sync 0;
+    fence.proxy.async.shared::cta;
+}
+thread T @ cta 0, gpu 0 {
+    bar.sync 0;
+    cp.async.bulk.global.shared::cta.bulk_group [out], [buf], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+}
+exists ([out] == 0)
+"""
+
+
+def test_a_fence_and_a_barrier_that_change_places_are_one_repair() -> None:
+    found = fix("behind", BEHIND, (api.load(api.DEFAULT_MODEL),), Options())
+    assert len({one.new for one in found.repairs}) == len(found.repairs) == 3
+    (moved,) = found.repairs[0].changes
+    assert moved.what == "P, line 7: move fence.proxy.async.shared::cta before bar.sync (line 6)"

@@ -30,10 +30,10 @@ from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.layout import Laid, laid
-from memmodel.repair.searching.ideas import told
+from memmodel.repair.searching.ideas import makes_strong, told
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
-from memmodel.repair.searching.turns import Changes
+from memmodel.repair.searching.turns import Changes, cost
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.why.records import Reason
 
@@ -176,12 +176,31 @@ def _fixed(
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
             reason += "; there may be cheaper repairs" if found else ""
         if found:
-            reason = "; ".join(one for one in (search.aim.note, reason) if one)
+            note = search.aim.note
+            partly = _outcome_alone(search, aims[number:], Glance(name, models, options, frozenset(), outcomes=True))
+            reason = "; ".join(one for one in (note, reason, partly) if one)
             break
     if not found:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
-    repairs = tuple(Repair(one, name, text, apply(text, one), tuple(others)) for one, others in told(found, most))
+    repairs = tuple(Repair(one, name, text, apply(text, one), tuple(others)) for one, others in told(found, most, text))
     return Fixed(name, wrong, repairs, search.tried, reason, stopped)
+
+
+def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str:
+    """Where plain accesses are made strong, so that they do not race in executions without the outcome: what takes the
+    outcome away without that. `aims`: the one that was reached, and those after it."""
+    repair = min(search.best, key=cost, default=())
+    rest = tuple(edit for edit in repair if not makes_strong(edit))
+    if len(aims) < 2 or aims[1].findings or not 0 < len(rest) < len(repair):
+        return ""
+    search.aim, search.glance = aims[1], glance
+    try:
+        some = search.needed(rest) if search.good(rest) else ()
+    except BudgetSpent:
+        return ""
+    left = ", ".join(sorted(search.before.findings))
+    words = " and ".join(edit.what for edit in some)
+    return f"to take the outcome away it is enough: {words}; executions without it keep the {left}" if some else ""
 
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from memmodel.repair.edits import Edit
+from memmodel.repair.edits import Edit, apply
 from memmodel.repair.hints import meets
 from memmodel.repair.searching.turns import Changes, cost
 
@@ -66,14 +66,25 @@ def _kind(edit: Edit) -> Hashable:
         return "meeting", edit.text.split()[0]
     if what == "move":
         return "move", thread, place
+    if "wait_group" in edit.what and "commit_group" not in edit.what:
+        return thread, "wait_group"
     if edit.adds > 0 and not edit.more:
         return thread, _line(" ".join(edit.text.split()))
+    if what in ("spelling", "space") and edit.text.startswith("fence.proxy"):
+        return thread, _line(f"{edit.text};")
     if what == "spelling":
         old, _, new = edit.what.partition(" -> ")
         sems = [found[1] if (found := _SEM.search(one)) else "" for one in (old, new)]
-        if sems[0] != sems[1] and sems[1] != "relaxed" and "proxy" not in new:
+        if sems[0] != sems[1] and sems[1] != "relaxed":
             return thread, sems[1]
     return edit
+
+
+def makes_strong(edit: Edit) -> bool:
+    """Is a plain access made strong, with no more order than that?"""
+    old, _, new = edit.what.partition(" -> ")
+    found = _SEM.search(new)
+    return edit.group[2] == "spelling" and found is not None and found[1] == "relaxed" and not _SEM.search(old)
 
 
 def _line(text: str) -> Hashable:
@@ -87,13 +98,23 @@ def _line(text: str) -> Hashable:
     return text
 
 
-def told(found: Sequence[Changes], most: int) -> list[tuple[Changes, list[Changes]]]:
+def _turn(found: Changes) -> tuple[float, bool]:
+    return cost(found), any(edit.group[2] == "move" and ": move bar" in edit.what for edit in found)
+
+
+def told(found: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
     """The repairs, the cheapest of each idea first, at most so many; each with others of its idea.
 
-    What does more than a cheaper one is left out.
+    What does more than a cheaper one is left out, and so is what makes the same of the `text` as another: of a fence
+    and a barrier that change places, the fence is said to move.
     """
     groups: list[tuple[Idea, list[Changes]]] = []
-    for one in sorted(found, key=cost):
+    seen: set[str] = set()
+    for one in sorted(found, key=_turn):
+        new = " ".join(apply(text, one).split())
+        if text and new in seen:
+            continue
+        seen.add(new)
         mine = idea(one)
         if not any(does_more(mine, known) for known, _ in groups):
             same = next((its for known, its in groups if known == mine), None)

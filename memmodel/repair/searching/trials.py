@@ -240,7 +240,10 @@ class Trials:
     def ideas(self) -> list[list[Changes]]:
         """The repairs that are known, those of one idea together, the cheapest first."""
         if self._ideas[0] != self.best:
-            self._ideas = list(self.best), [[first, *others] for first, others in told(self.best, len(self.best))]
+            self._ideas = (
+                list(self.best),
+                [[first, *others] for first, others in told(self.best, len(self.best), self.text)],
+            )
         return self._ideas[1]
 
     def shown_already(self, edits: Iterable[Edit]) -> bool:
