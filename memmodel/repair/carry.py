@@ -36,6 +36,7 @@ from memmodel.ptx import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
+from memmodel.repair.quick import quick_of
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
@@ -304,11 +305,10 @@ def survives(against: Against, execution: Execution) -> bool:
     model, ground = against.model, against.witness.ground
     if ground is None:
         return False
-    for one in _ordered(execution):
-        values = Values(model, one, ground.ranks)
-        if values.violated() is None and _still_bad(against, values):
-            return True
-    return False
+    quick = quick_of(model)
+    if not quick.chooses:
+        return any(quick.still_bad(one, against.flag) for one in _ordered(execution))
+    return any(_still_bad(against, Values(model, one, ground.ranks)) for one in _ordered(execution))
 
 
 def _ordered(execution: Execution) -> Iterator[Execution]:
@@ -343,6 +343,8 @@ def _times(execution: Execution) -> list[int]:
 
 def _still_bad(against: Against, values: Values) -> bool:
     flag = against.flag
+    if values.violated() is not None:
+        return False
     if flag is None:
         return True
     checks = [check for check in values.model.flags if check.name == flag]
