@@ -1,4 +1,4 @@
-"""What is soon said of a carried execution is what plain evaluation says of it (`repair.quick`)."""
+"""What is soon said of a carried execution is what plain evaluation says of it (`repair.searching.quick`)."""
 
 from pathlib import Path
 

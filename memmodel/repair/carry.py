@@ -36,7 +36,7 @@ from memmodel.ptx import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
-from memmodel.repair.quick import quick_of
+from memmodel.repair.searching.quick import quick_of
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
