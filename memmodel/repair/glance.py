@@ -89,11 +89,12 @@ class Glance:
 
     def _once_more(self, asked: Sequence[LoweredTest]) -> Against | None:
         """An execution that was found before, as one of another text."""
-        for number, one in enumerate(self.found[:TRIED]):
+        for one in self.found[:TRIED]:
             names = next((names for model, names in self.turns if model is one.model), None)
             seen = None if names is None else once_more(one, asked, names)
             if seen is not None:
-                self.found.insert(0, self.found.pop(number))
+                self.found.remove(one)
+                self.found.insert(0, one)
                 return seen
         return None
 

@@ -63,7 +63,7 @@ MOST_CARRIED = 8
 """So many executions that speak against the test are tried on each single change."""
 
 MOST_SINGLES = 80
-"""Of a test that takes long to judge, so many single changes are judged where none is a repair."""
+"""Of a test that takes long to judge, so many single changes are looked at where none is a repair."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -217,10 +217,10 @@ class RepairSearch(Trials):
         pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
-        first, last, since = self.tried, self.tried, 0
+        first, last, since = self.looked, self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
-            if not (self.small or self.best) and self.tried - first >= MOST_SINGLES // self.slow:
+            if not (self.small or self.best) and self.looked - first >= MOST_SINGLES // self.slow:
                 self.left_out = True
                 break
             cheaper = edit.cost < min(map(cost, self.best), default=0)

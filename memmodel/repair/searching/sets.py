@@ -38,7 +38,7 @@ EXPLAINED = 4
 
 
 LOOKS = 2
-"""So many sets are looked at for each that is judged."""
+"""So many sets are looked at for each that is judged, once a repair is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Sets:
         self.why = why
         self.beyond: frozenset[Reason] = frozenset()
         self._explained = 0
+        self._cut = False
         self._answers = trials.answers
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
         self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
@@ -75,10 +76,10 @@ class Sets:
         """
         trials = self.trials
         last, looked = trials.tried, trials.looked
-        while trials.tried - last < patience() and trials.looked - looked < LOOKS * patience():
+        while trials.tried - last < patience() and trials.looked - looked < self._looks() * patience():
             hit = self._cheapest(frozenset(self.told) if told else None)
             if hit is None or trials.enough(cost(tuple(hit)), most):
-                return False
+                return hit is None and self._cut
             dearer = bool(trials.best) and cost(tuple(hit)) > min(map(cost, trials.best))
             if dearer and trials.tried - last >= patience() // trials.slow:
                 return True
@@ -94,6 +95,9 @@ class Sets:
             if not trials.best and not self.beyond <= self.why:
                 return False
         return True
+
+    def _looks(self) -> int:
+        return LOOKS if self.trials.best else 1
 
     def _needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need; what meets all needs is judged to know."""
@@ -193,6 +197,7 @@ class Sets:
                 fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
                 if fits and trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))
+        self._cut = bool(pending)
         return None if best is None else best[1]
 
     def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:

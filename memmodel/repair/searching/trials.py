@@ -249,12 +249,13 @@ class Trials:
     def shown_already(self, edits: Iterable[Edit]) -> bool:
         """Is this the idea of repairs enough that are known and cost no more, or more than one of these?"""
         made = tuple(edits)
-        price, mine = cost(made), idea(made) if self.best else {}
-        for first, *others in self.ideas():
-            known = idea(first)
-            if cost(first) <= price and has_all(mine, known) and (mine != known or len(others) >= FORMS - 1):
-                return True
-        return False
+        price = cost(made)
+        cheaper = [(one[0], len(one)) for one in self.ideas() if cost(one[0]) <= price]
+        mine = idea(made) if cheaper else {}
+        return any(
+            has_all(mine, known) and (mine != known or forms >= FORMS)
+            for known, forms in ((idea(first), forms) for first, forms in cheaper)
+        )
 
     def needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need."""
