@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from memmodel import api
+from memmodel.answer import Budget
 from memmodel.engine import Options
 from memmodel.repair.edits import Edit
 from memmodel.repair.fix import Fixed, fix
@@ -58,7 +59,7 @@ def test_a_few_forms_of_an_idea_are_told_and_others_count() -> None:
 
 def fixed(name: str) -> Fixed:
     text = (LITMUS / f"{name}.litmus").read_text()
-    return fix(name, text, (api.load(api.DEFAULT_MODEL),), Options(), most=6)
+    return fix(name, text, (api.load(api.DEFAULT_MODEL),), Options(budget=Budget(seconds=120)), most=6, seconds=600)
 
 
 def test_three_waits_that_may_each_be_an_acquire_are_one_repair() -> None:
