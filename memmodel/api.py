@@ -28,6 +28,7 @@ from memmodel.source import Source
 
 if TYPE_CHECKING:
     from memmodel.report.readings import ReadingsReport
+    from memmodel.solve.begun import Begun
     from memmodel.why.records import Dependence, Explanation
 
 DEFAULT_MODEL = "ptx-9.3"
@@ -224,10 +225,15 @@ def questions(steps: LoweredTest) -> tuple[LoweredTest, ...]:
     return tuple(replace(steps, test=one) for one in steps.test.questions()) if steps.test.more else (steps,)
 
 
-def judge(steps: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:
-    """Ask the engine. The answer to `exists race` and its like is made of the findings."""
+def judge(
+    steps: LoweredTest, model: Model, options: Options, *, findings: bool = True, begun: Begun | None = None
+) -> Answer:
+    """Ask the engine. The answer to `exists race` and its like is made of the findings.
+
+    `begun`: what `engine.seek` has begun.
+    """
     wanted = steps.test.finding
-    found = engine.answer(steps, model, options, findings=findings or wanted is not None)
+    found = engine.answer(steps, model, options, findings=findings or wanted is not None, begun=begun)
     return about_finding(wanted, model, found) if wanted is not None else found
 
 

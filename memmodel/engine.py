@@ -17,6 +17,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit, IssueAsync, OnObject, Op, Read, Write
 
 if TYPE_CHECKING:
+    from memmodel.solve.begun import Begun
     from memmodel.solve.seek import Seen, Sought
 
 ENGINES = ("auto", "z3", "enumerate")
@@ -55,19 +56,26 @@ class Options:
     bound: int = 3
 
 
-def answer(lowered: LoweredTest, model: Model, options: Options, *, findings: bool = True) -> Answer:
-    """What happens to the condition of a test under a model; with `findings`, also what the model's flags report."""
+def answer(
+    lowered: LoweredTest, model: Model, options: Options, *, findings: bool = True, begun: Begun | None = None
+) -> Answer:
+    """What happens to the condition of a test under a model; with `findings`, also what the model's flags report.
+
+    `begun`: what was begun by `seek`.
+    """
     chosen = choose(lowered, options)
     try:
         options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
-            return _answered(lowered, model, options, chosen, findings)
+            return _answered(lowered, model, options, chosen, findings, begun)
     except (TooLarge, BudgetSpent) as error:
         reason = _reason(error)
         return Answer(Observation.UNDECIDED, chosen, reason=reason, unsearched=reason)
 
 
-def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str, findings: bool) -> Answer:
+def _answered(
+    lowered: LoweredTest, model: Model, options: Options, chosen: str, findings: bool, begun: Begun | None
+) -> Answer:
     budget, started = options.budget, monotonic()
     if chosen == "enumerate":
         from memmodel.enumeration.answers import enumerate_answer
@@ -82,17 +90,22 @@ def _answered(lowered: LoweredTest, model: Model, options: Options, chosen: str,
     from memmodel.solve.answers import solve_answer
 
     left = replace(budget, seconds=budget.seconds - (monotonic() - started))
-    return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings)
+    return solve_answer(lowered, model, budget=left, bound=options.bound, findings=findings, begun=begun)
 
 
-def seek(lowered: LoweredTest, model: Model, options: Options, sought: Sought) -> Seen | None:
-    """An execution that shows something that is looked for; None says nothing, as in `solve_seek`."""
+def seek(
+    lowered: LoweredTest, model: Model, options: Options, sought: Sought, begun: Begun | None = None
+) -> Seen | None:
+    """An execution that shows something that is looked for; None says nothing, as in `solve_seek`.
+
+    `begun`: keeps what was asked in vain, for `answer`.
+    """
     from memmodel.solve.seek import solve_seek
 
     try:
         options = replace(options, budget=available(options.budget))
         with Limits(options.budget):
-            return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound)
+            return solve_seek(lowered, model, sought, budget=options.budget, bound=options.bound, begun=begun)
     except (TooLarge, BudgetSpent):
         return None
 

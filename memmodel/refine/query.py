@@ -43,6 +43,14 @@ class Query:
     beyond: int
     judge: Judge
 
+    def stated(self, model: Model, flags: Sequence[str] | None) -> dict[str, Statement]:
+        """The statements of flags, None: of all of them; those that are not there yet are made."""
+        return {
+            check.name: self.flags.get(check.name) or self.judge.statement(check, apart=check.negated)
+            for check in model.flags
+            if flags is None or check.name in flags
+        }
+
 
 def encode(
     lowered: LoweredTest, model: Model, bound: int, terms: Sequence[Term], flags: Sequence[str] | None = None

@@ -77,6 +77,7 @@ class Carry:
         self.base = parse(text)
         self._deltas: dict[object, Delta | None] = {}
         self._illegal: set[object] = set()
+        self._changes: dict[object, tuple[Execution, Alteration | None]] = {}  # of executions, which so stay
 
     def delta(self, edit: Edit) -> Delta | None:
         """What an edit of the text changes; None if that cannot be told. One line is the same in the whole thread."""
@@ -112,12 +113,15 @@ class Carry:
                 continue
             if edit.group not in strongest or strongest[edit.group].level < edit.level:
                 strongest[edit.group] = edit
-        changes = []
+        changes, done = [], tuple(made)
         for edit in sorted(strongest.values(), key=_turn):
             known = groups.get(edit.group)
             if known is not None and known.level >= edit.level:
                 continue
-            change = self.alteration(execution, made, edit, known)
+            key = (id(execution), edit, known, done)
+            if key not in self._changes:
+                self._changes[key] = (execution, self.alteration(execution, made, edit, known))
+            change = self._changes[key][1]
             if change is None:
                 return None
             changes.append(change)

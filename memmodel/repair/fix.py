@@ -35,6 +35,7 @@ from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
 from memmodel.repair.searching.turns import Changes, cost
 from memmodel.repair.vocabulary import replacements, strengthenings
+from memmodel.solve.begun import Begun
 from memmodel.why.records import Reason
 
 ARRIVE = frozenset((Reason.NOT_TRANSITIVE, Reason.TCGEN05_COMMIT, Reason.COUNT))
@@ -140,7 +141,8 @@ def _fixed(
     seconds: float,
     progress: Callable[[int], None] | None,
 ) -> Fixed:
-    judge = judging(name, models, options)
+    begun = Begun()
+    judge = judging(name, models, options, begun=begun)
     before = judge(text)
     if before is None or not before.complete:
         return Fixed(name, (), (), 1, "what the test does as it stands is not decided")
@@ -160,10 +162,10 @@ def _fixed(
     for number, search.aim in enumerate(aims):
         if len(models) > 1:
             lost = search.aim.lost
-            search.judge = judging(name, models, options, lost=lost)
+            search.judge = judging(name, models, options, lost=lost, begun=begun)
             search.look = looking_for(before.findings, name, models, options, lost)
         wrong_flags = before.findings if search.aim.findings else frozenset[str]()
-        search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes)
+        search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes, begun=begun)
         search.glance.begin(by_turns(search.speaking(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)

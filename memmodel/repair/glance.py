@@ -22,6 +22,7 @@ from memmodel.referee.choice import Choice
 from memmodel.referee.replay import Replay
 from memmodel.referee.witness import shown_event
 from memmodel.repair.judge import Against, parse
+from memmodel.solve.begun import Begun
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.why.story import execution_of
 
@@ -35,17 +36,27 @@ TRIED = 6
 class Glance:
     """A glance for what is wrong: these findings, and with `outcomes` what a question about outcomes forbids.
 
+    `begun`: where what it asked in vain is kept, for what judges in full.
+
     Where a hang is wrong, undefined behaviour is as well, since it hides hangs; a hang is looked for before it.
     """
 
     def __init__(
-        self, name: str, models: tuple[Model, ...], options: Options, wrong: frozenset[str], *, outcomes: bool
+        self,
+        name: str,
+        models: tuple[Model, ...],
+        options: Options,
+        wrong: frozenset[str],
+        *,
+        outcomes: bool,
+        begun: Begun | None = None,
     ) -> None:
         self.name = name
         self.options = options
         self.turns = [(model, names_of(model, wrong, outcomes=outcomes)) for model in models]
         self.known: dict[str, Against | None] = {}
         self.found: list[Against] = []
+        self.begun = begun
 
     def begin(self, found: Sequence[Against]) -> None:
         """Executions of the test as it stands, to be tried first."""
@@ -80,7 +91,7 @@ class Glance:
             return None
         for turn, (model, names) in enumerate(self.turns):
             for number, steps in enumerate(asked):
-                found = _seen(steps, model, self.options, names, findings=number == 0)
+                found = _seen(steps, model, self.options, names, findings=number == 0, begun=self.begun)
                 if found is not None:
                     self.turns.insert(0, self.turns.pop(turn))
                     self.found = [found, *self.found][:KEPT]
@@ -146,13 +157,15 @@ def names_of(model: Model, wrong: frozenset[str], *, outcomes: bool) -> list[str
     return [*names, *flags]
 
 
-def _seen(steps: LoweredTest, model: Model, options: Options, names: list[str], *, findings: bool) -> Against | None:
+def _seen(
+    steps: LoweredTest, model: Model, options: Options, names: list[str], *, findings: bool, begun: Begun | None = None
+) -> Against | None:
     """`findings`: also look for findings, which are those of the threads, whatever is asked of them."""
     wanted = tuple(one for one in names if (findings if one != OUTCOME else steps.test.finding is None))
     if not wanted:
         return None
     sought = Sought(wanted, satisfied=steps.test.quantifier is not Quantifier.FORALL)
-    seen = engine.seek(steps, model, options, sought)
+    seen = engine.seek(steps, model, options, sought, begun)
     if seen is None:
         return None
     if HANG not in names:

@@ -19,6 +19,7 @@ from memmodel.limits import available
 from memmodel.litmus.syntax import Always, Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.report.expect import about_finding
+from memmodel.solve.begun import Begun
 from memmodel.source import Source
 
 
@@ -79,6 +80,7 @@ def standing(
     findings: bool = True,
     order: list[int] | None = None,
     lost: Lost | None = None,
+    begun: Begun | None = None,
 ) -> Standing:
     """What the test says under all the models together.
 
@@ -95,7 +97,7 @@ def standing(
     for turn, number in enumerate(order):
         model = models[number]
         for place, steps in enumerate(asked):
-            answer = _judged(steps, model, options, first if place else None, findings=findings)
+            answer = _judged(steps, model, options, first if place else None, findings=findings, begun=begun)
             first = first if place else answer
             engines.add(answer.engine)
             observed[place, number] = (steps.test.quantifier, steps.test.finding, answer.observation)
@@ -118,13 +120,15 @@ def standing(
     return Standing(observations, frozenset(found), complete, tuple(against), tuple(ends), frozenset(engines))
 
 
-def _judged(steps: LoweredTest, model: Model, options: Options, first: Answer | None, *, findings: bool) -> Answer:
+def _judged(
+    steps: LoweredTest, model: Model, options: Options, first: Answer | None, *, findings: bool, begun: Begun | None
+) -> Answer:
     """The answer to a question; `first`: that to another question about the same threads, which has their findings."""
     if first is None or not findings:
-        return api.judge(steps, model, options, findings=findings)
+        return api.judge(steps, model, options, findings=findings, begun=begun)
     if steps.test.finding is not None:
         return about_finding(steps.test.finding, model, first)
-    return api.judge(steps, model, options, findings=False)
+    return api.judge(steps, model, options, findings=False, begun=begun)
 
 
 _TOLD = (FindingKind.RACE, FindingKind.MIXED, FindingKind.HAZARD, FindingKind.UNDEFINED)
@@ -172,9 +176,18 @@ def looking_for(
 
 
 def judging(
-    name: str, models: tuple[Model, ...], options: Options, *, findings: bool = True, lost: Lost | None = None
+    name: str,
+    models: tuple[Model, ...],
+    options: Options,
+    *,
+    findings: bool = True,
+    lost: Lost | None = None,
+    begun: Begun | None = None,
 ) -> Judge:
-    """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up."""
+    """A judge that remembers what it has judged. It raises BudgetSpent when a budget shared with others is used up.
+
+    `begun`: what glances at the same texts have begun.
+    """
     known: dict[str, Standing | None] = {}
     order = list(range(len(models)))
 
@@ -183,7 +196,9 @@ def judging(
         if text not in known:
             asked = parse(name, text)
             known[text] = (
-                None if asked is None else standing(asked, models, options, findings=findings, order=order, lost=lost)
+                None
+                if asked is None
+                else standing(asked, models, options, findings=findings, order=order, lost=lost, begun=begun)
             )
         return known[text]
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
+from memmodel.base.classes import replace
 from memmodel.base.labels import Access
 from memmodel.base.logic import FALSE
 from memmodel.cat.analysis import grounds_values
@@ -25,6 +26,7 @@ from memmodel.referee.reasons import CIRCULAR, beyond_the_bound, mixed_sizes, no
 from memmodel.referee.replay import Replay, replay
 from memmodel.refine.judge import Pair, Statement
 from memmodel.refine.query import Query, encode
+from memmodel.solve.begun import Begun
 from memmodel.solve.questions import Asker
 from memmodel.solve.reading import read_execution
 from memmodel.solve.solver import Found, Solver
@@ -36,11 +38,20 @@ _WIDER = 64
 """So much wider bounds are tried, to say which would do."""
 
 
-def solve_answer(lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool) -> Answer:
-    """What happens to the condition of a test, with a checked witness, or the axioms that forbid it."""
+def solve_answer(
+    lowered: LoweredTest, model: Model, *, budget: Budget, bound: int, findings: bool, begun: Begun | None = None
+) -> Answer:
+    """What happens to the condition of a test, with a checked witness, or the axioms that forbid it.
+
+    `begun`: queries of which one may be this test's.
+    """
     started = time.monotonic()
     flags = None if findings else [check.name for check in model.flags if check.name == MIXED_SIZES]
-    query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
+    known = None if begun is None else begun.take(lowered, model, bound)
+    if known is None:
+        query = encode(lowered, model, bound, tuple(terms_of(lowered.test.condition)), flags)
+    else:
+        query = replace(known, flags=known.stated(model, flags))
     encoded = time.monotonic()
     asked = Questions(lowered, model, query, Solver(query.graph.logic, budget, started), bound)
     answer = asked.answer(findings=findings)

@@ -18,6 +18,7 @@ from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
 from memmodel.refine.query import Query, encode
 from memmodel.solve.answers import Questions
+from memmodel.solve.begun import Begun
 from memmodel.solve.solver import Found, Solver
 
 State = tuple[tuple[str, int], ...]
@@ -49,8 +50,13 @@ class Seen:
     finding: Finding | None = None
 
 
-def solve_seek(lowered: LoweredTest, model: Model, sought: Sought, *, budget: Budget, bound: int) -> Seen | None:
-    """An execution that shows one of the things that are looked for, the first of them if several can be."""
+def solve_seek(
+    lowered: LoweredTest, model: Model, sought: Sought, *, budget: Budget, bound: int, begun: Begun | None = None
+) -> Seen | None:
+    """An execution that shows one of the things that are looked for, the first of them if several can be.
+
+    `begun`: keeps the query if there is none, and if it asks for no terms but those of the condition.
+    """
     started = time.monotonic()
     terms = (*(outcome_terms(lowered) if sought.known is not None else ()), *terms_of(lowered.test.condition))
     query = encode(lowered, model, bound, terms, ())
@@ -59,6 +65,8 @@ def solve_seek(lowered: LoweredTest, model: Model, sought: Sought, *, budget: Bu
         seen = _outcome(asked, sought) if name == OUTCOME else _flagged(asked, name)
         if seen is not None:
             return seen
+    if begun is not None and sought.known is None:
+        begun.keep(lowered, model, bound, query)
     return None
 
 
@@ -74,10 +82,7 @@ def _flagged(asked: Questions, name: str) -> Seen | None:
 
 def _state(asked: Questions, flags: list[Check]) -> None:
     """Make formulas of flags."""
-    query = asked.query
-    for check in flags:
-        if check.name not in query.flags:
-            query.flags[check.name] = query.judge.statement(check, apart=check.negated)
+    asked.query.flags.update(asked.query.stated(asked.model, [check.name for check in flags]))
 
 
 def _hang(asked: Questions) -> Seen | None:

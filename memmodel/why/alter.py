@@ -8,12 +8,13 @@ second says what a change does.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from weakref import WeakKeyDictionary
 
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.labels import Label
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation
-from memmodel.base.sets import SET_ROWS
+from memmodel.base.sets import SET_ROWS, names_of
 from memmodel.concrete.execution import ConcreteEvent, Execution, FixedPart, Rows, bits, rows_of
 
 
@@ -76,6 +77,14 @@ class AlteredPart(FixedPart):
             self.events.append(ConcreteEvent(point))
         self.changed = [*{number for number, *_ in change.fields}, *range(original.count, len(self.events))]
         self.count = len(self.events)
+        self._touched = sum(1 << one for one in self.changed)
+        self._named: dict[str, list[int]] = {}
+        for one in self.changed:
+            for name in names_of(self.events[one].label):
+                self._named.setdefault(name, []).append(one)
+        self._beside = _BESIDE.get(original) or _BESIDE.setdefault(original, Beside(original))
+        keys: list[object] = [(one, self.events[one].label) for one in self.changed if one < original.count]
+        self._reached = dict(zip(self.changed, map(self._beside.reached, [*keys, *change.inserted]), strict=True))
         self._sets: dict[str, int] = {}
         self._relations: dict[str, Rows] = {}
 
@@ -83,10 +92,9 @@ class AlteredPart(FixedPart):
         if name not in self._sets:
             mask, row = self.original.set(name), SET_ROWS[name]
             if row.holds is not None:
-                for number in self.changed:
-                    event = self.events[number]
-                    there = row.holds(event.label) and row.there(event.point.cell)
-                    mask = mask & ~(1 << number) | there << number
+                mask &= ~self._touched
+                for number in self._named.get(name, ()):
+                    mask |= row.there(self.events[number].point.cell) << number
             self._sets[name] = mask
         return self._sets[name]
 
@@ -109,25 +117,38 @@ class AlteredPart(FixedPart):
         if row.kind is not None:
             self._settle_kinds(rows, row)
             return
-        points = [event.point for event in self.events]
-        firsts, seconds = _sides(points, row)
-        changed = 0
-        for one in self.changed:
-            if row.key is not None and one not in firsts:
-                continue  # nor was it related before: a label and a thread may change in fields, not in kind
-            changed |= 1 << one
+        points = {one: self.events[one].point for one in self.changed}
+        groups: dict[Hashable, int] = {}
+        if row.key is not None:
+            for one in self.changed:
+                key = row.key(points[one])
+                if key is None:  # nor was it related before: its thread, and what it is, stay
+                    del points[one]
+                else:
+                    groups[key] = groups.get(key, 0) | 1 << one
+        if not points:
+            return
+        others = (1 << self.original.count) - 1
+        for one in points:
             rows[one] = 0
-        others = ~changed
-        for other, found in enumerate(rows):
-            rows[other] = found & others
-        for one in bits(changed):
-            here = points[one]
-            for other in seconds.get(one, ()):
-                if row.holds is None or row.holds(here, points[other]):
-                    rows[one] |= 1 << other
-            for other in firsts.get(one, ()):
-                if row.holds is None or row.holds(points[other], here):
-                    rows[other] |= 1 << one
+            others &= ~(1 << one)
+        if others.bit_count() < self.original.count:
+            for other, found in enumerate(rows):
+                rows[other] = found & others
+        for one, point in points.items():
+            to, by = self._beside.related(row, point, self._reached[one])
+            rows[one] |= to & others
+            for other in bits(by & others):
+                rows[other] |= 1 << one
+        if row.key is None:
+            groups[None] = sum(1 << one for one, point in points.items() if row.range is None or row.range(point))
+        for alike in groups.values():
+            for one in bits(alike) if row.key is not None else points:
+                here = points[one]
+                if row.holds is None:
+                    rows[one] |= alike
+                elif row.key is not None or row.domain is None or row.domain(here):
+                    rows[one] |= sum(1 << other for other in bits(alike) if row.holds(here, points[other]))
 
     def _settle_kinds(self, rows: Rows, row: BaseRelation) -> None:
         """The same where the relation looks at the kinds of two events, which few events make."""
@@ -153,20 +174,32 @@ class AlteredPart(FixedPart):
         """Program order of new events: after what is before the one that they stand beside, and so on."""
         new = range(self.original.count, self.count)
         for one in new:
-            beside, after = self.places[one]
-            before = sum(1 << other for other, row in enumerate(rows[: self.original.count]) if row >> beside & 1)
-            later = rows[beside] & (1 << self.original.count) - 1
-            if after:
-                before |= self._together(beside)
-            else:
-                later |= self._together(beside)
+            known = self._reached[one]
+            if "po" not in known:
+                known["po"] = self._around(one, rows)
+            before, later = known["po"]
             for other in bits(before):
                 rows[other] |= 1 << one
             rows[one] |= later
+        threads: dict[int | None, list[tuple[int, bool, int]]] = {}
         for one in new:
-            for other in new:
-                if one != other and self._ahead(one, other):
-                    rows[one] |= 1 << other
+            point = self.events[one].point
+            if point.order is not None:
+                threads.setdefault(point.thread, []).append((point.order, self.places[one][1], one))
+        for places in threads.values():
+            later = 0
+            for _, _, one in sorted(places, reverse=True):  # of two at one place, the first that was named is first
+                rows[one] |= later
+                later |= 1 << one
+
+    def _around(self, one: int, rows: Rows) -> tuple[int, int]:
+        """The events of the original that are before a new one, and those after it."""
+        beside, after = self.places[one]
+        count = self.original.count
+        before = sum(1 << other for other, row in enumerate(rows[:count]) if row >> beside & 1)
+        later = rows[beside] & (1 << count) - 1
+        together = self._together(beside)
+        return (before | together, later) if after else (before, later | together)
 
     def _together(self, event: int) -> int:
         """The parts of the instruction of an event, which have one place in program order."""
@@ -177,28 +210,57 @@ class AlteredPart(FixedPart):
             if other.point.thread == point.thread and other.point.order is not None and other.point.order == point.order
         )
 
-    def _ahead(self, one: int, other: int) -> bool:
-        """Is one new event before another one of its thread? Of two at one place, the first that was named is."""
-        here, there = self.events[one].point, self.events[other].point
-        if here.thread != there.thread or here.order is None or there.order is None:
-            return False
-        key = (here.order, self.places[one][1], one)
-        return key < (there.order, self.places[other][1], other)
+
+class Beside:
+    """What other events would be related to among those of one execution: the same lines are put into it again and
+    again, in other company."""
+
+    def __init__(self, original: FixedPart) -> None:
+        self.points = [event.point for event in original.events]
+        self._reached: dict[object, dict[str, tuple[int, int]]] = {}
+        self._grouped: dict[str, dict[object, list[int]]] = {}
+        self._sides: dict[str, tuple[list[int], list[int]]] = {}
+
+    def reached(self, what: object) -> dict[str, tuple[int, int]]:
+        """For each relation by its name, as far as it was asked for, the events to which it relates a new line or an
+        event with another label, and those that it relates to it."""
+        return self._reached.setdefault(what, {})
+
+    def related(self, row: BaseRelation, point: Point, known: dict[str, tuple[int, int]]) -> tuple[int, int]:
+        """The same for one relation; `known`: what was found of this point before."""
+        if row.name not in known:
+            before, after = self._may_be(row, point)
+            known[row.name] = (
+                sum(1 << other for other in after if _holds(row, point, self.points[other])),
+                sum(1 << other for other in before if _holds(row, self.points[other], point)),
+            )
+        return known[row.name]
+
+    def _may_be(self, row: BaseRelation, point: Point) -> tuple[list[int], list[int]]:
+        """The events that a relation may relate to a point, and those to which it may relate it."""
+        if row.key is not None:
+            if row.name not in self._grouped:
+                groups: dict[object, list[int]] = {}
+                for number, one in enumerate(self.points):
+                    groups.setdefault(row.key(one), []).append(number)
+                self._grouped[row.name] = groups
+            alike = self._grouped[row.name].get(row.key(point), [])
+            return alike, alike
+        if row.name not in self._sides:
+            self._sides[row.name] = (
+                [n for n, one in enumerate(self.points) if row.domain is None or row.domain(one)],
+                [n for n, one in enumerate(self.points) if row.range is None or row.range(one)],
+            )
+        left, right = self._sides[row.name]
+        before = left if row.range is None or row.range(point) else []
+        return before, right if row.domain is None or row.domain(point) else []
 
 
-def _sides(points: list[Point], row: BaseRelation) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """For each event that a relation may have: which others it may relate to it, and to which it may relate it."""
-    if row.key is not None:
-        groups: dict[object, list[int]] = {}
-        for number, point in enumerate(points):
-            key = row.key(point)
-            if key is not None:
-                groups.setdefault(key, []).append(number)
-        alike = {number: group for group in groups.values() for number in group}
-        return alike, alike
-    left = [number for number, point in enumerate(points) if row.domain is None or row.domain(point)]
-    right = [number for number, point in enumerate(points) if row.range is None or row.range(point)]
-    return dict.fromkeys(right, left), dict.fromkeys(left, right)
+_BESIDE: WeakKeyDictionary[FixedPart, Beside] = WeakKeyDictionary()
+
+
+def _holds(row: BaseRelation, here: Point, there: Point) -> bool:
+    return row.holds is None or row.holds(here, there)
 
 
 def combined(changes: Iterable[Alteration], count: int) -> Alteration:

@@ -43,16 +43,17 @@ def has_all(one: Idea, other: Idea) -> bool:
     left = {kind: number - other.get(kind, 0) for kind, number in one.items()}
     for kind, number in other.items():
         missing = number - one.get(kind, 0)
-        for stronger in _stronger(kind) if missing > 0 else ():
-            taken = min(missing, max(0, left.get(stronger, 0)))
+        for more in stronger(kind) if missing > 0 else ():
+            taken = min(missing, max(0, left.get(more, 0)))
             missing -= taken
-            left[stronger] = left.get(stronger, 0) - taken
+            left[more] = left.get(more, 0) - taken
         if missing > 0:
             return False
     return True
 
 
-def _stronger(kind: Hashable) -> list[Hashable]:
+def stronger(kind: Hashable) -> list[Hashable]:
+    """The kinds of changes that do what one of this kind does, and more."""
     match kind:
         case (thread, str(sem)) if sem in _MORE:
             return [(thread, more) for more in _MORE[sem]]

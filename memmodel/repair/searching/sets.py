@@ -8,14 +8,16 @@ does not suffice, there is more to answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice
 
 from memmodel.answer import HANG
 from memmodel.base.classes import dataclass
+from memmodel.concrete.execution import bits
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.hints import kind, reasons
 from memmodel.repair.judge import Against
+from memmodel.repair.searching.ideas import Idea, idea, stronger
 from memmodel.repair.searching.trials import Trials
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
 from memmodel.why.records import Reason
@@ -37,16 +39,66 @@ EXPLAINED = 4
 """So many executions that none of the changes ends are explained."""
 
 
+TINY = 1e-6
+"""Sums of costs differ by less than this if only the order of summing does."""
+
 LOOKS = 2
 """So many sets are looked at for each that is judged, once a repair is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A repair that makes all the changes `given` makes one of `among` as well."""
+    """A repair that makes all the changes `given` makes one of `among` as well. Both are masks, as `Masks` has them."""
 
-    given: frozenset[Edit]
-    among: frozenset[Edit]
+    given: int
+    among: int
+
+
+class Masks:
+    """Sets of changes as numbers, a bit for each change in a given order: thousands of sets are gone through."""
+
+    def __init__(self, ordered: Sequence[Edit]) -> None:
+        self.ordered = list(dict.fromkeys(ordered))
+        self.all = (1 << len(self.ordered)) - 1
+        self._bits = {edit: 1 << number for number, edit in enumerate(self.ordered)}
+        self.numbers = self.where(about_numbers)
+        groups: dict[object, int] = {}
+        for edit, bit in self._bits.items():
+            groups[edit.group] = groups.get(edit.group, 0) | bit
+        self._groups = groups
+        self._choices: dict[int, list[tuple[int, Edit, int]]] = {}
+        self._kinds: dict[Hashable, int] = {}
+        for edit, bit in self._bits.items():
+            for kind_ in idea((edit,)):
+                self._kinds[kind_] = self._kinds.get(kind_, 0) | bit
+
+    def where(self, is_one: Callable[[Edit], bool]) -> int:
+        return sum(bit for edit, bit in self._bits.items() if is_one(edit))
+
+    def of(self, edits: Iterable[Edit]) -> int:
+        return sum(self._bits[edit] for edit in edits)
+
+    def edits(self, mask: int) -> frozenset[Edit]:
+        return frozenset(self.ordered[number] for number in bits(mask))
+
+    def choices(self, mask: int) -> list[tuple[int, Edit, int]]:
+        """The changes of a set, the dearest first: each with its bit, and those of its group."""
+        if mask not in self._choices:
+            edits = sorted(self.edits(mask), key=lambda one: (-one.cost, one.start, one.what))
+            self._choices[mask] = [(self._bits[edit], edit, self._groups[edit.group]) for edit in edits]
+        return self._choices[mask]
+
+    def covering(self, known: Iterable[Edit]) -> list[int]:
+        """For each change of a repair, those that do it too: a set with one of each does all that the repair does."""
+        return [self.where(lambda one, other=other: covers((one,), (other,))) for other in known]  # type: ignore[misc]
+
+    def having(self, known: Idea) -> list[int]:
+        """For each kind of change of an idea, the changes of that kind or a stronger one."""
+        return [sum(self._kinds.get(one, 0) for one in {kind_, *stronger(kind_)}) for kind_ in known]
+
+
+def _all_in(chosen: int, ways: list[int]) -> bool:
+    return all(chosen & way for way in ways)
 
 
 class Sets:
@@ -66,8 +118,9 @@ class Sets:
         self._cut = False
         self._answers = trials.answers
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
-        self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
-        self._done = [frozenset(one) for one in trials.best]
+        self._masks = Masks(self.ordered)
+        self._needs = [Demand(0, self._among(one, ())) for one in first.values()]
+        self._done = [self._masks.covering(one) for one in trials.best]
 
     def search(self, most: int, patience: Callable[[], int], *, told: bool) -> bool:
         """Add minimal repairs to those known until nothing new comes up in `patience` programs; whether it was that.
@@ -85,7 +138,7 @@ class Sets:
                 return True
             if trials.good(hit):
                 found = self._needed(in_order(hit))
-                self._done.append(frozenset(found))
+                self._done.append(self._masks.covering(found))
                 ideas = len(trials.ideas())
                 trials.best.append(found)
                 if len(trials.ideas()) > ideas:  # another form of what is known is nothing new
@@ -103,27 +156,29 @@ class Sets:
         """A repair less what it does not need; what meets all needs is judged to know."""
         for edit in sorted(edits, key=lambda one: -one.cost):
             rest = tuple(one for one in edits if one is not edit)
-            if rest and not self._open(frozenset(rest)) and self.trials.good(rest):
+            if rest and not self._open(self._masks.of(rest)) and self.trials.good(rest):
                 return self._needed(rest)
         return edits
 
-    def _open(self, chosen: frozenset[Edit]) -> list[Demand]:
+    def _open(self, chosen: int) -> list[Demand]:
         """The needs that a set does not meet."""
-        return [one for one in self._needs if one.given <= chosen and not one.among & chosen]
+        return [one for one in self._needs if not (one.given & ~chosen or one.among & chosen)]
 
     def _learnt(self, hit: frozenset[Edit]) -> list[Demand]:
         """What a set that does not suffice says of those that do."""
-        trials, given = self.trials, hit & self.risky
+        trials, given, of = self.trials, hit & self.risky, self._masks.of
         found = []
         for one in islice(trials.speaking(trials.failed, new=True), EACH):
             new = one.flag if trials.is_new(one) else None
-            found.append(Demand(given if new is None else hit, self._among(one, in_order(hit)) - hit))
+            found.append(Demand(of(given if new is None else hit), self._among(one, in_order(hit)) & ~of(hit)))
             if new is not None and given < hit:  # what is not told may do it by itself
                 earlier = trials.flagged(given, new)
-                found += [] if earlier is None else [Demand(given, self._among(earlier, in_order(given)) - given)]
-        return found or [Demand(hit, frozenset(self.ordered) - hit)]
+                found += (
+                    [] if earlier is None else [Demand(of(given), self._among(earlier, in_order(given)) & ~of(given))]
+                )
+        return found or [Demand(of(hit), self._masks.all & ~of(hit))]
 
-    def _among(self, against: Against, made: Changes) -> frozenset[Edit]:
+    def _among(self, against: Against, made: Changes) -> int:
         """The changes of which a repair has one: those that remain when as many are made as the execution survives."""
         told = [one for one in self.told if one not in made]
         kept = self._as_before(against, made, told)
@@ -135,7 +190,7 @@ class Sets:
                 self._explained += 1
                 self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
         past = {one for one in self.risky if one not in made and self.trials.passed_by(against, one, made)}
-        return frozenset(self.ordered) - frozenset(kept) - frozenset(made) - past
+        return self._masks.all & ~self._masks.of({*kept, *made, *past})
 
     def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:
         """All changes but those that end another execution, if this one survives them."""
@@ -173,32 +228,36 @@ class Sets:
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
         """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
-        trials = self.trials
-        best: tuple[float, frozenset[Edit]] | None = None
-        pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
-        seen: set[frozenset[Edit]] = set()
+        trials, masks = self.trials, self._masks
+        offered = masks.all if allowed is None else masks.of(allowed)
+        shown = [(cost(its[0]), masks.having(idea(its[0]))) for its in trials.ideas()]
+        best: tuple[float, int] | None = None
+        pending: list[tuple[float, int]] = [(0.0, 0)]
+        seen: set[int] = set()
         while pending and len(seen) < MOST_SEEN:
             price, chosen = pending.pop()
             if chosen in seen or (best is not None and price >= best[0]):
                 continue
             seen.add(chosen)
-            if any(covers(chosen, one) for one in self._done) or trials.shown_already(chosen):
+            if any(_all_in(chosen, ways) for ways in self._done):
+                continue
+            if any(_all_in(chosen, ways) and least <= price + TINY for least, ways in shown) and trials.shown_already(
+                masks.edits(chosen)
+            ):
                 continue
             open_ = self._open(chosen)
             if not open_:
                 best = (price, chosen)
                 continue
-            if len(chosen) == MOST_CHANGES:
+            if chosen.bit_count() == MOST_CHANGES:
                 continue
             trials.in_time()
-            numbers = frozenset(edit for edit in chosen if about_numbers(edit))
-            groups = {edit.group for edit in chosen}
-            for edit in sorted(min(open_, key=_choices).among, key=lambda one: (-one.cost, one.start, one.what)):
-                fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
-                if fits and trials.carry.legal(edit):
-                    pending.append((price + edit.cost, chosen | {edit}))
+            numbers = masks.edits(chosen & masks.numbers)
+            for bit, edit, group in masks.choices(min(open_, key=_choices).among):
+                if bit & offered and not group & chosen and self._fits(edit, numbers) and trials.carry.legal(edit):
+                    pending.append((price + edit.cost, chosen | bit))
         self._cut = bool(pending)
-        return None if best is None else best[1]
+        return None if best is None else masks.edits(best[1])
 
     def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:
         """Other numbers and moves come alone; of a test that hangs, two numbers of one kind."""
@@ -210,4 +269,4 @@ class Sets:
 
 
 def _choices(need: Demand) -> int:
-    return len(need.among)
+    return need.among.bit_count()

@@ -90,6 +90,7 @@ class Trials:
         self._ideas: tuple[list[Changes], list[list[Changes]]] = [], []
         self.slow = 1
         self._bad: dict[str, list[Against]] = {}
+        self._survived: dict[tuple[Against, Changes], tuple[list[frozenset[Edit]], list[frozenset[Edit]]]] = {}
         self._parse_first = parse_first
         self.carry = Carry(text, self._parsed)
         self.phases = None if self.carry.base is None else Lines(self.carry.base).phases
@@ -195,8 +196,16 @@ class Trials:
         counted = any(delta is not None and delta.hidden for delta in map(self.carry.delta, more))
         if execution is None or (counted and against.flag == "undefined-instruction"):
             return False
+        chosen = frozenset(more)
+        lived, died = self._survived.setdefault((against, tuple(made)), ([], []))
+        if any(chosen <= known for known in lived):
+            return True
+        if any(known <= chosen for known in died):  # with more order it stays so
+            return False
         changed = self.carry.carried(execution, made, more)
-        return changed is not None and survives(against, changed)
+        found = changed is not None and survives(against, changed)
+        (lived if found else died).append(chosen)
+        return found
 
     def passed_by(self, against: Against, edit: Edit, made: Changes = ()) -> bool:
         """Does an execution of the text with some changes made not come to what one more is about?"""

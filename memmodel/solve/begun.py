@@ -1,0 +1,33 @@
+"""Formulas of tests of which one thing was asked, and of which more will be asked: they are written once.
+
+In: LoweredTest, Model, loop bound, Query. Out: the Query again. What candidates taught stays true: it is among the
+constraints of the formulas, and says nothing of the question for which it was learnt.
+"""
+
+from __future__ import annotations
+
+from memmodel.cat.syntax import Model
+from memmodel.program.lowered import LoweredTest
+from memmodel.refine.query import Query
+
+KEPT = 4
+"""So many are kept: of the last test, for each of its questions and models."""
+
+
+class Begun:
+    """The last queries, each until it is taken."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[LoweredTest, Model, int, Query]] = []
+
+    def keep(self, lowered: LoweredTest, model: Model, bound: int, query: Query) -> None:
+        """`query`: with the terms of the condition, and any flags."""
+        self._kept = [(lowered, model, bound, query), *self._kept][:KEPT]
+
+    def take(self, lowered: LoweredTest, model: Model, bound: int) -> Query | None:
+        """That of this very test and model, if it is still there."""
+        for number, (test, known, its, query) in enumerate(self._kept):
+            if test is lowered and known is model and its == bound:
+                del self._kept[number]
+                return query
+        return None
