@@ -8,6 +8,7 @@ assigned again, so going round once more changes nothing that anyone sees.
 from __future__ import annotations
 
 from memmodel.base.classes import dataclass
+from memmodel.base.identity import by_identity
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program
 from memmodel.program.ops import AtBarrier, Combine, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Read, Write
@@ -27,6 +28,7 @@ class BackwardJump:
     reads: bool
 
 
+@by_identity(64)
 def find_loops(program: Program) -> dict[int, BackwardJump]:
     """Every backward jump of a program."""
     steps = program.steps

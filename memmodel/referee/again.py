@@ -16,18 +16,21 @@ from memmodel.litmus.syntax import Thread
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.choice import Choice, Ordered, Place, Writer
-from memmodel.referee.replay import Replay, replay
+from memmodel.referee.replay import Replay, Wanted, replay, whatever
 
 
-def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model) -> Replay | None:
-    """The execution that a choice of the old test describes, as one of the new test."""
+def again(old: LoweredTest, choice: Choice, new: LoweredTest, model: Model, wanted: Wanted = whatever) -> Replay | None:
+    """The execution that a choice of the old test describes, as one of the new test.
+
+    `wanted`: None is handed back, and soon, for one that is not.
+    """
     if len(old.programs) != len(new.programs) or choice.starts.count:
         return None
     names = Renaming(old, new)
     if names.instances is None:
         return None
     try:
-        again = replay(new, model, names.choice(choice))
+        again = replay(new, model, names.choice(choice), wanted)
     except (InternalError, TooLarge, BudgetSpent, _Gone):
         return None
     return None if again.failed else again

@@ -6,7 +6,7 @@ does not fit is an InternalError, since an engine that hands it over contradicts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from memmodel.answer import Budget, Witness
@@ -56,19 +56,29 @@ class Replay:
     rules: dict[int, str]
 
 
-def replay(lowered: LoweredTest, model: Model, choice: Choice) -> Replay:
-    """Build and judge the execution that a choice describes. Raises InternalError if it describes none; TooLarge if
-    that may be because values in it support themselves: no engine works out which numbers fit such a cycle."""
+Wanted = Callable[[Execution], bool]
+"""Whether an execution is worth judging, for who can tell that sooner than the judge."""
+
+
+def whatever(execution: Execution) -> bool:
+    """Every execution is."""
+    return True
+
+
+def replay(lowered: LoweredTest, model: Model, choice: Choice, wanted: Wanted = whatever) -> Replay:
+    """Build and judge the execution that a choice describes. Raises InternalError if it describes none, or one that is
+    not `wanted`; TooLarge if that may be because values in it support themselves: no engine works out which numbers
+    fit such a cycle."""
     given = Given(choice)
     try:
-        return _replayed(lowered, model, choice, given)
+        return _replayed(lowered, model, choice, given, wanted)
     except InternalError as error:
         if given.circular:
             raise TooLarge(CIRCULAR) from error
         raise
 
 
-def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given) -> Replay:
+def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given, wanted: Wanted) -> Replay:
     finals = Finals(lowered, tuple(terms_of(lowered.test.condition)))
     traces = _settled(lowered, choice, given)
     frame = FixedPart(lowered, traces, finals.extents)
@@ -86,6 +96,8 @@ def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given) 
         **assembly.relations(meeting, observed),
     }
     execution = Execution(frame, values, assembly.sets(observed), relations)
+    if not wanted(execution):
+        raise InternalError("replay: an execution that is not looked for")
     evaluation = evaluate(model, execution, where.orders(choice))
     last = where.finals(choice, co, values)
     registers = [trace.registers for trace in traces]

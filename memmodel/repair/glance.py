@@ -19,9 +19,10 @@ from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.again import again
 from memmodel.referee.choice import Choice
-from memmodel.referee.replay import Replay
+from memmodel.referee.replay import Replay, Wanted, whatever
 from memmodel.referee.witness import shown_event
 from memmodel.repair.judge import Against, parse
+from memmodel.repair.searching.quick import quick_of
 from memmodel.solve.begun import Begun
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.why.story import execution_of
@@ -116,8 +117,14 @@ def once_more(against: Against, asked: Sequence[LoweredTest], names: Sequence[st
     if execution is None or choice is None:
         return None
     steps = next((one for one in asked if one.test.finding is None), asked[0])
-    found = again(execution.frame.lowered, choice, steps, against.model)
+    found = again(execution.frame.lowered, choice, steps, against.model, _consistent(against.model))
     return None if found is None else _shown(found, against.model, names, steps)
+
+
+def _consistent(model: Model) -> Wanted:
+    """Whether an execution breaks no axiom, soon told: most executions of another text that are no more break one."""
+    quick = quick_of(model)
+    return whatever if quick.chooses else lambda execution: quick.still_bad(execution, None)
 
 
 def _choice(against: Against) -> Choice | None:
