@@ -78,6 +78,7 @@ class Carry:
         self._deltas: dict[object, Delta | None] = {}
         self._illegal: set[object] = set()
         self._changes: dict[object, tuple[Execution, Alteration | None]] = {}  # of executions, which so stay
+        self._passed: dict[object, tuple[Execution, bool]] = {}
 
     def delta(self, edit: Edit) -> Delta | None:
         """What an edit of the text changes; None if that cannot be told. One line is the same in the whole thread."""
@@ -130,7 +131,13 @@ class Carry:
     def passed_by(self, execution: Execution, edit: Edit, made: Sequence[Edit] = ()) -> bool:
         """Does an execution of the text with some edits made not come to what one more changes? Then it is one of the
         text with that made too."""
-        return all(_never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
+        return all(self._never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
+
+    def _never_at(self, execution: Execution, place: tuple[object, ...]) -> bool:
+        key = (id(execution), place)
+        if key not in self._passed:
+            self._passed[key] = (execution, _never_at(execution, place))
+        return self._passed[key][1]
 
     def alteration(
         self, execution: Execution, made: Sequence[Edit], edit: Edit, known: Edit | None = None

@@ -119,6 +119,7 @@ class Sets:
         self._answers = trials.answers
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
         self._masks = Masks(self.ordered)
+        self._fit: dict[int, int] = {}
         self._needs = [Demand(0, self._among(one, ())) for one in first.values()]
         self._done = [self._masks.covering(one) for one in trials.best]
 
@@ -252,20 +253,27 @@ class Sets:
             if chosen.bit_count() == MOST_CHANGES:
                 continue
             trials.in_time()
-            numbers = masks.edits(chosen & masks.numbers)
+            free = offered & self._fitting(chosen & masks.numbers)
             for bit, edit, group in masks.choices(min(open_, key=_choices).among):
-                if bit & offered and not group & chosen and self._fits(edit, numbers) and trials.carry.legal(edit):
+                if bit & free and not group & chosen and trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | bit))
         self._cut = bool(pending)
         return None if best is None else masks.edits(best[1])
 
-    def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:
-        """Other numbers and moves come alone; of a test that hangs, two numbers of one kind."""
-        if not numbers or not about_numbers(edit):
-            return True
-        kinds = {kind(one) for one in numbers}
-        hangs = HANG in self.trials.before.findings
-        return hangs and len(numbers) == 1 and kinds == {kind(edit)} and kind(edit) != "move"
+    def _fitting(self, numbers: int) -> int:
+        """What goes with these numbers and moves: they come alone; of a test that hangs, two numbers of one kind."""
+        if numbers not in self._fit:
+            self._fit[numbers] = self._fitting_all(numbers)
+        return self._fit[numbers]
+
+    def _fitting_all(self, numbers: int) -> int:
+        masks = self._masks
+        if not numbers:
+            return masks.all
+        kinds = {kind(one) for one in masks.edits(numbers)} - {"move"}
+        if HANG not in self.trials.before.findings or numbers.bit_count() > 1 or not kinds:
+            return masks.all & ~masks.numbers
+        return masks.all & ~masks.numbers | masks.where(lambda one: about_numbers(one) and kind(one) in kinds)
 
 
 def _choices(need: Demand) -> int:
