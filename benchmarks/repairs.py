@@ -128,10 +128,11 @@ def _by_the_other(text: str) -> str:
 
 
 def _sibling(file: Path) -> str | None:
-    """The text of the right test beside a broken one, if it makes the same accesses to memory."""
+    """The text of the right test beside a broken one, if it makes the same accesses to memory: the one whose name is
+    the longest that is left when words after a hyphen or a dot go."""
     stem = file.stem
-    while "-" in stem:
-        stem = stem.rpartition("-")[0]
+    while parted := re.match(r"(.*)[-.]", stem):
+        stem = parted[1]
         other = file.with_name(f"{stem}.litmus")
         if other.exists():
             name, text = blocks(str(other))

@@ -90,7 +90,7 @@ def hostile() -> Sheet:
     return sheet(
         HOSTILE, path=HOSTILE, model=HOSTILE, question=HOSTILE, source=HOSTILE, findings=(HOSTILE,), expected=HOSTILE,
         because=(Because(HOSTILE, HOSTILE, HOSTILE),), marks=(SourceMark(2, 20, "stop", HOSTILE),),
-        told=(HOSTILE, styled(HOSTILE, "bad")), repairs=Repairs((ShownRepair(1, (HOSTILE,), HOSTILE),), HOSTILE),
+        told=(HOSTILE, styled(HOSTILE, "bad")), repairs=Repairs((ShownRepair(1, (HOSTILE,), HOSTILE, ((HOSTILE,),)),), HOSTILE),
     )  # fmt: skip
 
 
@@ -152,6 +152,13 @@ def test_repairs_are_shown_as_diffs_on_demand(tmp_path: Path, run) -> None:
     assert run("report", test, "--fix", "--max", 1, "-o", tmp_path / "r")[0] == 0
     text = Parsed((tmp_path / "r").read_text()).text
     assert "Repair 1, cost" in text and "+    fence.proxy.async" in text and "Repair 2" not in text
+
+
+def test_other_repairs_of_one_idea_stand_under_the_first(tmp_path: Path, run) -> None:
+    test = LITMUS / "async/mbarrier/G15-no-acquire.litmus"
+    assert run("report", test, "--fix", "--max", 1, "-o", tmp_path / "r")[0] == 0
+    text = Parsed((tmp_path / "r").read_text()).text
+    assert "or with P1, line 16: mbarrier.try_wait.parity.relaxed" in text and "Repair 2" not in text
 
 
 def test_what_cannot_be_read_is_a_row_and_the_exit_code(tmp_path: Path, run) -> None:

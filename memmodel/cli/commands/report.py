@@ -211,7 +211,12 @@ def _repairs(found: Report, settings: PageSettings) -> Repairs:
         done = fix(source.name, source.text, model, options, most=settings.most, seconds=settings.seconds)
     except (BudgetSpent, InputError) as error:
         return Repairs(note=f"No repairs: {error}.")
-    shown = (ShownRepair(one.cost, tuple(edit.what for edit in one.changes), one.diff()) for one in done.repairs)
+    shown = (
+        ShownRepair(
+            one.cost, tuple(edit.what for edit in one.changes), one.diff(), tuple(tuple(its) for its in one.instead)
+        )
+        for one in done.repairs
+    )
     reason = done.reason or ("" if done.repairs else "Nothing is wrong.")
     return Repairs(tuple(shown), reason[:1].upper() + reason[1:])
 

@@ -203,5 +203,6 @@ def _repairs(repairs: Repairs) -> Iterable[str]:
     content = f'<p class="hint">{shown(repairs.note)}</p>' if repairs.note else ""
     for number, one in enumerate(repairs.found, 1):
         changes = "".join(f"<li>{shown(change)}</li>" for change in one.changes)
-        content += f"<h3>Repair {number}, cost {one.cost:g}</h3><ul>{changes}</ul>{diff_html(one.diff)}"
+        others = "".join(f"<li>or with {shown(' and '.join(other))}</li>" for other in one.instead)
+        content += f"<h3>Repair {number}, cost {one.cost:g}</h3><ul>{changes}{others}</ul>{diff_html(one.diff)}"
     yield _section("Repairs", content, "repairs")

@@ -42,11 +42,13 @@ class SourceMark:
 
 @dataclass(frozen=True, slots=True)
 class ShownRepair:
-    """A repair: its cost, the changes in words, and a unified diff."""
+    """A repair: its cost, the changes in words, and a unified diff. `instead`: of each other repair of the same idea,
+    the changes in which it differs, in words."""
 
     cost: float
     changes: tuple[str, ...]
     diff: str
+    instead: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
