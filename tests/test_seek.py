@@ -10,6 +10,7 @@ from memmodel import api, engine
 from memmodel.answer import HANG, Observation
 from memmodel.engine import Options
 from memmodel.repair.glance import Glance
+from memmodel.solve.begun import Begun
 from memmodel.solve.seek import OUTCOME, Sought
 from memmodel.source import Source
 
@@ -50,3 +51,23 @@ def test_a_glance_begins_with_what_it_saw_last() -> None:
     assert flagged is not None and flagged.flag == "data-race" and flagged.finding is not None
     assert glance.at(text.replace("fence.proxy.async.global", "fence.proxy.async.shared::cta")) is None
     assert glance.at("no test") is None
+
+
+@pytest.mark.parametrize("name", ["async/proxy/A2", "async/honest/H6", "async/tcgen05/T5-no-fence"])
+def test_what_was_begun_is_answered_as_if_it_was_not(name: str) -> None:
+    """The formulas of a test in which nothing was found are taken once, by that test alone."""
+    steps, other = (api.lowered(Source.read(str(SHIPPED / f"{one}.litmus"))) for one in (name, "async/proxy/A4"))
+    begun, options = Begun(), Options("z3")
+    for sought in (("data-race",), (OUTCOME, "data-race"), ("undefined-instruction",)):
+        seen = engine.seek(steps, MODEL, options, Sought(sought), begun)
+        query = begun.take(steps, MODEL, options.bound)
+        assert (query is None) is (seen is not None) and begun.take(steps, MODEL, options.bound) is None
+        if query is not None:
+            begun.keep(steps, MODEL, options.bound, query)
+            assert begun.take(other, MODEL, options.bound) is None
+        for findings in (True, False):
+            fresh = engine.answer(steps, MODEL, options, findings=findings)
+            again = engine.answer(steps, MODEL, options, findings=findings, begun=begun)
+            assert (again.observation, again.axioms, again.flags) == (fresh.observation, fresh.axioms, fresh.flags)
+            assert {one.rule for one in again.findings} == {one.rule for one in fresh.findings}
+        assert begun.take(steps, MODEL, options.bound) is None
