@@ -29,6 +29,7 @@ from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
 from memmodel.kernel.values.naming import Naming, crossed
+from memmodel.kernel.values.own import moved
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -283,6 +284,7 @@ class Scheduler:
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
+                moved(self.machine, warp, lane, (own, 0), own.size, number, put=True)
         group.at, group.lanes = way.join, lanes
 
     def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
