@@ -33,7 +33,8 @@ class TraceEvent:
     its tensor map. `value`: of a strong store, what it leaves, if that is known. `known`: of a strong load, values of
     registers that a loop around it looks at. `owners`: of an event about tensor memory the allocations. `twin`: the
     same for copies that lanes issue at once, from one place to another. `turn`: of a strong access, how many its thread
-    had made before with the instruction; `bits`: what it found, or leaves.
+    had made before with the instruction; `bits`: what it found, or leaves. `given`: the operand of an atomic operation,
+    of its write. `observed`: of a read, writes that it observes through atomic operations, whichever it reads from.
     """
 
     thread: int
@@ -62,6 +63,8 @@ class TraceEvent:
     time: int = 0
     turn: int = -1
     bits: Bits | None = None
+    given: int | None = None
+    observed: tuple[TraceEvent, ...] = ()
 
 
 class WeakAccess(NamedTuple):

@@ -21,7 +21,7 @@ from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.fences import BASE
 from memmodel.kernel.judge.judging import Judgement, OtherReadings, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import Polls, contested, sure
+from memmodel.kernel.judge.leftover import Polls, contested
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
@@ -31,6 +31,7 @@ from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.origin import come_from, place_of, unwritten
 from memmodel.kernel.text.polling import complaints, time_outs
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.waits.settling import SettledWaits
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 """Instructions in all the schedules that are explored, and events that are judged in them."""
@@ -81,9 +82,9 @@ class LaunchJudge:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas, notes=launch.notes)
         self._instructions = self._events = 0
-        self._chosen = self._waits = self._turning = frozenset[int]()
+        self._chosen = frozenset[int]()
         self._unsure = False
-        self._looked = Polls(module, entry, launch)
+        self._waits = SettledWaits(entry, model, Polls(module, entry, launch))
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self._readings = OtherReadings(options.readings)
         self._late: dict[tuple[int, int], None] = {}
@@ -108,17 +109,16 @@ class LaunchJudge:
             verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
-            self._waits = self._looked.single(run)
-            self._turning = self._turns(base, run)
-            self._waits |= self._turning
+            self._waits.look(run, lambda: self._run(base))
+            base = replace(base, counted=self._waits.counted)
             run.choices |= self._last_writes(base, run)
-            settled = frozenset(number for _, number in run.choices) - self._waits
+            settled = frozenset(number for _, number in run.choices) - self._waits.loads
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
             orders = frozenset(number for what, number in run.choices if what == "order")
             if orders & self._chosen:  # what one of them leaves depends on all of them
                 self._chosen |= orders
-            self._chosen |= self._waits
+            self._chosen |= self._waits.loads
             settled -= self._chosen
             self._known = settled | self._chosen
             made = self._made(self._without(base, run, settled))
@@ -221,10 +221,9 @@ class LaunchJudge:
 
     def _made(self, run: LaunchTrace) -> RunJudge:
         """The run made ready to be judged; its quiet atomic operations become accesses. Are its waits waits in it?"""
-        polled = self._waits & {number for what, number in run.choices if what == "load"} - self._looked.single(run)
-        turns = self._looked.turns(run, self._turning) if self._turning else {}
+        polled = self._waits.prepare(run, self._chosen)
         made = RunJudge(self.entry, hushed(run, self._chosen), self._chosen)
-        self._unsure |= bool(polled) and not polled <= sure(turns, made.order(self.model))
+        self._unsure |= not self._waits.hold(run, polled, made)
         return made
 
     def _spent(self, what: str, started: float) -> None:
@@ -276,7 +275,7 @@ class LaunchJudge:
         """The choices on which the run depends, and what does."""
         if not run.choices:
             return []
-        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits}
+        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits.loads}
         numbers = frozenset(number for _, number in choices)
         if self._refused(replace(base, opaque=numbers)) is None:
             return []
@@ -294,20 +293,9 @@ class LaunchJudge:
             return {}
         writes = frozenset(one.at for by_kind in open_ for events in by_kind.values() for one in events)
         again = self._run(base)
-        self._looked.turns(again, self._turning)
-        return RunJudge(self.entry, hushed(again, writes | self._waits), self._waits).last_writes(self.model)
-
-    def _turns(self, base: Schedule, run: LaunchTrace) -> frozenset[int]:
-        """The loads that poll for one write of several, which come before it or after the wait."""
-        waits = frozenset(self._looked.turns(run)) - self._waits
-        while waits:
-            again = self._run(base)
-            turns, chosen = self._looked.turns(again, waits), waits | self._waits
-            found = sure(turns, RunJudge(self.entry, hushed(again, chosen), chosen).order(self.model))
-            if found == waits:
-                break
-            waits = found
-        return waits
+        self._waits.prepare(again)
+        loads = self._waits.loads
+        return RunJudge(self.entry, hushed(again, writes | loads), loads).last_writes(self.model)
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
@@ -337,7 +325,7 @@ class LaunchJudge:
         all_ = complete(run, real, self.options.schedules)
         bound = max(ALL, self.options.schedules) if all_ else self.options.schedules
         wanted = islice(schedules(base, run, real, self.options.schedules), bound)
-        others = OtherReads(self.entry, self._looked.again)
+        others = OtherReads(self.entry, self._waits.polls.again)
         if self.first is not None:
             _note(others, base, *self.first, self._chosen)
         known = set(run.choices)

@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
@@ -30,6 +30,7 @@ from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
+Told = TraceEvent | WeakAccess
 MAX_EVENTS = 24_000
 SMALL = 2000
 """Events of a run that is judged under all readings."""
@@ -183,11 +184,13 @@ class RunJudge:
         flags = forced(model, self._least(self._chosen))
         rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
-        def before(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+        def before(one: Told, other: Told) -> bool:
+            one, other = self._standing(one, other)
             first, second = self.graph.of(one), self.graph.of(other)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
-        def ahead(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+        def ahead(one: Told, other: Told) -> bool:
+            one, other = self._standing(one, other)
             first = self.graph.of(one)
             if base is None or first is None or not isinstance(other, TraceEvent) or not _generic(one.label):
                 return False
@@ -198,6 +201,14 @@ class RunJudge:
             return any(number is not None and base[first] >> number & 1 for number in numbers)
 
         return CausalOrder(before, ahead)
+
+    def _standing(self, one: Told, other: Told) -> tuple[Told, Told]:
+        """Two accesses, or if the thread of one is left out those of two threads that stand for theirs."""
+        if self.graph.of(one) is not None and self.graph.of(other) is not None:
+            return one, other
+        threads = self.run.threads
+        first, second = self.roles.pair(threads[one.thread], threads[other.thread])
+        return _of(one, threads[first]), _of(other, threads[second])
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
@@ -343,6 +354,13 @@ class RunJudge:
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
         return sum(one < epoch for one in self._visited.get((thread, at), ((), ()))[0])
+
+
+def _of(access: Told, thread: TraceThread) -> Told:
+    """What a thread of the same role does in place of an access."""
+    if isinstance(access, WeakAccess):
+        return access._replace(thread=thread.number)
+    return access if access.order is None or access.thread == thread.number else thread.events[access.order]
 
 
 def _generic(label: Label) -> bool:

@@ -8,6 +8,7 @@ is read behind the loop. What a branch on the result itself does is followed wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from memmodel.kernel.machine.alu import comparison, function, predicate, width_of
 from memmodel.kernel.text.syntax import (
@@ -130,10 +131,24 @@ def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -
 
     `around`: what is known of other registers. Those that the loop writes have another value in another round.
     """
+    return _round(entry, load, value, around) is not None
+
+
+class PollRound(NamedTuple):
+    """The instructions on the ways back to a load, the registers written there, where the loop is left."""
+
+    inside: frozenset[int]
+    changed: frozenset[int]
+    behind: int
+    around: Known
+
+
+def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
+    """The way back to a load that returned this value, if it leads there and leaves nothing."""
     body = entry.body or ()
     result = written(body[load])
     if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
-        return False
+        return None
     while True:
         visited: set[int] = set()
         why, changed = failing(body, load, result[0], visited, value, around)
@@ -141,9 +156,39 @@ def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)
     if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
-        return False
+        return None
     ways = {after for at in visited for after, _ in following(body, (at, ())) if after not in visited and after != load}
-    return len(ways) == 1 and not any(changed & liveness(body)[after] for after in ways)
+    if len(ways) != 1 or any(changed & liveness(body)[after] for after in ways):
+        return None
+    return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
+
+
+def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
+    """Does a loop that goes on with some values of its load end with each of the others at one instruction, where
+    neither the value nor a register that the loop writes is looked at?
+    """
+    body, result = entry.body or (), set(written((entry.body or ())[load]))
+    rounds = {_round(entry, load, value, around) for value in on}
+    if len(rounds) != 1:
+        return False
+    one = rounds.pop()
+    if one is None or (one.changed | result) & liveness(body)[one.behind]:
+        return False
+    for value in ends:
+        state: tuple[int, Known] = (
+            load + 1,
+            tuple(sorted({**dict(one.around), written(body[load])[0]: value}.items())),
+        )
+        for _ in range(MAX_STATES):
+            if state[0] not in one.inside:
+                break
+            ways = following(body, state)
+            if len(ways) != 1:
+                return False
+            state = ways[0]
+        if state[0] != one.behind:
+            return False
+    return True
 
 
 def failing(
