@@ -29,8 +29,9 @@ from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.origin import come_from, place_of, unwritten
-from memmodel.kernel.text.polling import complaints, time_outs
+from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.text.timeouts import notes as left_out_notes
 from memmodel.kernel.waits.settling import SettledWaits
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
@@ -129,8 +130,7 @@ class LaunchJudge:
             self._beyond(run)
             verdict.choices = [said for _, said in real]
             verdict.notes += residents(run, self.entry.body or (), self._chosen)
-            for test, trap in time_outs(self.entry, run.tests):
-                verdict.notes.append(f"line {test.line}: the time-out that ends at line {trap.line} is left out")
+            verdict.notes += left_out_notes(self.entry, run.tests, self._waits.loads)
             if run.elected:
                 self._elected(replace(base, last_elected=True, opaque=settled))
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)

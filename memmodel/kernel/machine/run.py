@@ -28,6 +28,7 @@ from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.text.timeouts import TIME_OUT, left_out
 from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.kernel.values.own import moved
 from memmodel.limits import effort
@@ -59,6 +60,7 @@ class Scheduler:
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
         self._most = effort(MAX_STEPS)
+        self._left_out = left_out(entry)
         self._detours: dict[int, Detour | None] = {}
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
@@ -253,7 +255,9 @@ class Scheduler:
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
         """The lanes that carry out an instruction; None if the group goes on elsewhere."""
         assert code.guard is not None
-        values = warp.registers[code.guard]
+        number, values = code.instruction.number, warp.registers[code.guard]
+        if number in self._left_out:
+            return group.lanes if self._timed_out(number) else []
         wanted = 0 if code.negated else 1
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
@@ -266,6 +270,12 @@ class Scheduler:
         if unsure:
             forgetting(written(code.instruction))(warp, unsure)
         return [lane for lane in group.lanes if values[lane] == wanted]
+
+    def _timed_out(self, branch: int) -> bool:
+        """A time-out of a polling loop does not come. Does the branch jump then?"""
+        out, body = self._left_out[branch], self.entry.body or ()
+        self.run.assumed.setdefault(f"line {body[branch].line}: {TIME_OUT.format(body[out.trap].line)}")
+        return out.jumps
 
     def _either(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> None:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""

@@ -24,6 +24,7 @@ from memmodel.kernel.text.syntax import (
     PtxInstruction,
     Register,
     Special,
+    Symbol,
     VectorOperand,
 )
 
@@ -107,6 +108,31 @@ def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruc
     return found
 
 
+def doomed(body: tuple[PtxInstruction, ...], at: int) -> int | None:
+    """The trap that every path from an instruction leads to, if it does nothing before but compute and print."""
+    waiting, seen, found = [at], set[int](), None
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        one = body[at] if at < len(body) else None
+        if one is not None and one.words[0] == "trap":
+            found = at
+        elif one is None or not (one.words[0] in PURE or _harmless(one)):
+            return None
+        else:
+            waiting += [after for after, _ in following(body, (at, ()))]
+    return found
+
+
+def _harmless(one: PtxInstruction) -> bool:
+    """Does it touch nothing but memory of its thread, or print?"""
+    if one.words[0] == "call":
+        return any(isinstance(each, Symbol) and each.name == "vprintf" for each in one.operands)
+    return one.words[0] in ("ld", "st") and bool({"local", "param", "const"} & {w.split("::")[0] for w in one.words})
+
+
 def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
     return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
 
@@ -155,9 +181,16 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
         if why is not None or not changed & {slot for slot, _ in around}:
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)
-    if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
+    if why is not None or changed & set(registers(body[load].operands[1])):
         return None
-    ways = {after for at in visited for after, _ in following(body, (at, ())) if after not in visited and after != load}
+    after_them = {
+        at: [after for after, _ in following(body, (at, ()))] for at in visited if body[at].words[0] != "trap"
+    }
+    back = any(load in after for after in after_them.values())
+    if not back:
+        return None
+    ways = {at for after in after_them.values() for at in after if at not in visited and at != load}
+    ways = {at for at in ways if doomed(body, at) is None}
     if len(ways) != 1 or any(changed & liveness(body)[after] for after in ways):
         return None
     return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
@@ -215,6 +248,10 @@ def failing(
         if visited is not None:
             visited.add(state[0])
         if head == "trap":
+            continue
+        if head not in PURE and (trap := doomed(body, state[0])) is not None:
+            visited = set() if visited is None else visited
+            visited.add(trap)
             continue
         if head in ("ret", "exit") or head not in PURE:
             return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed
