@@ -110,6 +110,8 @@ class LaunchJudge:
             verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
+            if unsure := frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits)):
+                base, run = self._failing(base, run, unsure)
             self._waits.look(run, lambda: self._run(base))
             base = replace(base, counted=self._waits.counted)
             run.choices |= self._last_writes(base, run)
@@ -148,7 +150,8 @@ class LaunchJudge:
             elif self._unsure:
                 _open(verdict, ["what ends a loop that polls is not known in every schedule"])
             if verdict.open and not self._found():
-                tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
+                asked = run.tests.keys() - run.proved
+                tests = frozenset(one.number for one, _ in complaints(self.entry, asked, run.awaits))
                 self._uneven(replace(base, opaque=settled, truthful=tests), run)
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
@@ -157,6 +160,15 @@ class LaunchJudge:
                 self._beginning(base, error)
         verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
+
+    def _failing(self, base: Schedule, run: LaunchTrace, tests: frozenset[int]) -> tuple[Schedule, LaunchTrace]:
+        """The run with tests that fail a few times, where that shows of all of them that failures change nothing."""
+        schedule = replace(base, failing=tests)
+        try:
+            found = self._run(schedule)
+        except Refused:
+            return base, run
+        return (schedule, found) if found.proved == tests else (base, run)
 
     def _enough(self) -> bool:
         """Is something found, where one finding is asked for, or nothing mended?"""

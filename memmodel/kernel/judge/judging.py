@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, TraceThread, WeakAccess
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess, done_by
 from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
@@ -103,7 +103,10 @@ class RunJudge:
         found = Judgement(self.graph)
         for problem in problems(self.run):
             add(found.findings, problem)
-        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
+        found.open += [
+            said(test, why)
+            for test, why in complaints(self.entry, self.run.tests.keys() - self.run.proved, self.run.awaits)
+        ]
         found.open += [*strong_sizes(self.run, self.body), *self.run.unchecked]
         count = len(self.execution.events)
         if count > MAX_EVENTS:
@@ -208,7 +211,7 @@ class RunJudge:
             return one, other
         threads = self.run.threads
         first, second = self.roles.pair(threads[one.thread], threads[other.thread])
-        return _of(one, threads[first]), _of(other, threads[second])
+        return done_by(one, threads[first]), done_by(other, threads[second])
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
@@ -354,13 +357,6 @@ class RunJudge:
     def _rounds(self, thread: int, at: int, epoch: int) -> int:
         """Of a weak access: the epochs of its thread before, in which the instruction was executed."""
         return sum(one < epoch for one in self._visited.get((thread, at), ((), ()))[0])
-
-
-def _of(access: Told, thread: TraceThread) -> Told:
-    """What a thread of the same role does in place of an access."""
-    if isinstance(access, WeakAccess):
-        return access._replace(thread=thread.number)
-    return access if access.order is None or access.thread == thread.number else thread.events[access.order]
 
 
 def _generic(label: Label) -> bool:

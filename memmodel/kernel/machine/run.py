@@ -28,9 +28,10 @@ from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
-from memmodel.kernel.text.timeouts import TIME_OUT, left_out
+from memmodel.kernel.text.timeouts import TimeOuts
 from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.kernel.values.own import moved
+from memmodel.kernel.waits.failing import FailingTests
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -60,7 +61,7 @@ class Scheduler:
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
         self._most = effort(MAX_STEPS)
-        self._left_out = left_out(entry)
+        self._time_outs = TimeOuts(entry, self.run.assumed)
         self._detours: dict[int, Detour | None] = {}
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
@@ -72,6 +73,7 @@ class Scheduler:
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
+        self.machine.failing = FailingTests(self.run, schedule.failing)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -180,6 +182,7 @@ class Scheduler:
             if not self.machine.schedule.parks:
                 self._hang(waiting)
             break
+        self.run.proved = self.machine.failing.proved()
         return self.run
 
     def _turn(self, warp: Warp) -> bool:
@@ -256,8 +259,8 @@ class Scheduler:
         """The lanes that carry out an instruction; None if the group goes on elsewhere."""
         assert code.guard is not None
         number, values = code.instruction.number, warp.registers[code.guard]
-        if number in self._left_out:
-            return group.lanes if self._timed_out(number) else []
+        if (jumps := self._time_outs.jumps(number)) is not None:
+            return group.lanes if jumps else []
         wanted = 0 if code.negated else 1
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
@@ -270,12 +273,6 @@ class Scheduler:
         if unsure:
             forgetting(written(code.instruction))(warp, unsure)
         return [lane for lane in group.lanes if values[lane] == wanted]
-
-    def _timed_out(self, branch: int) -> bool:
-        """A time-out of a polling loop does not come. Does the branch jump then?"""
-        out, body = self._left_out[branch], self.entry.body or ()
-        self.run.assumed.setdefault(f"line {body[branch].line}: {TIME_OUT.format(body[out.trap].line)}")
-        return out.jumps
 
     def _either(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> None:
         """Lanes come to a branch that unknown data decides: if both sides only compute, they go on where these meet."""
@@ -307,6 +304,7 @@ class Scheduler:
                 if code.touched:
                     self._check_registers(warp, code)
                 return True
+            self.machine.failing.met(warp, lanes, code.instruction)
             if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
                 if code.touched:
                     self._check_registers(warp, code)

@@ -37,6 +37,7 @@ from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.text.ahead import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.cells import MemoryTerms
+from memmodel.kernel.waits.failing import FailingTests
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
@@ -71,6 +72,7 @@ class Machine:
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.schedule = Schedule()
+        self.failing = FailingTests(run, frozenset())
         self.reads = ChosenReads(run, ())
         self.version = 0
         self.polled = False

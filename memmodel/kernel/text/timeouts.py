@@ -43,6 +43,20 @@ def left_out(entry: PtxFunction) -> dict[int, LeftOut]:
     return found
 
 
+class TimeOuts:
+    """The time-outs of an entry, which do not come in a run. `notes`: where what was left out is said."""
+
+    def __init__(self, entry: PtxFunction, notes: dict[str, None]) -> None:
+        self._body, self._left_out, self._notes = entry.body or (), left_out(entry), notes
+
+    def jumps(self, branch: int) -> bool | None:
+        """Does a branch jump since the time-out does not come? None for any other branch."""
+        out = self._left_out.get(branch)
+        if out is not None:
+            self._notes.setdefault(f"line {self._body[branch].line}: {TIME_OUT.format(self._body[out.trap].line)}")
+        return None if out is None else out.jumps
+
+
 def notes(entry: PtxFunction, tests: Iterable[int], loads: Iterable[int]) -> list[str]:
     """What is left out after tests of mbarrier objects and loads that poll, as sentences."""
     body = entry.body or ()
