@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from kernel_random import differing
@@ -47,3 +48,31 @@ def test_both_roads_find_the_same(name: str) -> None:
 def test_random_tests_find_the_same_on_both_roads() -> None:
     counts, found = differing(range(300 if ALL else 10))
     assert not found and counts["same"] > 0.9 * sum(counts.values())
+
+
+IDLE = """PTX idle-warps
+"The threads are in warps 0 and 4, since both access the same lanes of tensor memory; warps 1 to 3 have no thread."
+
+.tensor .b32 t = 0;
+
+thread P0 @ cta 0, cluster 0, gpu 0 {{
+    mov.b32 %v1, 4;
+    tcgen05.st.sync.aligned.32x32b.x1.b32 [t], {{%v1}};
+    {meet}
+}}
+
+thread P1 @ cta 0, cluster 0, gpu 0 {{
+    {meet}
+    tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r2}}, [t];
+    tcgen05.wait::ld.sync.aligned;
+}}
+
+exists (true)
+"""
+
+
+@pytest.mark.parametrize("meet", ["barrier.cluster.arrive;\n    barrier.cluster.wait;", "bar.sync 0;"])
+def test_barriers_do_not_wait_for_warps_without_a_thread(meet: str, tmp_path: Path) -> None:
+    test = tmp_path / "idle.litmus"
+    test.write_text(IDLE.format(meet=meet))
+    assert compared(test) == ("same", "hazard")
