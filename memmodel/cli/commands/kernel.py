@@ -100,7 +100,10 @@ def kernel(
     looked_at = [_index(one) for one in cta or ()]
     if fix:
         found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure or (), cost)
-        return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
+        code = _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
+        if found.signal is not None:
+            raise found.signal
+        return code
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
         schedules=schedules, assume_pure=assume_pure or (), budget=cost, litmus=litmus,
@@ -134,7 +137,7 @@ def _mended(
     with ticker(WIDTH) as tick:
         found = fix_kernel(
             file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
-            budget=cost, seconds=cost.seconds, progress=tick.done,
+            budget=cost, seconds=cost.seconds, progress=tick.done, kept=True,
         )  # fmt: skip
         tick.hide()
     return found
