@@ -195,3 +195,74 @@ def test_a_latch_in_shared_memory(change: dict[str, str], threads: int, expected
         assert verdict.word != "clean"
     else:
         assert verdict.word == expected, (verdict.findings, verdict.choices, verdict.open)
+
+
+FLIP = """
+mov.u32 %r20, %ctaid.x;
+mov.u32 %r21, 0;
+mul.wide.u32 %d1, %r20, 4;
+add.s64 %d2, %d0, %d1;
+setp.eq.u32 %p3, %r20, 0;
+selp.b32 %r22, {first}, 1, %p3;
+LOOP:
+@%p0 st.global.u32 [%d2+256], %r20;
+bar.sync 0;
+@!%p0 bra MEET;
+atom.add.{arrive}.gpu.u32 %r23, [%d0], %r22;
+W: ld.{load}.gpu.u32 %r24, [%d0];
+{test}
+@%p5 bra W;
+MEET:
+bar.sync 0;
+ld.global.u32 %r9, [%d0+256];
+ld.global.u32 %r9, [%d0+260];
+ld.global.u32 %r9, [%d0+264];
+{second}
+add.u32 %r21, %r21, 1;
+setp.lt.u32 %p6, %r21, {rounds};
+@%p6 bra LOOP;
+"""
+"""The barrier of a grid in cooperative groups: the highest bit flips when all have come."""
+AGAIN = """bar.sync 0;
+@!%p0 bra M2;
+atom.add.release.gpu.u32 %r25, [%d0], %r22;
+V: ld.acquire.gpu.u32 %r26, [%d0];
+xor.b32 %r27, %r26, %r25;
+setp.gt.s32 %p5, %r27, -1;
+@%p5 bra V;
+M2: bar.sync 0;"""
+COOPERATIVE = {
+    "first": str(0x80000000 - 2), "arrive": "release", "load": "acquire", "rounds": "1", "second": "",
+    "test": "xor.b32 %r28, %r24, %r23;\nsetp.gt.s32 %p5, %r28, -1;",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, "clean"),
+        ({"rounds": "3", "second": AGAIN}, "clean"),
+        ({"arrive": "acq_rel"}, "clean"),
+        ({"rounds": "3"}, "findings"),
+        ({"rounds": "3", "second": AGAIN.replace("release", "relaxed")}, "findings"),
+        ({"rounds": "3", "second": AGAIN.replace("acquire", "relaxed")}, "findings"),
+        ({"rounds": "3", "second": AGAIN.removeprefix("bar.sync 0;\n")}, "findings"),
+        ({"arrive": "relaxed"}, "findings"),
+        ({"load": "relaxed"}, "findings"),
+        ({"first": str(0x80000000 - 1)}, "findings"),  # it flips when two have come
+        ({"first": str(0x80000000 - 3)}, "findings"),  # it never flips
+        # Another bit flips for each; the result is looked at elsewhere, or something else is there.
+        ({"test": "xor.b32 %r28, %r24, %r23;\nand.b32 %r28, %r28, 1;\nsetp.eq.u32 %p5, %r28, 0;"}, "not clean"),
+        ({"test": COOPERATIVE["test"] + "\n@!%p5 st.global.u32 [%d2+1024], %r23;"}, "explored"),
+        ({"second": "setp.eq.u32 %p7, %r23, 2;\n@%p7 st.global.u32 [%d0+256], 1;"}, "findings"),
+        # Who waits for the bit itself need not know how it was.
+        ({"test": "setp.gt.s32 %p5, %r24, -1;", "rounds": "2", "second": AGAIN}, "clean"),
+        ({"test": "setp.lt.s32 %p5, %r24, 0;", "rounds": "2", "second": AGAIN}, "findings"),
+    ],
+)
+def test_a_barrier_that_flips(change: dict[str, str], expected: str) -> None:
+    verdict = judged(FLIP.format(**{**COOPERATIVE, **change}), 64, 3, "zero", first=True)
+    if expected == "not clean":
+        assert verdict.word != "clean"
+    else:
+        assert verdict.word == expected, (verdict.findings, verdict.choices, verdict.open)

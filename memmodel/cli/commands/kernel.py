@@ -100,10 +100,7 @@ def kernel(
     looked_at = [_index(one) for one in cta or ()]
     if fix:
         found = _mended(file, launch, entry, model, looked_at, schedules, assume_pure or (), cost)
-        code = _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
-        if found.signal is not None:
-            raise found.signal
-        return code
+        return _told(found.base, json_out, sarif_out, statistics=statistics, repairs=found)
     verdict = check_kernel(
         file, launch, entry=entry, model=model, ctas=looked_at, readings=readings,
         schedules=schedules, assume_pure=assume_pure or (), budget=cost, litmus=litmus,
@@ -162,6 +159,8 @@ def _told(
         _write(json_out, record(verdict, repairs))
     if sarif_out:
         _write(sarif_out, sarif([verdict]))
+    if repairs is not None and repairs.signal is not None:
+        raise repairs.signal
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     return codes.get(verdict.word, Exit.UNDECIDED)
 

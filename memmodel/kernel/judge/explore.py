@@ -116,7 +116,7 @@ class LaunchJudge:
             self._waits.look(run, lambda: self._run(base))
             base = replace(base, counted=self._waits.counted)
             run.choices |= self._last_writes(base, run)
-            settled = frozenset(number for _, number in run.choices) - self._waits.loads
+            settled = frozenset(number for _, number in run.choices) - self._waits.loads - self._waits.told
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
             orders = frozenset(number for what, number in run.choices if what == "order")
@@ -124,7 +124,7 @@ class LaunchJudge:
                 self._chosen |= orders
             self._chosen |= self._waits.loads
             settled -= self._chosen
-            self._known = settled | self._chosen
+            self._known = settled | self._chosen | self._waits.told
             made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
@@ -303,7 +303,7 @@ class LaunchJudge:
         """The choices on which the run depends, and what does."""
         if not run.choices:
             return []
-        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits.loads}
+        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits.loads | self._waits.told}
         numbers = frozenset(number for _, number in choices)
         if self._refused(replace(base, opaque=numbers)) is None:
             return []

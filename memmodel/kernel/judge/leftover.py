@@ -83,26 +83,29 @@ class Polls:
         found = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
         return None if found is None else found.load(first, size)
 
-    def again(self, event: TraceEvent, value: int | None) -> bool:
-        """Does a load that finds this value lead back to itself?"""
+    def again(self, event: TraceEvent, value: int | None, around: Known | None = None) -> bool:
+        """Does a load that finds this value lead back to itself? `around`: what is known of other registers, if that is
+        not what was in the run.
+        """
         load, size = (self._entry.body or ())[event.at], event.size
         bytes_ = None if value is None else value & (1 << 8 * size) - 1
         found = extended(bytes_, size, wider(load.words[-1], size, load.operands))
         if found is None:
             return False
-        key = event.at, found, event.known
+        known = event.known if around is None else around
+        key = event.at, found, known
         if key not in self._leads_back:
-            self._leads_back[key] = reads_again(self._entry, event.at, found, event.known)
+            self._leads_back[key] = reads_again(self._entry, event.at, found, known)
         return self._leads_back[key]
 
-    def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int]) -> bool:
+    def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
         """Does a loop that goes on with some values end in the same way with each of the others?"""
         load, size = (self._entry.body or ())[event.at], event.size
         wide = wider(load.words[-1], size, load.operands)
         again, behind = ([extended(one, size, wide) for one in values] for values in (on, ends))
         known = [one for one in (*again, *behind) if one is not None]
         return len(known) == len(on) + len(ends) and ends_alike(
-            self._entry, event.at, known[: len(on)], known[len(on) :], event.known
+            self._entry, event.at, known[: len(on)], known[len(on) :], around
         )
 
     def single(self, run: LaunchTrace) -> frozenset[int]:

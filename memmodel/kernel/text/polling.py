@@ -196,6 +196,17 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
     return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
 
 
+def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:
+    """Is a register read nowhere but in a loop that goes on with this value of its load?"""
+    one = _round(entry, load, value, around)
+    return one is not None and all(
+        each.number in one.inside
+        for each in entry.body or ()
+        if slot in {s for operand in each.operands[written(each) != [] :] for s in registers(operand)}
+        or (each.guard is not None and each.guard.slot == slot)
+    )
+
+
 def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
     """Does a loop that goes on with some values of its load end with each of the others at one instruction, where
     neither the value nor a register that the loop writes is looked at?

@@ -9,7 +9,7 @@ its first value joined with those of the operations so far; which ones these may
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memmodel.base.labels import Access
@@ -17,6 +17,7 @@ from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.leftover import COMMUTING, CausalOrder, PolledWrite, Polls
 from memmodel.kernel.judge.uses import aliased
 from memmodel.kernel.machine.alu import function
+from memmodel.kernel.text.polling import Known, written
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.ptx import Proxy, Scope
 
@@ -29,13 +30,15 @@ Joined = Callable[[int, int], int]
 
 class CounterPlace(NamedTuple):
     """A word that atomic operations change, all in one way: the writes of these in the order of the run, other writes,
-    what two values are joined by, the value before the launch.
+    what two values are joined by, the value before the launch. `slots`: by the instruction of an arrival the register
+    of its result, if nothing else is ever there.
     """
 
     arrivals: tuple[TraceEvent, ...]
     stores: tuple[PolledWrite, ...]
     joined: Joined
     initial: int | None
+    slots: Mapping[int, int]
 
 
 class CounterLoop(NamedTuple):
@@ -70,18 +73,47 @@ class CounterLoop(NamedTuple):
             return None
         for one in before:
             base = self.place.joined(base, one.given or 0)
-        layers = _layers(free, order)
+        layers, answers = _layers(free, order), self.answers(order)
         for count in range(len(layers) + 1 if layers is not None else 0):
             needed = [one for layer in (layers or ())[:count] for one in layer]
             others = [one for layer in (layers or ())[count:] for one in layer]
             later = all(order.before(one, other) for one in needed for other in others)
-            if later and self._ends(base, needed, others, polls):
+            if later and answers is not None and self._ends(base, needed, others, polls, answers):
                 return (*before, *needed)
         return None
 
-    def _start(self, order: CausalOrder) -> tuple[int, list[TraceEvent]] | None:
-        """The value of the last store before the loop, and the arrivals after it; None if stores are not ordered."""
-        first, last = self.reads[0], self.reads[-1]
+    def answers(self, order: CausalOrder) -> list[Known] | None:
+        """What may be known of registers around the loop, where results of arrivals of its thread are among them."""
+        last = self.reads[-1]
+        mine = {self.place.slots[one.at]: one for one in self.place.arrivals if one.thread == last.thread
+                and one.at in self.place.slots and (one.order or 0) < (self.reads[0].order or 0)}  # fmt: skip
+        found = [dict(last.known)]
+        for slot in sorted(mine.keys() & found[0].keys()):
+            results = self._results(mine[slot], order)
+            if results is None or len(results) * len(found) > MOST_SUMS:
+                return None
+            found = [{**one, slot: value} for one in found for value in sorted(results)]
+        return [tuple(sorted(one.items())) for one in found]
+
+    def _results(self, one: TraceEvent, order: CausalOrder) -> set[int] | None:
+        """What an arrival may find: the arrivals before it in causality, and any part of those that do not follow."""
+        if one.partner is None or (start := self._start(order, (one.partner, one))) is None:
+            return None
+        base, arrivals = start
+        before = [each for each in arrivals if order.ahead(each, one.partner)]
+        known = {id(one), *map(id, before)}
+        free = [each for each in arrivals if id(each) not in known and not order.before(one, each)]
+        for each in before:
+            base = self.place.joined(base, each.given or 0)
+        return _sums(base, Counter(each.given or 0 for each in free), self.place.joined)
+
+    def _start(
+        self, order: CausalOrder, ends: tuple[TraceEvent, TraceEvent] | None = None
+    ) -> tuple[int, list[TraceEvent]] | None:
+        """The value of the last store before the loop (or before the first of two events), and the arrivals after it;
+        None if stores are not ordered.
+        """
+        first, last = (self.reads[0], self.reads[-1]) if ends is None else ends
         past = []
         for one in self.place.stores:
             event = one.event
@@ -96,12 +128,14 @@ class CounterLoop(NamedTuple):
                     return None
         if not past:
             return None if self.place.initial is None else (self.place.initial, list(self.place.arrivals))
-        ends = [(one, value) for one, value in past if all(one is x or order.before(x, one) for x, _ in past)]
-        if len(ends) != 1 or ends[0][1] is None:
+        tops = [(one, value) for one, value in past if all(one is x or order.before(x, one) for x, _ in past)]
+        if len(tops) != 1 or tops[0][1] is None:
             return None
-        return ends[0][1], [one for one in self.place.arrivals if order.before(ends[0][0], one)]
+        return tops[0][1], [one for one in self.place.arrivals if order.before(tops[0][0], one)]
 
-    def _ends(self, base: int, needed: Sequence[TraceEvent], others: Sequence[TraceEvent], polls: Polls) -> bool:
+    def _ends(
+        self, base: int, needed: Sequence[TraceEvent], others: Sequence[TraceEvent], polls: Polls, answers: list[Known]
+    ) -> bool:
         """Does the loop go on with each part of the needed arrivals, and end in one way with all of them?"""
         joined, event = self.place.joined, self.reads[-1]
         counts = Counter(one.given or 0 for one in needed)
@@ -117,11 +151,16 @@ class CounterLoop(NamedTuple):
             for _ in range(many):
                 base = joined(base, number)
         ends = _sums(base, Counter(one.given or 0 for one in others), joined)
-        if ends is None or len(on) > MOST_SUMS or not on.isdisjoint(ends):
+        if ends is None or len(on) * len(answers) > MOST_SUMS:
             return False
-        if not all(polls.again(event, one) for one in on) or any(polls.again(event, one) for one in ends):
-            return False
-        return len(ends) == 1 or polls.ends_alike(event, on, ends)
+        for known in answers:
+            if not all(polls.again(event, one, known) for one in on) or any(
+                polls.again(event, one, known) for one in ends
+            ):
+                return False
+            if (len(ends) > 1 or len(answers) > 1) and not polls.ends_alike(event, on, ends, known):
+                return False
+        return True
 
 
 def loops(run: LaunchTrace, polls: Polls, body: Sequence[PtxInstruction]) -> dict[int, list[CounterLoop]]:
@@ -166,7 +205,14 @@ def _place(
     if not arrivals or joined is None or not told or not whole:
         return None
     initial = polls.initial(event.block, event.first, event.size)
-    return CounterPlace(arrivals, stores, lambda one, other: joined(one, other) or 0, initial)
+    writers = Counter(slot for one in body for slot in written(one))
+    several = {one.at for place, events in run.atomics.items() if place != (event.block, event.first) for one in events}
+    slots = {
+        one.at: result[0]
+        for one in made
+        if len(result := written(body[one.at])) == 1 and writers[result[0]] == 1 and one.at not in several
+    }
+    return CounterPlace(arrivals, stores, lambda one, other: joined(one, other) or 0, initial, slots)
 
 
 def _atomic(event: TraceEvent) -> bool:

@@ -17,6 +17,7 @@ from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.leftover import CausalOrder, Polls, Turn, sure
 from memmodel.kernel.judge.quiet import hushed
+from memmodel.kernel.text.polling import read_inside
 from memmodel.kernel.text.syntax import PtxFunction
 from memmodel.kernel.waits.counters import CounterLoop, loops, observe, reads_nothing, remembered
 
@@ -62,6 +63,8 @@ class SettledWaits:
         self.counting: frozenset[int] = frozenset()
         self.counted: frozenset[int] = frozenset()
         """Atomic operations at these counters, and nowhere else."""
+        self.told: frozenset[int] = frozenset()
+        """Those of them whose results are looked at in these loops alone, which end the same whatever these are."""
         self._needed: Needed | None = None
 
     @property
@@ -79,7 +82,8 @@ class SettledWaits:
             self.counting = counters - self.loads
             self.turning = all_ - self.counting
             self._settle(again)
-        self.counted = self._only(again()) if self.counting else frozenset()
+        if self.counting:
+            self._arrivals(again())
 
     def _settle(self, again: Callable[[], LaunchTrace]) -> None:
         for _ in range(ROUNDS + len(self.turning | self.counting)):
@@ -97,13 +101,25 @@ class SettledWaits:
             self.turning, self.counting, self._needed = found
         self.turning = self.counting = frozenset()
 
-    def _only(self, run: LaunchTrace) -> frozenset[int]:
+    def _arrivals(self, run: LaunchTrace) -> None:
         """The atomic operations whose places are all polled by loops of counters that are waits."""
         found = loops(run, self.polls, self._entry.body or ())
-        mine = {id(one) for load in self.counting for loop in found.get(load, ()) for one in loop.place.arrivals}
+        waits = [loop for load in sorted(self.counting) for loop in found.get(load, ())]
+        mine = {id(one) for loop in waits for one in loop.place.arrivals}
         made = [one for events in run.atomics.values() for one in events]
         others = {one.at for one in made if one.partner is None or id(one.partner) not in mine}
-        return frozenset(one.at for one in made) - others
+        self.counted = frozenset(one.at for one in made) - others
+        slots = {at: slot for loop in waits for at, slot in loop.place.slots.items() if at in self.counted}
+        self.told = frozenset(at for at, slot in slots.items() if any(self._inside(slot, loop) for loop in waits))
+
+    def _inside(self, slot: int, loop: CounterLoop) -> bool:
+        """Is a register looked at in a loop alone?"""
+        event = loop.reads[-1]
+        left = (one.bits.whole(8 * one.size) for one in loop.place.arrivals if one.bits is not None)
+        values = [
+            value for value in (loop.place.initial, *left) if value is not None and self.polls.again(event, value)
+        ]
+        return bool(values) and read_inside(self._entry, slot, loop.load, values[0], event.known)
 
     def prepare(self, run: LaunchTrace, chosen: frozenset[int] = frozenset()) -> Polled:
         """Let the reads of a run observe what they do in every execution. `chosen`: the run depends on these."""
