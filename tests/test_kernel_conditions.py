@@ -136,7 +136,8 @@ BARRIERS = [
     ("a lane that has left", "@%p0 bra L;\nbar.sync 1, 64;\nL:", 64, ""),
     ("all threads", "bar.sync 1, 0;", 64, ""),
     ("a count that exits do not fill", FIRST_WARP, 96, "hang"),
-    ("a count of all threads, of which some have left", FIRST_WARP, 64, ""),
+    ("a count of all threads, of which some have left", FIRST_WARP, 64, "hang"),
+    ("no count, and some have left", FIRST_WARP.replace(", 64", ""), 64, ""),
 ]
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
-from memmodel.emit.body import FULL, LAST_BARRIER, Line, ThreadBody
+from memmodel.emit.body import LAST_BARRIER, Line, ThreadBody
 from memmodel.emit.grid import GROUP, Grid, Seat, arrange
 from memmodel.emit.opaque import zero
 from memmodel.emit.registers import collect
 from memmodel.emit.results import one_line, results_of, term_text
+from memmodel.emit.spread import FULL
 from memmodel.emit.target import CLUSTERS, Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
@@ -100,6 +101,8 @@ class _Writer:
         self.results = tuple(results_of(test))
         self.opaque = False
         """Does some thread need a zero that ptxas does not know?"""
+        self.slots: dict[str, None] = {}
+        """Shared memory through which warps of one thread give one another what they have."""
         self.threads = {n: [self._thread(grid, seat) for seat in grid.seats] for n, grid in self.grids.items()}
         self._allocates = self.memory.allocates(test)
         self.lines: list[Line] = []
@@ -114,6 +117,8 @@ class _Writer:
             self._add(f".shared .align 4 .b32 {OURS}done;")
         if self._allocates:
             self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
+        for slot in self.slots:
+            self._add(f".shared .align 16 .b8 {slot}[16];")
         for number, grid in self.grids.items():
             self.grid, self.suffix = grid, str(number) if len(self.grids) > 1 else ""
             self._kernel(self.threads[number])
@@ -296,6 +301,7 @@ class _Writer:
         body = ThreadBody(seat, code, registers, self.memory, self._special(grid, seat))
         written = body.write(inits, results)
         self.opaque = self.opaque or body.opaque.used
+        self.slots |= dict.fromkeys([body.slot] if body.slot is not None else [])
         place = thread.place
         where = f"cta {place.cta}" + ("" if place.cluster is None else f", cluster {place.cluster}")
         lines: list[Line] = [("", None), (f"{OURS}thread_{clean(thread.name)}: // {where}, gpu {place.gpu}", None)]

@@ -281,8 +281,8 @@ class _OneBarrier:
         return logic.disj(cells)
 
     def _complete(self, number: int) -> int:
-        """A generation is full, or the barrier is one for all threads of its domain, and every other one has exited
-        ("exit": barriers that wait for all threads do not wait for those).
+        """A generation is full, or it has no count and every other thread of the domain has exited ("exit": barriers
+        that wait for all threads do not wait for those).
         """
         logic = self.logic
         members = self._members(number)
@@ -298,8 +298,8 @@ class _OneBarrier:
         if all(event.count is None for event, _ in members):
             return everyone
         however_many = logic.disj(f for event, f in members if event.count is not None and event.count < 0)
-        for_some = logic.disj(f for event, f in members if self._needed(event) != len(self.domain))
-        return logic.disj((however_many, self._full(number), logic.both(everyone, -for_some)))
+        counted = logic.disj(f for event, f in members if event.count is not None)
+        return logic.disj((however_many, self._full(number), logic.both(everyone, -counted)))
 
     def _gone(self, thread: int, number: int) -> int:
         """A thread has exited without arriving: in this generation or, before it exits, in a later one."""

@@ -60,6 +60,8 @@ def fix(
             say(f"repair {number}, cost {one.cost:g}:")
             for edit in one.changes:
                 say(f"  {edit.what}")
+            for other in one.instead:
+                say(f"  or with {' and '.join(other)}")
             say(one.diff().rstrip("\n"))
     if in_place and found.repairs:
         replace_text(file, found.repairs[0].new)
