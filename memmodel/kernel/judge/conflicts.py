@@ -183,7 +183,7 @@ class Conflicts:
             place = self._place(block, first, size, [uses[one] for one in weak])
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
         for one in active:
-            for other in active if uses[one].event is not None else ():
+            for other in weak if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
 
     @staticmethod
