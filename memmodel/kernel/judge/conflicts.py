@@ -309,18 +309,18 @@ class Conflicts:
         enough of those that only read: two reads are no finding, and what a read of one orders, that of the other does.
         """
         threads, who = self._run.threads, self._roles.who
-        warps: dict[tuple[int, int], list[Named]] = {}
+        warps: dict[tuple[int, int], list[AlikeThreads]] = {}
         for number, uses in by_thread.items():
             name = (who[number][2], *(part for part, _ in uses))
             writes = any(use.writes for _, use in uses)
-            lane = Named(name, (number,), writes)
+            lane = AlikeThreads(name, (number,), writes)
             warps.setdefault((threads[number].cta, threads[number].warp), []).append(lane)
-        ctas: dict[int, list[Named]] = {}
+        ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
             one = _enough(lanes)
             ctas.setdefault(cta, []).append(one._replace(name=(who[one.members[0]][1], *one.name)))
         owner = block.instance.owner
-        groups: dict[object, list[Named]] = {}
+        groups: dict[object, list[AlikeThreads]] = {}
         for cta, inside in ctas.items():
             one = _enough(inside)
             first = one.members[0]
@@ -370,7 +370,7 @@ Here = tuple[int, bool]
 """The number of what an access counts as, and whether it goes to another CTA."""
 
 
-class Named(NamedTuple):
+class AlikeThreads(NamedTuple):
     """A group of threads: what they do, as a name, its members, and whether any of them writes."""
 
     name: tuple[object, ...]
@@ -378,7 +378,7 @@ class Named(NamedTuple):
     writes: bool
 
 
-def _enough(items: list[Named]) -> Named:
+def _enough(items: list[AlikeThreads]) -> AlikeThreads:
     """The groups in the order of their names, as one: at most two of one name, and one if they only read."""
     counts: dict[object, int] = {}
     kept = []
@@ -387,7 +387,7 @@ def _enough(items: list[Named]) -> Named:
         if counts[item.name] <= 1 + item.writes:
             kept.append(item)
     members = tuple(thread for one in kept for thread in one.members)
-    return Named(tuple(one.name for one in kept), members, any(one.writes for one in kept))
+    return AlikeThreads(tuple(one.name for one in kept), members, any(one.writes for one in kept))
 
 
 def _writes(label: Label) -> bool:
