@@ -27,7 +27,8 @@ from memmodel.engine import Options
 from memmodel.errors import InputError
 from memmodel.limits import Budget
 from memmodel.repair import fix as fix_module
-from memmodel.repair.fix import Repair, fix
+from memmodel.repair.edits import apply
+from memmodel.repair.fix import Fixed, Repair, fix
 from memmodel.repair.judge import judging, parse
 from memmodel.repair.layout import laid
 from memmodel.repair.searching import trials
@@ -98,14 +99,20 @@ def _fixed(file: Path, seconds: float) -> dict[str, object]:
         "tried": found.tried,
         "reason": found.reason,
         "search": round(process_time() - started, 2),
-        "repairs": [[one.cost, [edit.what for edit in one.changes]] for one in found.repairs],
+        "repairs": [[one.cost, [edit.what for edit in one.changes], one.instead] for one in found.repairs],
     }
     if found.repairs:
-        told["engines"] = Counter(_by_the_other(one.new) for one in found.repairs)
+        told["engines"] = Counter(_by_the_other(one.new) for one in forms(found))
     sibling = _sibling(file) if found.wrong else None
     if sibling is not None:
-        told["sibling"] = any(_like(one, sibling) for one in found.repairs)
+        told["sibling"] = any(_like(one, sibling) for one in forms(found))
     return told
+
+
+def forms(found: Fixed) -> list[Repair]:
+    """All repairs, with the others of the same ideas."""
+    changes = ((one, edits) for one in found.repairs for edits in (one.changes, *one.others))
+    return [Repair(edits, one.name, one.old, apply(one.old, edits)) for one, edits in changes]
 
 
 def _by_the_other(text: str) -> str:

@@ -79,10 +79,11 @@ class Ground:
     """The execution of a witness, as `referee.evaluate` takes it: an Execution, and the ranks of its total orders.
 
     For memmodel.why. It stays in the process that found it: a witness that is sent to another one has none there.
-    `known`: what was worked out on it. `spell`: makes the witness of it.
+    `known`: what was worked out on it. `spell`: makes the witness of it. `choice`: the choices that make it, if it was
+    replayed (`referee.choice`).
     """
 
-    __slots__ = ("execution", "known", "ranks", "spell")
+    __slots__ = ("choice", "execution", "known", "ranks", "spell")
 
     def __init__(
         self, execution: object, ranks: Mapping[int, Sequence[int]], spell: Callable[[], Witness] | None = None
@@ -91,6 +92,7 @@ class Ground:
         self.ranks = ranks
         self.known: dict[object, object] = {}
         self.spell = spell
+        self.choice: object = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(None), ())

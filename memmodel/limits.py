@@ -32,6 +32,9 @@ STEPS_A_SECOND = 1_000_000
 """What a second of work outside the solver counts for, such as writing formulas; the first second is free."""
 
 _EVERY = 0.02
+_MEMORY_EVERY = 3
+"""At so many looks the memory is asked for: the system takes longer to say it than a clock."""
+
 _IDLE = 50
 """Looks without any limits after which the second thread ends."""
 
@@ -83,6 +86,7 @@ class Limits:
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
         self._over = False
+        self._looks = 0
         self._spent: type[BudgetSpent] | None = None
 
     def __enter__(self) -> Limits:
@@ -133,7 +137,8 @@ class Limits:
             return self._stop(f"the budget of {self._seconds:g} seconds ran out")
         if self._interrupt is None and self._cpu() - self._worked - self._solver > self._most_work:
             return self._stop(f"the budget of {self.effort:,} solver steps ran out")
-        if memory_in_use() - self._before > self._memory:
+        self._looks += 1
+        if self._looks % _MEMORY_EVERY == 0 and memory_in_use() - self._before > self._memory:
             return self._stop(f"the budget of {self._memory / (1 << 20):,.0f} MB of memory ran out")
         return True
 

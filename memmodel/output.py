@@ -42,6 +42,15 @@ def write_text(path: str, text: str) -> None:
         file.keep()
 
 
+def replace_text(path: str, text: str) -> None:
+    """Write what a file holds now, with the line ends that it had. Raises InputError, OSError."""
+    from memmodel.source import MAX_BYTES, STANDARD_INPUT, as_before, read_bytes
+
+    if path == STANDARD_INPUT:
+        raise InputError("standard input cannot be changed in place")
+    write_text(path, as_before(text, read_bytes(path, MAX_BYTES).decode("utf-8")))
+
+
 class Replacement:
     """A file beside the target that takes its place once `keep` was called; else it is thrown away."""
 

@@ -105,3 +105,15 @@ def test_an_instruction_that_is_none_is_refused_with_its_place(layout: str | Non
     with pytest.raises(InputError, match="unknown instruction 'frob'") as caught:
         format(COLUMNS.replace("st.weak x, 1  ", "frob x, 1     "), layout)
     assert caught.value.span is not None and caught.value.span.text == "frob"
+
+
+def test_fmt_keeps_the_line_ends_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "t.litmus"
+    old = "PTX  t\n\nthread P0 @ cta 0, gpu 0 {\n  mov.u32 %r0, 1;\n}\n\nexists true\n"
+    file.write_bytes(b"\xef\xbb\xbf" + old.replace("\n", "\r\n").encode())
+    with pytest.raises(SystemExit) as done:
+        main(["fmt", "-i", str(file)])
+    assert not done.value.code
+    data = file.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbfPTX t\r\n") and b"\n    mov.u32" in data
+    assert data.count(b"\n") == data.count(b"\r\n")

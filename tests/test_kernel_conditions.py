@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from kernel_samples import judged
 
+from memmodel.kernel.judge import uses
+
 OTHER = "setp.eq.s32 %p1, %r0, 32;"
 """%p1: thread 32, of another warp than thread 0."""
 OBJECT = "@%p0 mbarrier.init.shared.b64 [%r4], {count};\nbar.sync 0;"
@@ -124,6 +126,7 @@ def test_counts(body: str, why: str) -> None:
     assert verdict.word != "clean" and any(why in one for one in verdict.open), repr(verdict)
 
 
+FIRST_WARP = lines("setp.ge.s32 %p1, %r0, 32;", "@%p1 bra L;", "bar.sync 1, 64;", "L:")
 BARRIERS = [
     ("a number that is too large", "bar.sync 16;", 64, "undefined-instruction"),
     ("half a warp", "bar.sync 1, 48;", 64, "undefined-instruction"),
@@ -132,6 +135,9 @@ BARRIERS = [
     ("a warp of which half is there", "bar.sync 1, 64;", 48, ""),
     ("a lane that has left", "@%p0 bra L;\nbar.sync 1, 64;\nL:", 64, ""),
     ("all threads", "bar.sync 1, 0;", 64, ""),
+    ("a count that exits do not fill", FIRST_WARP, 96, "hang"),
+    ("a count of all threads, of which some have left", FIRST_WARP, 64, "hang"),
+    ("no count, and some have left", FIRST_WARP.replace(", 64", ""), 64, ""),
 ]
 
 
@@ -139,6 +145,14 @@ BARRIERS = [
 def test_barriers(body: str, threads: int, rule: str) -> None:
     found = {one.rule for one in judged(body, threads).findings}
     assert found == ({rule} if rule else set())
+
+
+def test_a_phase_that_is_looked_at_once_and_never_ends_is_no_hang() -> None:
+    once = "mbarrier.test_wait.parity.shared.b64 %p5, [%r4], 0;"
+    verdict = judged(lines(obj(65), arrive(), once, "@%p5 st.shared.u32 [%r3], %r0;"))
+    assert verdict.word == "undecided" and not verdict.findings and "after a failure" in verdict.open[0]
+    verdict = judged(lines(obj(65), arrive(), once, "@!%p5 st.shared.u32 [s], %r0;"))  # stored where it returns false
+    assert {one.rule for one in verdict.findings} == {"data-race"}
 
 
 def test_a_copy_that_still_reads_when_its_cta_ends() -> None:
@@ -346,3 +360,10 @@ def test_a_test_that_nobody_waits_for_is_seen_to_fail(again: str, found: set[str
     verdict = judged(body)
     assert {one.rule for one in verdict.findings} == found
     assert verdict.word == ("findings" if found else "clean")
+
+
+def test_a_run_that_is_too_large_to_judge_tells_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "MAX_ACCESSES", 100)
+    verdict = judged("st.shared.u32 [%r3], 1;\nst.shared.u32 [%r3+256], 2;\n@%p0 st.shared.u32 [%r3+2], 3;")
+    assert [one.rule for one in verdict.findings] == ["undefined-address"]
+    assert "accesses to judge are more than 100; a launch whose loops run less often" in verdict.open[0]

@@ -30,7 +30,7 @@ from memmodel.cli.options import (
 from memmodel.cli.terminal import style_for
 from memmodel.errors import InputError
 from memmodel.litmus.syntax import Layout
-from memmodel.output import STANDARD_OUTPUT, write_text
+from memmodel.output import STANDARD_OUTPUT, replace_text, write_text
 
 COMMANDS = {
     "check": "memmodel.cli.app:check",
@@ -310,7 +310,7 @@ def fmt(
     if not in_place:
         say(text.rstrip("\n"))
     elif text != source.text:
-        _write(file, text)
+        replace_text(file, text)
     return Exit.AS_EXPECTED
 
 

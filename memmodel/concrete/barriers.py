@@ -177,7 +177,7 @@ class OneBarrier:
         return self.threads.exited - {one.thread for one in self.arrives if assignment[one.event] >= number}
 
     def complete(self, assignment: Generations, number: int) -> bool:
-        """Is a generation full, or has every other thread of the domain exited?"""
+        """Is a generation full, or does the barrier wait for all threads of its domain, and every other has exited?"""
         members = self.members(assignment, number)
         if not members:
             return False
@@ -185,11 +185,9 @@ class OneBarrier:
             return self.full(members)
         if any(one.record.count is not None and one.record.count < 0 for one in members):
             return True
-        everyone = {one.thread for one in members} | self.gone(assignment, number) >= self.threads.all
-        if all(one.record.count is None for one in members):
-            return everyone
-        possible = all(self.needed(one) <= len(self.threads.all) for one in members)
-        return self.full(members) or (everyone and possible)
+        if any(one.record.count is not None for one in members):
+            return self.full(members)
+        return {one.thread for one in members} | self.gone(assignment, number) >= self.threads.all
 
     def awaited(self, assignment: Generations, wait: HalfEvent) -> int | None:
         """The generation that a wait half waits for: that of its instruction, or in a cluster the one of its number."""

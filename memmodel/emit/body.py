@@ -15,10 +15,11 @@ from memmodel.emit.address import OURS, Addresses, EmittedVariables, clean, numb
 from memmodel.emit.grid import Seat
 from memmodel.emit.opaque import OpaqueZero
 from memmodel.emit.registers import Registers, targets
+from memmodel.emit.spread import FULL, across_warps, within_warp
 from memmodel.errors import InputError
 from memmodel.isa.movement.stasync import COMPLETION
 from memmodel.isa.row import Spelling
-from memmodel.isa.scalar import compute, control
+from memmodel.isa.scalar import compare, compute, control
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.printer import print_real
@@ -43,9 +44,8 @@ from memmodel.source import Span
 
 Line = tuple[str, Span | None]
 
-FULL = "0xffffffff"
 LAST_BARRIER = 15
-_PURE = frozenset(head for row in (*compute.ROWS, *control.ROWS) for head in row.heads) | {
+_PURE = frozenset(head for row in (*compare.ROWS, *compute.ROWS, *control.ROWS) for head in row.heads) | {
     "cvta",
     "isspacep",
     "mapa",
@@ -114,6 +114,8 @@ class ThreadBody:
         self.opaque = OpaqueZero(code)
         self.whole = seat.lane is None and any(is_collective(item) for item, _ in code)
         self.lines: list[Line] = []
+        self.slot: str | None = None
+        """Shared memory through which the first warp of the thread gives others what it has."""
         self._polls = {id(item) for item in _polled(seat.thread.body)}
 
     @property
@@ -257,11 +259,13 @@ class ThreadBody:
 
     def _meet(self) -> None:
         """What the first lane did comes before what all lanes do now."""
+        self.lines.append((self._barrier, None))
+
+    @property
+    def _barrier(self) -> str:
         if self.seat.warps > 1:
-            number = LAST_BARRIER - self.seat.warp // 4
-            self.lines.append((f"bar.sync {number}, {32 * self.seat.warps};", None))
-        else:
-            self.lines.append((f"bar.warp.sync {FULL};", None))
+            return f"bar.sync {LAST_BARRIER - self.seat.warp // 4}, {32 * self.seat.warps};"
+        return f"bar.warp.sync {FULL};"
 
     def _alone(self, item: Instruction, reading: Spelling, text: str) -> None:
         """One lane executes it; a result goes to all lanes."""
@@ -275,36 +279,18 @@ class ThreadBody:
                 self.lines.append((f"and.pred {do}, {register}, {lead};", None))
             guard = f"@{do} "
         self._put(f"{guard}{text};", item)
+        across = self.seat.warps > 1 and lead.endswith("first")
         for name in targets(item, reading):
-            self._spread(name)
+            self._spread(name, across=across)
 
-    def _spread(self, name: str) -> None:
-        """Give all lanes of the warp what its first lane has in a register."""
+    def _spread(self, name: str, *, across: bool) -> None:
+        """Give all lanes what the first one of their warp, or of all of the thread's warps, has in a register."""
         register, width = _register(name), self.registers.width(name)
-        lo, hi, low, high = (f"%{OURS}{end}" for end in ("lo", "hi", "low", "high"))
-        shuffle = "shfl.sync.idx.b32 {0}, {0}, 0, 31, " + FULL + ";"
-
-        def double(register: str) -> list[str]:
-            halves = f"{{{lo}, {hi}}}"
-            return [
-                f"mov.b64 {halves}, {register};",
-                shuffle.format(lo),
-                shuffle.format(hi),
-                f"mov.b64 {register}, {halves};",
-            ]
-
-        lines = {
-            1: [f"selp.u32 {lo}, 1, 0, {register};", shuffle.format(lo), f"setp.ne.u32 {register}, {lo}, 0;"],
-            16: [f"cvt.u32.u16 {lo}, {register};", shuffle.format(lo), f"cvt.u16.u32 {register}, {lo};"],
-            32: [shuffle.format(register)],
-            64: double(register),
-            128: [
-                f"mov.b128 {{{low}, {high}}}, {register};",
-                *double(low),
-                *double(high),
-                f"mov.b128 {register}, {{{low}, {high}}};",
-            ],
-        }[width]
+        if across:
+            self.slot = f"{OURS}pass{self.seat.warp // 4}"
+            lines = across_warps(register, width, self.slot, self._barrier)
+        else:
+            lines = within_warp(register, width)
         self.lines += [(line, None) for line in lines]
 
     def _put(self, text: str, item: Instruction) -> None:

@@ -49,6 +49,12 @@ class Grid:
         """The warp's number among all warps of all GPUs."""
         return (seat.gpu * self.ctas + seat.ctaid) * self.warps + seat.warp
 
+    @property
+    def idle(self) -> bool:
+        """Are there warps that no thread of the test has?"""
+        taken = {self.number(seat) + warp for seat in self.seats for warp in range(seat.warps)}
+        return len(taken) < self.gpus * self.ctas * self.warps
+
     def special(self, seat: Seat, name: str) -> int | None:
         """What the launch has in a special register of a thread; None for a register that it does not decide."""
         base, _, axis = name.partition(".")

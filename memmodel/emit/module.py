@@ -6,22 +6,22 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
-from memmodel.emit.body import FULL, LAST_BARRIER, Line, ThreadBody
+from memmodel.emit.body import LAST_BARRIER, Line, ThreadBody
 from memmodel.emit.grid import GROUP, Grid, Seat, arrange
 from memmodel.emit.opaque import zero
 from memmodel.emit.registers import collect
+from memmodel.emit.results import one_line, results_of, term_text
+from memmodel.emit.spread import FULL
 from memmodel.emit.target import CLUSTERS, Target, oldest_target
 from memmodel.emit.variables import constant_parameters, declare, declare_parameter, initialise
 from memmodel.errors import InputError
 from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
-from memmodel.litmus.printer import print_condition, whose
+from memmodel.litmus.printer import print_condition
 from memmodel.litmus.syntax import (
     Imm,
     Instruction,
@@ -31,12 +31,10 @@ from memmodel.litmus.syntax import (
     Reg,
     RegValue,
     Term,
-    root_of,
     terms_of,
 )
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
-from memmodel.ptx import Space
 from memmodel.source import Span
 
 PTX_VERSION = "9.3"
@@ -100,9 +98,11 @@ class _Writer:
         self.grid = next(iter(self.grids.values()))
         self.suffix = ""
         self.memory = EmittedVariables.of(test, self.grid.gpus)
-        self.results = tuple(_results(test))
+        self.results = tuple(results_of(test))
         self.opaque = False
         """Does some thread need a zero that ptxas does not know?"""
+        self.slots: dict[str, None] = {}
+        """Shared memory through which warps of one thread give one another what they have."""
         self.threads = {n: [self._thread(grid, seat) for seat in grid.seats] for n, grid in self.grids.items()}
         self._allocates = self.memory.allocates(test)
         self.lines: list[Line] = []
@@ -117,6 +117,8 @@ class _Writer:
             self._add(f".shared .align 4 .b32 {OURS}done;")
         if self._allocates:
             self._add(f".shared .align 4 .b32 {OURS}tmem_at;")
+        for slot in self.slots:
+            self._add(f".shared .align 16 .b8 {slot}[16];")
         for number, grid in self.grids.items():
             self.grid, self.suffix = grid, str(number) if len(self.grids) > 1 else ""
             self._kernel(self.threads[number])
@@ -147,20 +149,20 @@ class _Writer:
     # ---- what a launcher has to know -------------------------------------------------------------------------
 
     def _heading(self) -> None:
-        self._add(f"// {_one_line(self.test.name)}")
+        self._add(f"// {one_line(self.test.name)}")
         for sentence in self.test.description:
-            self._add(f"// {_one_line(sentence)}")
+            self._add(f"// {one_line(sentence)}")
         for number, grid in self.grids.items():
             cluster = f", clusters of {grid.cluster}" if grid.clustered else ""
             which = "" if len(self.grids) == 1 else f" {ENTRY}{number}, with programmatic stream serialization"
             self._add(f"// Launch{which}: grid {grid.ctas}, block {32 * grid.warps}{cluster}.")
         self._add("// Parameters: the output buffer (8 bytes for each slot)" + self._parameter_text() + ".")
         for slot, term in enumerate(self.results):
-            self._add(f"// out[{slot}]: {_term(term)}")
+            self._add(f"// out[{slot}]: {term_text(term)}")
         for term in (*terms_of(self.test.condition), *self.test.shown):
             if isinstance(term, LocValue) and term not in self.results:
-                self._add(f"// {_term(term)}: in memory when all CTAs are done")
-        question = _one_line(print_condition(self.test.condition, Layout.BLOCKS))
+                self._add(f"// {term_text(term)}: in memory when all CTAs are done")
+        question = one_line(print_condition(self.test.condition, Layout.BLOCKS))
         self._add(f"// {self.test.quantifier.value} {question}")
 
     def _parameter_text(self) -> str:
@@ -266,7 +268,18 @@ class _Writer:
                 if seat.lane is not None:
                     self._code(f"setp.eq.and.u32 %{OURS}p, %{OURS}lane, {seat.lane}, %{OURS}p;")
                 self._code(f"@%{OURS}p bra {OURS}thread_{clean(seat.thread.name)};")
+        if self._finishes and self.grid.idle and not self._needs_count(self.grid):
+            self._dismiss()
         self._code(f"bra {OURS}finish;")
+
+    def _dismiss(self) -> None:
+        """Warps that no thread of the test has leave at once, so that its barriers do not wait for them. The first one
+        of each CTA has work at the end."""
+        shared = {self.grid.number(seat) for seat in self.grid.seats if seat.lane is not None}
+        self._code(f"setp.eq.u32 %{OURS}p, %{OURS}warp, 0;")
+        for number in sorted(shared):
+            self._code(f"setp.eq.or.u32 %{OURS}p, %{OURS}here, {number}, %{OURS}p;")
+        self._code(f"@!%{OURS}p bra {OURS}leave;")
 
     # ---- threads and what comes after ------------------------------------------------------------------------
 
@@ -288,6 +301,7 @@ class _Writer:
         body = ThreadBody(seat, code, registers, self.memory, self._special(grid, seat))
         written = body.write(inits, results)
         self.opaque = self.opaque or body.opaque.used
+        self.slots |= dict.fromkeys([body.slot] if body.slot is not None else [])
         place = thread.place
         where = f"cta {place.cta}" + ("" if place.cluster is None else f", cluster {place.cluster}")
         lines: list[Line] = [("", None), (f"{OURS}thread_{clean(thread.name)}: // {where}, gpu {place.gpu}", None)]
@@ -413,32 +427,3 @@ def _arranged(test: LitmusTest) -> dict[int, Grid]:
         threads = tuple(thread for thread in test.threads if thread.place.grid == number)
         found[number] = arrange(replace(test, threads=threads))
     return found
-
-
-def _results(test: LitmusTest) -> Iterator[Term]:
-    """What the kernel stores: registers, and shared memory, which ends with the kernel."""
-    variables = {variable.name: variable for variable in test.variables}
-    seen: set[tuple[object, ...]] = set()
-    for term in (*terms_of(test.condition), *test.shown):
-        key: tuple[object, ...] = ()
-        if isinstance(term, RegValue):
-            key = (term.thread, term.register)
-        elif isinstance(term, LocValue):
-            root = root_of(variables, term.name)
-            if root.space is Space.SHARED and root.mbarrier is None:
-                key = (term.name, term.index, term.cta, term.thread)
-        if key and key not in seen:
-            seen.add(key)
-            yield term
-
-
-def _term(term: Term) -> str:
-    if isinstance(term, RegValue):
-        return f"{term.thread}:%{term.register}"
-    if isinstance(term, LocValue):
-        return term.name + whose(term) + (f"[{term.index}]" if term.index else "")
-    return str(term.value)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -281,7 +281,9 @@ class _OneBarrier:
         return logic.disj(cells)
 
     def _complete(self, number: int) -> int:
-        """A generation is full, or every other thread of the domain has exited ("exit": nobody waits for those)."""
+        """A generation is full, or it has no count and every other thread of the domain has exited ("exit": barriers
+        that wait for all threads do not wait for those).
+        """
         logic = self.logic
         members = self._members(number)
         some = logic.disj(formula for _, formula in members)
@@ -296,8 +298,8 @@ class _OneBarrier:
         if all(event.count is None for event, _ in members):
             return everyone
         however_many = logic.disj(f for event, f in members if event.count is not None and event.count < 0)
-        too_many = logic.disj(f for event, f in members if self._needed(event) > len(self.domain))
-        return logic.disj((however_many, self._full(number), logic.both(everyone, -too_many)))
+        counted = logic.disj(f for event, f in members if event.count is not None)
+        return logic.disj((however_many, self._full(number), logic.both(everyone, -counted)))
 
     def _gone(self, thread: int, number: int) -> int:
         """A thread has exited without arriving: in this generation or, before it exits, in a later one."""

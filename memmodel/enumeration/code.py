@@ -77,6 +77,10 @@ class ModelCode:
         """Those instructions of a mask that can run by a stage."""
         return sum(1 << one for one in bits(mask) if self._instructions[one].stage <= stage)
 
+    def reads(self, mask: int) -> frozenset[int]:
+        """The slots that the instructions of a mask look at."""
+        return frozenset().union(*(self._instructions[one].sources for one in bits(mask)))
+
     def runs(self, mask: int) -> tuple[Compute, ...]:
         """What the instructions of a mask do, in order."""
         return tuple(self._instructions[one].run for one in bits(mask))

@@ -121,11 +121,12 @@ class KernelRecord(JsonRecord):
 
 
 class RepairRecord(JsonRecord):
-    """Changes after which a test is right."""
+    """Changes after which a test is right. `instead`: those of other repairs of the same idea that this one has not."""
 
     cost: float
     changes: tuple[str, ...]
     diff: str
+    instead: tuple[tuple[str, ...], ...] = ()
 
 
 class FixRecord(JsonRecord):

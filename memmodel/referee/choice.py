@@ -33,6 +33,7 @@ class Choice:
     cell; for a cell that is left out, any co-maximal write. `waiting`: for each thread, the step where it waits for
     ever, or None. `starts`: where matrices of the test begin, those that this execution does not use included.
     `orders`: for each definition of the model that is a choice of a total order, by its index: its events in order.
+    `partial`: what it does not name of barriers and mbarrier objects may be anything that fits; tests succeed.
     """
 
     values: tuple[tuple[RecordName, Cell, int], ...]
@@ -47,3 +48,4 @@ class Choice:
     waiting: tuple[RecordName | None, ...]
     starts: Starts = field(default_factory=Starts)
     orders: tuple[tuple[int, tuple[Ordered, ...]], ...] = ()
+    partial: bool = False

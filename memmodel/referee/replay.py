@@ -16,9 +16,9 @@ from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree
 from memmodel.concrete.execution import Execution, FixedPart, Position, Rows, position, rows_of
-from memmodel.concrete.mbarriers import START, Observed, observe
+from memmodel.concrete.mbarriers import START, MbarrierUses, ObjectWalk, Observed, observe
 from memmodel.concrete.meter import Meter
-from memmodel.concrete.records import Trace
+from memmodel.concrete.records import End, Trace
 from memmodel.concrete.runner import Runner
 from memmodel.errors import InternalError, TooLarge
 from memmodel.litmus.syntax import terms_of
@@ -41,8 +41,8 @@ class Replay:
     """A witness as judged afresh: does the test's condition hold in it, which axioms of the model does it violate, and
     what do the model's flags report (name -> pairs of uids)?
 
-    `waits`: some thread waits for ever. `circular`: some value supports itself. `positions`: where each event comes
-    from. `rules`: what bad addresses and undefined instructions break.
+    `waits`: some thread waits for ever. `ended`: every thread came to its end. `circular`: some value supports itself.
+    `positions`: where each event comes from. `rules`: what bad addresses and undefined instructions break.
     """
 
     witness: Witness
@@ -50,6 +50,7 @@ class Replay:
     failed: tuple[str, ...]
     flags: dict[str, list[tuple[int, int]]]
     waits: bool
+    ended: bool
     circular: bool
     positions: list[Position]
     rules: dict[int, str]
@@ -91,12 +92,16 @@ def _replayed(lowered: LoweredTest, model: Model, choice: Choice, given: Given) 
     satisfies = finals.holds(lowered.test.condition, registers, last)
     waits = assembly.sentences(values, relations["mbar"], meeting)
     _rest(assembly, evaluation)
+    witness = make_witness(model, evaluation, registers, last, waits)
+    if witness.ground is not None:
+        witness.ground.choice = choice
     return Replay(
-        make_witness(model, evaluation, registers, last, waits),
+        witness,
         satisfies,
         evaluation.failed,
         evaluation.flags,
         bool(waits),
+        all(trace.ending.end in (End.REACHED, End.EXIT) for trace in traces),
         given.circular,
         [position(frame, event) for event in frame.events],
         {number: rule for number in range(frame.count) if (rule := rule_of(execution, number))},
@@ -301,7 +306,7 @@ def _meeting(assembly: Assembly, where: _Where, choice: Choice) -> Meeting:
     """The way to meet whose generations the choice names."""
     asked = {where.event(name): number for name, number in choice.generations.items()}
     for meeting in meetings(assembly.barriers, assembly.halves, assembly.waiting):
-        if meeting.generations == asked:
+        if meeting.generations == asked or (choice.partial and asked.items() <= meeting.generations.items()):
             if not reductions_agree(assembly.contributions, assembly.barriers, meeting):
                 raise InternalError("replay: a barrier reduction does not return the combination of its values")
             return meeting
@@ -316,16 +321,29 @@ def _objects(assembly: Assembly, where: _Where, choice: Choice) -> Observed:
         seen[where.event(name)] = (START if life is None else where.event(life), over)
     chosen = []
     for one in assembly.objects:
-        walk = one.walk(orders.pop(one.cell, []))
+        walk = _walk(one, orders.pop(one.cell, []), partial=choice.partial)
         if walk is None:
             raise InternalError(f"replay: the operations on {one.cell} cannot have the order chosen")
-        its = {test.event: seen.pop(test.event, (START, -1)) for test in one.tests}
+        its = {test.event: seen.pop(test.event) for test in one.tests if test.event in seen}
+        if choice.partial:
+            its = next((views for views in one.sightings(walk) if its.items() <= views.items()), its)
+        else:
+            its = {test.event: (START, -1) for test in one.tests} | its
         if not one.fits(walk, its):
             raise InternalError(f"replay: the tests of {one.cell} cannot see {its}")
         chosen.append((one, walk, its))
     if seen or any(orders.values()):
         raise InternalError("replay: an order of updates, or what a test sees, for what is no such event")
     return observe(chosen)
+
+
+def _walk(one: MbarrierUses, order: list[int], *, partial: bool) -> ObjectWalk | None:
+    """The updates of an object in the order chosen; what a partial choice leaves out comes last, or first of all."""
+    walk = one.walk(order)
+    if walk is None and partial:
+        rest = [update.event for update in one.updates if update.event not in order]
+        walk = one.walk([*order, *rest]) or one.walk([*rest, *order])
+    return walk
 
 
 def _rest(assembly: Assembly, evaluation: Evaluation) -> None:

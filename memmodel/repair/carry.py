@@ -36,6 +36,7 @@ from memmodel.ptx import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against
+from memmodel.repair.searching.quick import quick_of
 from memmodel.why.alter import Alteration, Inserted, alter, combined, with_order
 from memmodel.why.diagnose import fence_orders
 from memmodel.why.values import Values
@@ -122,9 +123,10 @@ class Carry:
             changes.append(change)
         return alter(execution, combined(changes, len(execution.events)))
 
-    def passed_by(self, execution: Execution, edit: Edit) -> bool:
-        """Does an execution of the text not come to what an edit changes? Then it is one of the changed text."""
-        return all(_never_at(execution, one.group) for one in (edit, *edit.more))
+    def passed_by(self, execution: Execution, edit: Edit, made: Sequence[Edit] = ()) -> bool:
+        """Does an execution of the text with some edits made not come to what one more changes? Then it is one of the
+        text with that made too."""
+        return all(_never_at(execution, _now_at(one, made)) for one in (edit, *edit.more))
 
     def alteration(
         self, execution: Execution, made: Sequence[Edit], edit: Edit, known: Edit | None = None
@@ -176,6 +178,14 @@ def _shifted(at: tuple[int, int], edit: Edit, made: Sequence[Edit]) -> tuple[int
     """The same for what an edit puts into a gap: after the lines there whose turn comes before it."""
     ahead = [one for one in made if not (edit.adds > 0 and one.group[:2] == at and one.rank > edit.rank)]
     return shifted(at, ahead)
+
+
+def _now_at(edit: Edit, made: Sequence[Edit]) -> tuple[object, ...]:
+    """Where an edit is made once others are."""
+    thread, index = edit.group[:2]
+    if not (made and isinstance(thread, int) and isinstance(index, int)):
+        return edit.group[:2]
+    return _shifted((thread, index), edit, made)
 
 
 def difference(old: LoweredTest, new: LoweredTest) -> Delta | None:
@@ -295,11 +305,10 @@ def survives(against: Against, execution: Execution) -> bool:
     model, ground = against.model, against.witness.ground
     if ground is None:
         return False
-    for one in _ordered(execution):
-        values = Values(model, one, ground.ranks)
-        if values.violated() is None and _still_bad(against, values):
-            return True
-    return False
+    quick = quick_of(model)
+    if not quick.chooses:
+        return any(quick.still_bad(one, against.flag) for one in _ordered(execution))
+    return any(_still_bad(against, Values(model, one, ground.ranks)) for one in _ordered(execution))
 
 
 def _ordered(execution: Execution) -> Iterator[Execution]:
@@ -334,6 +343,8 @@ def _times(execution: Execution) -> list[int]:
 
 def _still_bad(against: Against, values: Values) -> bool:
     flag = against.flag
+    if values.violated() is not None:
+        return False
     if flag is None:
         return True
     checks = [check for check in values.model.flags if check.name == flag]

@@ -30,9 +30,10 @@ from memmodel.repair.insertion.arrivals import arrivals
 from memmodel.repair.insertion.meetings import meetings
 from memmodel.repair.judge import Observed, Standing, ended, judging, looking_for, parse
 from memmodel.repair.layout import Laid, laid
+from memmodel.repair.searching.ideas import makes_strong, told
 from memmodel.repair.searching.search import RepairSearch
 from memmodel.repair.searching.trials import Aim
-from memmodel.repair.searching.turns import Changes
+from memmodel.repair.searching.turns import Changes, cost
 from memmodel.repair.vocabulary import replacements, strengthenings
 from memmodel.why.records import Reason
 
@@ -51,12 +52,13 @@ FIRST_PART = 0.7
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Repair:
-    """Changes after which the test is right, and the changed text."""
+    """Changes after which the test is right, and the changed text. `others`: repairs of the same idea."""
 
     changes: Changes
     name: str
     old: str
     new: str
+    others: tuple[Changes, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -69,6 +71,12 @@ class Repair:
     def diff(self) -> str:
         """The change as a unified diff."""
         return diff(self.name, self.old, self.new)
+
+    @property
+    def instead(self) -> list[list[str]]:
+        """Of each other repair of the same idea, the changes in which it differs, in words."""
+        mine = {edit.what for edit in self.changes}
+        return [[edit.what for edit in other if edit.what not in mine] for other in self.others]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,8 +124,10 @@ def fix(
 
 
 def _as_written(one: Repair, given: Laid) -> Repair:
-    changes = tuple(replace(edit, what=given.said(edit.what)) for edit in one.changes)
-    return Repair(changes, one.name, given.text, given.back(one.new))
+    changes, *others = (
+        tuple(replace(edit, what=given.said(edit.what)) for edit in edits) for edits in (one.changes, *one.others)
+    )
+    return Repair(changes, one.name, given.text, given.back(one.new), tuple(others))
 
 
 def _fixed(
@@ -154,6 +164,7 @@ def _fixed(
             search.look = looking_for(before.findings, name, models, options, lost)
         wrong_flags = before.findings if search.aim.findings else frozenset[str]()
         search.glance = Glance(name, models, options, wrong_flags, outcomes=search.aim.outcomes)
+        search.glance.begin(by_turns(search.speaking(before)))
         last = number == len(aims) - 1
         search.until = started + (seconds if last else seconds * FIRST_PART)
         try:
@@ -165,12 +176,31 @@ def _fixed(
             reason = str(spent) or f"the search stopped after {seconds:g} seconds"
             reason += "; there may be cheaper repairs" if found else ""
         if found:
-            reason = "; ".join(one for one in (search.aim.note, reason) if one)
+            note = search.aim.note
+            partly = _outcome_alone(search, aims[number:], Glance(name, models, options, frozenset(), outcomes=True))
+            reason = "; ".join(one for one in (note, reason, partly) if one)
             break
     if not found:
         reason = f"{reason}; no repair was found by then{_beyond(search)}" if stopped else _none(before, search)
-    repairs = tuple(Repair(edits, name, text, apply(text, edits)) for edits in found)
-    return Fixed(name, wrong, tuple(sorted(repairs, key=lambda one: one.cost))[:most], search.tried, reason, stopped)
+    repairs = tuple(Repair(one, name, text, apply(text, one), tuple(others)) for one, others in told(found, most, text))
+    return Fixed(name, wrong, repairs, search.tried, reason, stopped)
+
+
+def _outcome_alone(search: RepairSearch, aims: list[Aim], glance: Glance) -> str:
+    """Where plain accesses are made strong, so that they do not race in executions without the outcome: what takes the
+    outcome away without that. `aims`: the one that was reached, and those after it."""
+    repair = min(search.best, key=cost, default=())
+    rest = tuple(edit for edit in repair if not makes_strong(edit))
+    if len(aims) < 2 or aims[1].findings or not 0 < len(rest) < len(repair):
+        return ""
+    search.aim, search.glance = aims[1], glance
+    try:
+        some = search.needed(rest) if search.good(rest) else ()
+    except BudgetSpent:
+        return ""
+    left = ", ".join(sorted(search.before.findings))
+    words = " and ".join(edit.what for edit in some)
+    return f"to take the outcome away it is enough: {words}; executions without it keep the {left}" if some else ""
 
 
 def _others(lowered: LoweredTest, before: Standing) -> list[Edit]:

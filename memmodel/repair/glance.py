@@ -1,21 +1,35 @@
 """A glance at a changed test: one execution that speaks against it, if one is soon found.
 
 In: a text. Out: `Against`, or None, which says nothing. What was found last is looked for first: what refutes one
-change is likely to refute the next. A small test is judged in full as fast, by enumeration.
+change is likely to refute the next. So the executions that were found are tried on the new text (`referee.again`)
+before an engine is asked for one. A small test is judged in full as fast, by enumeration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memmodel import engine
-from memmodel.answer import HANG
+from memmodel.answer import HANG, Finding
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.limits import available
 from memmodel.litmus.syntax import Quantifier
 from memmodel.program.lowered import LoweredTest
+from memmodel.referee.again import again
+from memmodel.referee.choice import Choice
+from memmodel.referee.replay import Replay
+from memmodel.referee.witness import shown_event
 from memmodel.repair.judge import Against, parse
 from memmodel.solve.seek import OUTCOME, Sought
+from memmodel.why.story import execution_of
+
+KEPT = 12
+"""So many executions are kept to be tried on the next text."""
+
+TRIED = 6
+"""So many of them are tried."""
 
 
 class Glance:
@@ -31,6 +45,20 @@ class Glance:
         self.options = options
         self.turns = [(model, names_of(model, wrong, outcomes=outcomes)) for model in models]
         self.known: dict[str, Against | None] = {}
+        self.found: list[Against] = []
+
+    def begin(self, found: Sequence[Against]) -> None:
+        """Executions of the test as it stands, to be tried first."""
+        self.found = [one for one in found if _choice(one) is not None][:KEPT]
+
+    def again(self, text: str) -> Against | None:
+        """The same, without an engine: one that was found before, as one of this text."""
+        if self.known.get(text) is None:
+            asked = parse(self.name, text)
+            found = None if asked is None else self._once_more(asked)
+            if found is not None:
+                self.known[text] = found
+        return self.known.get(text)
 
     def at(self, text: str) -> Against | None:
         """An execution that no repair may have; None says nothing."""
@@ -55,8 +83,59 @@ class Glance:
                 found = _seen(steps, model, self.options, names, findings=number == 0)
                 if found is not None:
                     self.turns.insert(0, self.turns.pop(turn))
+                    self.found = [found, *self.found][:KEPT]
                     return found
         return None
+
+    def _once_more(self, asked: Sequence[LoweredTest]) -> Against | None:
+        """An execution that was found before, as one of another text."""
+        for one in self.found[:TRIED]:
+            names = next((names for model, names in self.turns if model is one.model), None)
+            seen = None if names is None else once_more(one, asked, names)
+            if seen is not None:
+                self.found.remove(one)
+                self.found.insert(0, one)
+                return seen
+        return None
+
+
+def once_more(against: Against, asked: Sequence[LoweredTest], names: Sequence[str]) -> Against | None:
+    """The execution as one of another text, if it is one and shows one of the things looked for there."""
+    execution, choice = execution_of(against.witness), _choice(against)
+    if execution is None or choice is None:
+        return None
+    steps = next((one for one in asked if one.test.finding is None), asked[0])
+    found = again(execution.frame.lowered, choice, steps, against.model)
+    return None if found is None else _shown(found, against.model, names, steps)
+
+
+def _choice(against: Against) -> Choice | None:
+    choice = None if against.witness.ground is None else against.witness.ground.choice
+    return choice if isinstance(choice, Choice) else None
+
+
+def _shown(found: Replay, model: Model, names: Sequence[str], steps: LoweredTest) -> Against | None:
+    """What is looked for, as far as an execution shows it."""
+    wanted = steps.test.quantifier is not Quantifier.FORALL
+    for name in names:
+        if name == OUTCOME:
+            if steps.test.finding is None and not found.waits and found.ended and found.satisfies is wanted:
+                return Against(model, None, found.witness)
+        elif name == HANG:
+            if found.waits and not any(kind_of(flag) is FindingKind.UNDEFINED for flag in found.flags):
+                return Against(model, HANG, found.witness, Finding(HANG, found.witness))
+        elif name in found.flags:
+            return Against(model, name, found.witness, _finding(found, name))
+    return None
+
+
+def _finding(found: Replay, name: str) -> Finding:
+    """The first pair that a flag reports."""
+    execution, pairs = execution_of(found.witness), found.flags[name]
+    if execution is None or not pairs:
+        return Finding(name, found.witness)
+    first, second = (shown_event(execution, one) for one in (min(pairs[0]), max(pairs[0])))
+    return Finding(name, found.witness, first, second, found.rules.get(pairs[0][0], ""))
 
 
 def names_of(model: Model, wrong: frozenset[str], *, outcomes: bool) -> list[str]:

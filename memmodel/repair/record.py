@@ -16,7 +16,10 @@ def fix_record(found: Fixed) -> dict[str, object]:
 
 
 def _repair(one: Repair) -> RepairRecord:
-    return RepairRecord(cost=one.cost, changes=tuple(edit.what for edit in one.changes), diff=one.diff())
+    instead = tuple(map(tuple, one.instead))
+    return RepairRecord(
+        cost=one.cost, changes=tuple(edit.what for edit in one.changes), diff=one.diff(), instead=instead
+    )
 
 
 def weaken_record(found: Weaker) -> dict[str, object]:

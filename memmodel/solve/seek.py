@@ -12,7 +12,7 @@ from memmodel.answer import HANG, Budget, Finding, Witness
 from memmodel.base.classes import dataclass
 from memmodel.base.logic import FALSE
 from memmodel.cat.flags import FindingKind, kind_of
-from memmodel.cat.syntax import Model
+from memmodel.cat.syntax import Check, Model
 from memmodel.litmus.syntax import terms_of
 from memmodel.program.lowered import LoweredTest
 from memmodel.referee.finals import outcome_terms, spell
@@ -64,18 +64,34 @@ def solve_seek(lowered: LoweredTest, model: Model, sought: Sought, *, budget: Bu
 
 def _flagged(asked: Questions, name: str) -> Seen | None:
     """A flag is made a formula of when it is asked for."""
-    query = asked.query
+    if name == HANG:
+        return _hang(asked)
     wanted = [one for one in asked.model.flags if one.name == name]
-    if name == HANG and query.waits != FALSE:  # nothing undefined hangs
-        wanted = [one for one in asked.model.flags if kind_of(one.name) is FindingKind.UNDEFINED]
-    for check in wanted:
+    _state(asked, wanted)
+    finding = asked.first(name) if wanted else None
+    return None if finding is None else Seen(name, finding.witness, finding)
+
+
+def _state(asked: Questions, flags: list[Check]) -> None:
+    """Make formulas of flags."""
+    query = asked.query
+    for check in flags:
         if check.name not in query.flags:
             query.flags[check.name] = query.judge.statement(check, apart=check.negated)
-    if name == HANG:
-        finding = asked.hang()[1] if query.waits != FALSE else None
-    else:
-        finding = asked.first(name) if wanted else None
-    return None if finding is None else Seen(name, finding.witness, finding)
+
+
+def _hang(asked: Questions) -> Seen | None:
+    """Nothing undefined hangs; that is looked at in the first execution that waits for ever, and only then said."""
+    query = asked.query
+    if query.waits == FALSE or asked.asker.check([query.rests, query.waits]) is not Found.SAT:
+        return None
+    again = asked.replayed()
+    if not any(kind_of(one) is FindingKind.UNDEFINED for one in again.flags):
+        finding = Finding(HANG, again.witness)
+        return Seen(HANG, again.witness, finding)
+    _state(asked, [one for one in asked.model.flags if kind_of(one.name) is FindingKind.UNDEFINED])
+    hang = asked.hang()[1]
+    return None if hang is None else Seen(HANG, hang.witness, hang)
 
 
 def _outcome(asked: Questions, sought: Sought) -> Seen | None:

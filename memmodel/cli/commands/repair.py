@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from memmodel.cli.exits import Exit, complain, give, guarded, say
+from memmodel.cli.exits import Exit, give, guarded, say
 from memmodel.cli.grammar import Option
 from memmodel.cli.options import CheckedModels, File, Includes, JsonOut, Judging
-from memmodel.output import STANDARD_OUTPUT, write_text
+from memmodel.output import STANDARD_OUTPUT, replace_text, write_text
 
 if TYPE_CHECKING:
     from memmodel.cat.syntax import Model
@@ -60,9 +60,11 @@ def fix(
             say(f"repair {number}, cost {one.cost:g}:")
             for edit in one.changes:
                 say(f"  {edit.what}")
+            for other in one.instead:
+                say(f"  or with {' and '.join(other)}")
             say(one.diff().rstrip("\n"))
     if in_place and found.repairs:
-        _replace(file, found.repairs[0].new)
+        replace_text(file, found.repairs[0].new)
     if not found.wrong:
         return Exit.UNDECIDED if "not decided" in found.reason else Exit.AS_EXPECTED
     if found.repairs:
@@ -106,7 +108,7 @@ def weaken(
             say(f"saves {found.saves:g} of the cost of synchronization{more}")
             say(found.diff().rstrip("\n"))
     if in_place and found.changes:
-        _replace(file, found.new)
+        replace_text(file, found.new)
     return Exit.UNDECIDED if found.reason else Exit.AS_EXPECTED
 
 
@@ -151,12 +153,3 @@ def _write(path: str, record: object) -> None:
         give(text)
     else:
         write_text(path, text)
-
-
-def _replace(path: str, text: str) -> None:
-    from memmodel.source import MAX_BYTES, STANDARD_INPUT, as_before, read_bytes
-
-    if path == STANDARD_INPUT:
-        complain("standard input cannot be changed in place")
-        return
-    write_text(path, as_before(text, read_bytes(path, MAX_BYTES).decode("utf-8")))

@@ -13,7 +13,8 @@ from time import process_time
 
 from memmodel.answer import HANG
 from memmodel.cat.syntax import Model
-from memmodel.kernel.beyond.grids import any_grid, any_trips
+from memmodel.kernel.beyond.grids import any_grid
+from memmodel.kernel.beyond.trips import any_trips
 from memmodel.kernel.explored.consistent import execution_of
 from memmodel.kernel.explored.others import OtherReads
 from memmodel.kernel.explored.schedules import ALL, atomics, complete, schedules
@@ -102,7 +103,7 @@ class LaunchJudge:
         base = Schedule(ctas=self.options.ctas, assumed=self.options.assumed)
         run: LaunchTrace | None = None
         try:
-            run = self._run(base)
+            base, run = self._past_tests(base, self._run(base))
             verdict.explored = 1
             self._count(run)
             verdict.notes += run.assumed
@@ -155,6 +156,8 @@ class LaunchJudge:
             _open(verdict, [place + error.message + come_from(self.entry, error)])
             if run is None:
                 self._beginning(base, error)
+            for problem in problems(run) if run is not None and self.first is None else ():
+                add(verdict.findings, problem)
         verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
 
@@ -219,6 +222,19 @@ class LaunchJudge:
         self._instructions += run.instructions
         return run
 
+    def _past_tests(self, base: Schedule, run: LaunchTrace) -> tuple[Schedule, LaunchTrace]:
+        """The schedule and run to look at: where threads wait for ever at a test that is no loop, the run in which it
+        returns false, if they leave it there."""
+        tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
+        if not tests & _stuck(run):
+            return base, run
+        past = replace(base, truthful=tests & _stuck(run))
+        try:
+            found = self._run(past)
+        except Refused:
+            return base, run
+        return (base, run) if past.truthful & _stuck(found) else (past, found)
+
     def _made(self, run: LaunchTrace) -> RunJudge:
         """The run made ready to be judged; its quiet atomic operations become accesses. Are its waits waits in it?"""
         polled = self._waits & {number for what, number in run.choices if what == "load"} - self._looked.single(run)
@@ -253,9 +269,9 @@ class LaunchJudge:
 
     def _beyond(self, run: LaunchTrace) -> None:
         if self.options.any_grid:
-            self.verdict.beyond["any grid"] = any_grid(self.entry, self.launch, run)
+            self.verdict.beyond["any grid"] = any_grid(self.module, self.entry, self.launch, run)
         if self.options.any_trips:
-            self.verdict.beyond["any trip count"] = any_trips(self.entry, self.launch)
+            self.verdict.beyond["any trip count"] = any_trips(self.entry)
 
     def _count(self, run: LaunchTrace) -> None:
         """What the run did, before anything is left out."""
@@ -415,6 +431,11 @@ class LaunchJudge:
             made = self._made(self._run(schedule))
             self._events += len(made.execution.events)
             self._add(made, made.judged(self.model, self._chosen).findings)
+
+
+def _stuck(run: LaunchTrace) -> frozenset[int]:
+    """The instructions at which threads wait for ever."""
+    return frozenset(one.instruction.number for one in run.problems if one.rule == "hang" and one.instruction)
 
 
 def _open(verdict: KernelVerdict, reasons: list[str]) -> None:

@@ -18,19 +18,19 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
+from memmodel.kernel.judge.uses import bounded
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding, KernelReading
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
-MAX_EVENTS = 24_000
 SMALL = 2000
 """Events of a run that is judged under all readings."""
 
@@ -78,9 +78,7 @@ class RunJudge:
         self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
         self.roles = Roles(run, chosen, symmetric=symmetric)
-        count = sum(len(run.threads[one].events) for one in self.roles.kept(()))
-        if count > MAX_EVENTS:
-            raise Refused(f"{count:,} events of representatives to judge are more than {MAX_EVENTS:,}")
+        bounded(sum(len(run.threads[one].events) for one in self.roles.kept(())), run.accesses)
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
@@ -104,10 +102,6 @@ class RunJudge:
             add(found.findings, problem)
         found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
         found.open += [*strong_sizes(self.run, self.body), *self.run.unchecked]
-        count = len(self.execution.events)
-        if count > MAX_EVENTS:
-            found.open.append(f"{count} events to judge are more than {MAX_EVENTS}")
-            return found
         least = self._least(chosen)
         found.flags = flags = forced(model, least, like)
         raised = self.raised(flags)

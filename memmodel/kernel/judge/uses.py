@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from memmodel.base.labels import Access, Family, Label, Role, Side
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Proxy, Sem, Space
 
+MAX_EVENTS, MAX_ACCESSES = 24_000, 1_000_000
 Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 """What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
+
+
+def bounded(events: int, accesses: int = 0) -> None:
+    """Raise Refused if these are more events, or more accesses of a run, than are judged."""
+    shorter = "a launch whose loops run less often may be small enough"
+    for what, count, most in (("events", events, MAX_EVENTS), ("accesses", accesses, MAX_ACCESSES)):
+        if count > most:
+            raise Refused(f"at least {count:,} {what} to judge are more than {most:,}; {shorter}")
 
 
 @dataclass(frozen=True, slots=True)

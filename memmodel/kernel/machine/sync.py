@@ -237,14 +237,16 @@ def _combined(operation: str, votes: list[Value], warp: Warp, lanes: Lanes, targ
 
 
 def _complete(machine: Machine, warp: Warp, which: int) -> None:
-    """Begin the next generation if everyone has arrived."""
+    """Begin the next generation if everyone has arrived. Only a barrier without a count, which is for all threads of
+    the CTA, is released by the exit of the others ("exit").
+    """
     meeting, _ = machine.barrier(warp.cta, which)
     if not meeting.who:
         return
     _whole(meeting)
-    left = len(warp.cta.threads) - len(meeting.who)  # nobody waits for threads that have exited
-    full = left <= 0 if meeting.needed is None else meeting.arrived >= meeting.needed
-    if full or (left > 0 and len(meeting.who | warp.cta.gone) >= len(warp.cta.threads)):
+    counted = meeting.needed is not None and meeting.arrived >= meeting.needed
+    everyone = meeting.needed is None and len(meeting.who | warp.cta.gone) >= len(warp.cta.threads)
+    if counted or everyone:
         meeting.generation, meeting.arrived, meeting.needed, meeting.who = meeting.generation + 1, 0, None, set()
 
 

@@ -11,14 +11,16 @@ from memmodel.kernel.output.groups import FindingGroup, groups
 from memmodel.kernel.text.syntax import Location
 
 SHOWN, FEW = 20, 3
+LONGEST_NAME = 80
+"""Characters of the name of an entry: those of templates have thousands."""
 
 
 def lines(verdict: KernelVerdict, *, statistics: bool = False) -> list[str]:
-    """The verdict, then each finding with its places, then what is open."""
+    """The verdict, then each finding with its places, those first that change it, then what is open."""
     found = [headline(verdict)]
     if statistics:
         found += figures(verdict)
-    grouped = groups(verdict.findings)
+    grouped = sorted(groups(verdict.findings), key=lambda one: one.first.harmless)
     for one in grouped[:SHOWN]:
         found += _finding(one)
     if len(grouped) > SHOWN:
@@ -68,7 +70,8 @@ def headline(verdict: KernelVerdict) -> str:
     block = "×".join(str(one) for one in launch.block)
     which = "all CTAs" if not verdict.ctas else "CTAs " + ", ".join(str(one) for one in verdict.ctas)
     word = f"clean for the {verdict.explored} schedules explored" if verdict.word == "explored" else verdict.word
-    return f"{word}: {verdict.entry}, grid {grid}, block {block}, {which}, under {verdict.model}"
+    name = verdict.entry if len(verdict.entry) <= LONGEST_NAME else verdict.entry[: LONGEST_NAME - 1] + "…"
+    return f"{word}: {name}, grid {grid}, block {block}, {which}, under {verdict.model}"
 
 
 def figures(verdict: KernelVerdict) -> list[str]:
@@ -99,6 +102,8 @@ def _finding(group: FindingGroup) -> list[str]:
     head = f"{finding.rule}: {finding.message}" if finding.message else finding.rule
     more = f" ({group.count} alike)" if group.count > 1 else ""
     found = [head + (f", {finding.where}" if finding.where else "") + more]
+    if finding.harmless:
+        found.append("  does not change the verdict: whichever comes last, the same bytes are left")
     for side in finding.sides:
         found.append(f"  {side.instruction.span}: {side.instruction.opcode}: {side.what}{who(side)}")
         found += [f"    from {one}" for one in locations(side.instruction.location)]

@@ -63,7 +63,7 @@ MOST_CARRIED = 8
 """So many executions that speak against the test are tried on each single change."""
 
 MOST_SINGLES = 80
-"""Of a test that takes long to judge, so many single changes are judged where none is a repair."""
+"""Of a test that takes long to judge, so many single changes are looked at where none is a repair."""
 
 POOL = 16
 """So many executions that speak against a single change are kept, to try other changes on."""
@@ -163,7 +163,12 @@ class RepairSearch(Trials):
         pairs = [pair for pair in combinations(numbers, 2) if kind(pair[0]) == kind(pair[1])]
         pairs = [pair for pair in pairs if pair[0].group != pair[1].group]
         pairs.sort(key=lambda pair: (pair[0].group[0] != pair[1].group[0], cost(pair)))
-        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, pairs[:MOST_PAIRS]), 1)]
+        likely = (pair for pair in pairs[:MOST_PAIRS] if not (self._idle(*pair) or self._idle(*reversed(pair))))
+        self.best += [self.needed(in_order(pair)) for pair in islice(filter(self.good, likely), 1)]
+
+    def _idle(self, edit: Edit, more: Edit) -> bool:
+        """Does an execution that speaks against one change not come to what another one is about?"""
+        return any(self.passed_by(one, more, (edit,)) for one in self.shown.get(edit, ()))
 
     def _blind(self, risky: list[Edit], most: int) -> None:
         """A few sets of changes of which each is in vain with all that only adds order."""
@@ -212,10 +217,10 @@ class RepairSearch(Trials):
         pool: list[tuple[Against, Changes]] = [(one, ()) for one in by_turns(known)[:MOST_CARRIED]]
         turns = Turns(self.text, why, lines(known))
         always = self.before.findings == {HANG} and not self.ended(self.text)  # more order ends no hang
-        first, last, since = self.tried, self.tried, 0
+        first, last, since = self.looked, self.tried, 0
         for edit in sorted(offered, key=lambda one: (turns.turn(one), one.group[3:] != ALIKE, one.cost, one.start)):
             since += 1
-            if not (self.small or self.best) and self.tried - first >= MOST_SINGLES // self.slow:
+            if not (self.small or self.best) and self.looked - first >= MOST_SINGLES // self.slow:
                 self.left_out = True
                 break
             cheaper = edit.cost < min(map(cost, self.best), default=0)
@@ -226,6 +231,8 @@ class RepairSearch(Trials):
             self.untried = self.untried or (tired and near)
             elsewhere = self.slow > 1 and self.best and turns.turn(edit) > RELEVANT
             if tired or elsewhere or self.enough(edit.cost, most) or self.covered((edit,)):
+                continue
+            if self.shown_already((edit,)):
                 continue
             if (edit in adding and always and "commit" not in edit.text) or self._in_vain(edit, pool):
                 continue

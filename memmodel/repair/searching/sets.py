@@ -30,8 +30,15 @@ KNOWN = 6
 """So many answers to one execution are tried on another before its own are worked out."""
 
 
+MOST_SEEN = 20_000
+"""So many sets are gone through for the next one to be tried."""
+
 EXPLAINED = 4
 """So many executions that none of the changes ends are explained."""
+
+
+LOOKS = 2
+"""So many sets are looked at for each that is judged, once a repair is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Sets:
         self.why = why
         self.beyond: frozenset[Reason] = frozenset()
         self._explained = 0
+        self._cut = False
         self._answers = trials.answers
         first = {one.flag: one for one in reversed(trials.speaking(trials.before))}
         self._needs = [Demand(frozenset(), self._among(one, ())) for one in first.values()]
@@ -67,21 +75,29 @@ class Sets:
         `told`: only of changes whose effect on an execution is known. Stops where `beyond` goes beyond `why`.
         """
         trials = self.trials
-        last = trials.tried
-        while trials.tried - last < patience():
+        last, looked = trials.tried, trials.looked
+        while trials.tried - last < patience() and trials.looked - looked < self._looks() * patience():
             hit = self._cheapest(frozenset(self.told) if told else None)
             if hit is None or trials.enough(cost(tuple(hit)), most):
-                return False
+                return hit is None and self._cut
+            dearer = bool(trials.best) and cost(tuple(hit)) > min(map(cost, trials.best))
+            if dearer and trials.tried - last >= patience() // trials.slow:
+                return True
             if trials.good(hit):
                 found = self._needed(in_order(hit))
                 self._done.append(frozenset(found))
+                ideas = len(trials.ideas())
                 trials.best.append(found)
-                last = trials.tried
+                if len(trials.ideas()) > ideas:  # another form of what is known is nothing new
+                    last, looked = trials.tried, trials.looked
                 continue
             self._needs += self._learnt(hit)
             if not trials.best and not self.beyond <= self.why:
                 return False
         return True
+
+    def _looks(self) -> int:
+        return LOOKS if self.trials.best else 1
 
     def _needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need; what meets all needs is judged to know."""
@@ -118,7 +134,8 @@ class Sets:
             if not answers and not self.trials.best and self.beyond <= self.why < frozenset(Reason):
                 self._explained += 1
                 self.beyond |= reasons([against]) if self._explained <= EXPLAINED else frozenset()
-        return frozenset(self.ordered) - frozenset(kept) - frozenset(made)
+        past = {one for one in self.risky if one not in made and self.trials.passed_by(against, one, made)}
+        return frozenset(self.ordered) - frozenset(kept) - frozenset(made) - past
 
     def _as_before(self, against: Against, made: Changes, told: list[Edit]) -> list[Edit] | None:
         """All changes but those that end another execution, if this one survives them."""
@@ -156,15 +173,16 @@ class Sets:
 
     def _cheapest(self, allowed: frozenset[Edit] | None) -> frozenset[Edit] | None:
         """The cheapest set that meets all needs and contains nothing that is done; None if there is none."""
+        trials = self.trials
         best: tuple[float, frozenset[Edit]] | None = None
         pending: list[tuple[float, frozenset[Edit]]] = [(0.0, frozenset())]
         seen: set[frozenset[Edit]] = set()
-        while pending:
+        while pending and len(seen) < MOST_SEEN:
             price, chosen = pending.pop()
             if chosen in seen or (best is not None and price >= best[0]):
                 continue
             seen.add(chosen)
-            if any(covers(chosen, one) for one in self._done):
+            if any(covers(chosen, one) for one in self._done) or trials.shown_already(chosen):
                 continue
             open_ = self._open(chosen)
             if not open_:
@@ -172,13 +190,14 @@ class Sets:
                 continue
             if len(chosen) == MOST_CHANGES:
                 continue
-            self.trials.in_time()
+            trials.in_time()
             numbers = frozenset(edit for edit in chosen if about_numbers(edit))
             groups = {edit.group for edit in chosen}
             for edit in sorted(min(open_, key=_choices).among, key=lambda one: (-one.cost, one.start, one.what)):
                 fits = (allowed is None or edit in allowed) and edit.group not in groups and self._fits(edit, numbers)
-                if fits and self.trials.carry.legal(edit):
+                if fits and trials.carry.legal(edit):
                     pending.append((price + edit.cost, chosen | {edit}))
+        self._cut = bool(pending)
         return None if best is None else best[1]
 
     def _fits(self, edit: Edit, numbers: frozenset[Edit]) -> bool:

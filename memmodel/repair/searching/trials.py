@@ -22,6 +22,7 @@ from memmodel.repair.hints import BY_ITSELF, alone, moves_a_fence
 from memmodel.repair.insertion.lines import Lines
 from memmodel.repair.judge import Against, Judge, Lost, Standing
 from memmodel.repair.purpose import keeps_phases
+from memmodel.repair.searching.ideas import FORMS, has_all, idea, told
 from memmodel.repair.searching.turns import Changes, cost, covers, in_order
 from memmodel.why.story import execution_of
 
@@ -42,7 +43,8 @@ class Aim:
 
 
 class Trials:
-    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known.
+    """Changes of one text, tried under one aim after the other. `best`: the repairs that are known. `tried`: how many
+    programs were judged, `looked`: with those that an execution which was found before speaks against.
 
     `order`: changes that only add order. `survivors`: executions that speak against the test with all of them.
     `vain`: other changes, none of which suffices with all of them. `shown`: what speaks against each other change.
@@ -69,6 +71,7 @@ class Trials:
         self.ended = ended
         self.until = monotonic()
         self.tried = 0
+        self.looked = 0
         self.best: list[Changes] = []
         self.aim = Aim(lambda _: False, lambda *_: True)
         self.failed: Standing | None = None
@@ -84,6 +87,7 @@ class Trials:
         self.answers: list[frozenset[Edit]] = []
         self.hopes: dict[Changes, tuple[list[Against], bool]] = {}
         self.small = False
+        self._ideas: tuple[list[Changes], list[list[Changes]]] = [], []
         self.slow = 1
         self._bad: dict[str, list[Against]] = {}
         self._parse_first = parse_first
@@ -104,7 +108,7 @@ class Trials:
         self.skips = False
         made = in_order(edits)
         text = apply(self.text, made)
-        seen = None if fully else self._refuted(text)
+        seen = None if fully else self._refuted(text) or self._again(text)
         if seen is None:
             self.tried += 1
             if self.progress is not None:
@@ -129,7 +133,12 @@ class Trials:
     def seen(self, edits: Iterable[Edit]) -> Against | None:
         """An execution that speaks against the test with these changes, if one is soon found."""
         self.in_time()
-        return self._glanced(apply(self.text, edits))
+        text = apply(self.text, edits)
+        return self._again(text) or self._glanced(text)
+
+    def _again(self, text: str) -> Against | None:
+        self.looked += 1
+        return None if self.glance is None else self.glance.again(text)
 
     def _glanced(self, text: str) -> Against | None:
         return None if self.glance is None else self.glance.at(text)
@@ -189,10 +198,10 @@ class Trials:
         changed = self.carry.carried(execution, made, more)
         return changed is not None and survives(against, changed)
 
-    def passed_by(self, against: Against, edit: Edit) -> bool:
-        """Does an execution of the text not come to what a change is about?"""
+    def passed_by(self, against: Against, edit: Edit, made: Changes = ()) -> bool:
+        """Does an execution of the text with some changes made not come to what one more is about?"""
         execution = execution_of(against.witness)
-        return execution is not None and self.carry.passed_by(execution, edit)
+        return execution is not None and self.carry.passed_by(execution, edit, made)
 
     def waits_in_vain(self, edits: Iterable[Edit]) -> bool:
         """Is a wait put in for an arrival that cannot have been made, and none of the changes makes one?"""
@@ -225,8 +234,28 @@ class Trials:
         return any(covers(edits, known) for known in self.best)
 
     def enough(self, price: float, most: int) -> bool:
-        """Are there repairs enough that cost no more?"""
-        return sum(cost(one) <= price for one in self.best) >= most
+        """Are there repairs enough that cost no more, of different ideas?"""
+        return sum(cost(one[0]) <= price for one in self.ideas()) >= most
+
+    def ideas(self) -> list[list[Changes]]:
+        """The repairs that are known, those of one idea together, the cheapest first."""
+        if self._ideas[0] != self.best:
+            self._ideas = (
+                list(self.best),
+                [[first, *others] for first, others in told(self.best, len(self.best), self.text)],
+            )
+        return self._ideas[1]
+
+    def shown_already(self, edits: Iterable[Edit]) -> bool:
+        """Is this the idea of repairs enough that are known and cost no more, or more than one of these?"""
+        made = tuple(edits)
+        price = cost(made)
+        cheaper = [(one[0], len(one)) for one in self.ideas() if cost(one[0]) <= price]
+        mine = idea(made) if cheaper else {}
+        return any(
+            has_all(mine, known) and (mine != known or forms >= FORMS)
+            for known, forms in ((idea(first), forms) for first, forms in cheaper)
+        )
 
     def needed(self, edits: Changes) -> Changes:
         """A repair less what it does not need."""

@@ -1,0 +1,125 @@
+"""Which repairs are one idea: the same kinds of changes in the same threads, in other places, scopes or spellings.
+
+In: changes. Out: keys that can be compared, and repairs with what they may be said with instead. A reader who has seen
+one repair learns little from the next place for the same fence; where a thread has three waits, each of which may be an
+acquire or be followed by one, eight repairs say nothing more than the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from memmodel.repair.edits import Edit, apply
+from memmodel.repair.hints import meets
+from memmodel.repair.searching.turns import Changes, cost
+
+FORMS = 3
+"""So many repairs of one idea are judged and shown; the first of them as the repair."""
+
+Idea = Mapping[Hashable, int]
+"""Kinds of changes, and how many of each."""
+
+_SEM = re.compile(r"\.(acquire|release|acq_rel|sc|relaxed)(?=\.|$)")
+
+_MORE = {"acquire": ("acq_rel", "sc"), "release": ("acq_rel", "sc"), "acq_rel": ("sc",)}
+"""The semantics that do what others do, and more."""
+
+
+def idea(changes: Iterable[Edit]) -> Idea:
+    """What changes come to, but for their places in their threads."""
+    return Counter(map(_kind, changes))
+
+
+def does_more(one: Idea, other: Idea) -> bool:
+    """Does an idea have all that another one has, and something else?"""
+    return one != other and has_all(one, other)
+
+
+def has_all(one: Idea, other: Idea) -> bool:
+    """Has an idea for each change of another one such a change, or one that orders more?"""
+    left = {kind: number - other.get(kind, 0) for kind, number in one.items()}
+    for kind, number in other.items():
+        missing = number - one.get(kind, 0)
+        for stronger in _stronger(kind) if missing > 0 else ():
+            taken = min(missing, max(0, left.get(stronger, 0)))
+            missing -= taken
+            left[stronger] = left.get(stronger, 0) - taken
+        if missing > 0:
+            return False
+    return True
+
+
+def _stronger(kind: Hashable) -> list[Hashable]:
+    match kind:
+        case (thread, str(sem)) if sem in _MORE:
+            return [(thread, more) for more in _MORE[sem]]
+    return []
+
+
+@lru_cache(maxsize=4096)
+def _kind(edit: Edit) -> Hashable:
+    thread, place, what = edit.group[:3]
+    if meets(edit):
+        return "meeting", edit.text.split()[0]
+    if what == "move":
+        return "move", thread, place
+    if "wait_group" in edit.what and "commit_group" not in edit.what:
+        return thread, "wait_group"
+    if edit.adds > 0 and not edit.more:
+        return thread, _line(" ".join(edit.text.split()))
+    if what in ("spelling", "space") and edit.text.startswith("fence.proxy"):
+        return thread, _line(f"{edit.text};")
+    if what == "spelling":
+        old, _, new = edit.what.partition(" -> ")
+        sems = [found[1] if (found := _SEM.search(one)) else "" for one in (old, new)]
+        if sems[0] != sems[1] and sems[1] != "relaxed":
+            return thread, sems[1]
+    return edit
+
+
+def makes_strong(edit: Edit) -> bool:
+    """Is a plain access made strong, with no more order than that?"""
+    old, _, new = edit.what.partition(" -> ")
+    found = _SEM.search(new)
+    return edit.group[2] == "spelling" and found is not None and found[1] == "relaxed" and not _SEM.search(old)
+
+
+def _line(text: str) -> Hashable:
+    """A line that is put in, without scope and state space; of a memory fence, the semantics."""
+    if re.match(r"fence\.(acquire|release|acq_rel|sc)\b", text):
+        return text.split(".")[1].rstrip(";")
+    if text.startswith("fence.proxy"):
+        return re.sub(r"\.(cta|cluster|gpu|sys|global|shared::\w+|sync_restrict::shared::\w+)(?=[.; ])", "", text)
+    if "wait.parity" in text:
+        return "wait", *re.findall(r"\[[^\]]*\], \S+;", text), text.count("tcgen05.fence")
+    return text
+
+
+def _turn(found: Changes) -> tuple[float, bool]:
+    return cost(found), any(edit.group[2] == "move" and ": move bar" in edit.what for edit in found)
+
+
+def told(found: Sequence[Changes], most: int, text: str = "") -> list[tuple[Changes, list[Changes]]]:
+    """The repairs, the cheapest of each idea first, at most so many; each with others of its idea.
+
+    What does more than a cheaper one is left out, and so is what makes the same of the `text` as another: of a fence
+    and a barrier that change places, the fence is said to move.
+    """
+    groups: list[tuple[Idea, list[Changes]]] = []
+    seen: set[str] = set()
+    for one in sorted(found, key=_turn):
+        new = " ".join(apply(text, one).split())
+        if text and new in seen:
+            continue
+        seen.add(new)
+        mine = idea(one)
+        if not any(does_more(mine, known) for known, _ in groups):
+            same = next((its for known, its in groups if known == mine), None)
+            if same is None:
+                groups.append((mine, [one]))
+            else:
+                same.append(one)
+    return [(first, others[: FORMS - 1]) for _, (first, *others) in groups[:most]]
