@@ -384,6 +384,8 @@ class OtherReadings:
         self.models = models
         self._mine: dict[object, KernelFinding] = {}
         self._theirs: list[dict[object, KernelFinding]] = [{} for _ in models]
+        self._known: list[set[object]] = [set() for _ in models]
+        """The findings of the default in the runs about which each reading was asked."""
         self._asked = [True] * len(models)
         """The readings that were asked about all runs."""
 
@@ -392,6 +394,7 @@ class OtherReadings:
         self._mine = {_kept(one): one for one in judged.findings} | self._mine
         for number, (_, _, model) in enumerate(self.models):
             if self._asked[number]:
+                self._known[number] |= {_kept(one) for one in judged.findings}
                 found = made.judged(model, chosen, judged.flags, ways=False).findings
                 self._theirs[number] |= {at: one for one in found if (at := _kept(one)) not in self._theirs[number]}
         if len(made.execution.events) > SMALL:
@@ -411,8 +414,10 @@ class OtherReadings:
     def told(self, findings: list[KernelFinding]) -> list[KernelReading]:
         """What is gone, of these findings, and what a reading has that the default has not."""
         found = []
-        for (name, answer, _), theirs, asked in zip(self.models, self._theirs, self._asked, strict=True):
-            gone = [one for one in findings if (at := _kept(one)) in self._mine and at not in theirs]
+        for number, ((name, answer, _), theirs, asked) in enumerate(
+            zip(self.models, self._theirs, self._asked, strict=True)
+        ):
+            gone = [one for one in findings if (at := _kept(one)) in self._known[number] and at not in theirs]
             new = [one for at, one in theirs.items() if at not in self._mine]
             if gone or new:
                 found.append(KernelReading(name, answer, gone, new, everywhere=asked))

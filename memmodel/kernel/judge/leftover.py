@@ -7,7 +7,7 @@ one number); loads in polling loops that can end in one way only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable
+from collections.abc import Callable, Collection, Container, Hashable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -134,7 +134,7 @@ class Polls:
                 polled.append(event)
                 rivals = {one.event for one in enders or ()}
                 if not self.again(event, _value(event)):
-                    mine = tuple(one.event for one in writes if one.event is not None)
+                    mine = {one.event: self._leaves(one.event) for one in writes if one.event is not None}
                     found[number].append(Turn(tuple(polled), event.source, mine, tuple(rivals - {event.source})))
                     polled.clear()
                 else:
@@ -152,7 +152,8 @@ class Polls:
         ]
         writes: dict[Block | None, list[PolledWrite]] = {event.block: [] for event in reads}
         for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
-            writes[event.block].append(PolledWrite(event.first, event.size, event, event.value))
+            left = _value(event) if _modifies(event) else event.value
+            writes[event.block].append(PolledWrite(event.first, event.size, event, left))
         for one in run.weak({block for block in writes if block is not None}):
             if isinstance(one.label, Access) and one.label.side is Side.WRITE:
                 writes[one.block].append(PolledWrite(one.first, one.size, one, one.value))
@@ -162,6 +163,12 @@ class Polls:
             there = [one for one in writes[event.block] if one.first < end and event.first < one.first + one.size]
             found.setdefault(event.at, []).append((event, there))
         return found
+
+    def _leaves(self, write: TraceEvent | WeakAccess) -> Hashable:
+        """A name for how an atomic operation makes what it leaves of what it finds; STORED where it does not look."""
+        one = (self._entry.body or ())[write.at]
+        modifies = isinstance(write, TraceEvent) and _modifies(write) and "exch" not in one.words
+        return _kind(write, one) if modifies and isinstance(write, TraceEvent) else STORED
 
     def _ends(self, event: TraceEvent, writes: list[PolledWrite]) -> list[PolledWrite] | None:
         """The writes that end the loop, the initial one among them; None if a part of the bytes is written alone, or a
@@ -182,24 +189,26 @@ Written = TraceEvent | WeakAccess | None
 """A write to bytes that are polled: None is the initial one."""
 
 
+STORED = "stored"
+
+
 class Turn(NamedTuple):
     """The reads of a loop, of which the last one ended it, the write that this one read from, all writes there but the
-    initial one, and the other writes that would have ended it.
+    initial one, with how they come by what they leave, and the other writes that would have ended it.
     """
 
     reads: tuple[TraceEvent, ...]
     write: Written
-    writes: tuple[TraceEvent | WeakAccess, ...]
+    writes: Mapping[TraceEvent | WeakAccess, Hashable]
     rivals: tuple[Written, ...]
 
     def sure(self, order: CausalOrder) -> bool:
         """Does the loop end with this write in every execution? Then each rival comes after the loop, or another write
         comes between it and the loop; and of the others, each comes before this write or after the loop. So the reads
-        find this write some time, and nothing else that ends the loop: causality binds coherence and reads.
+        find this write some time, and nothing else that ends the loop: causality binds coherence and reads. An atomic
+        operation that may leave something else than in this run is a rival, and cannot be this write.
         """
-
-        def later(one: Written) -> bool:
-            return one is not None and order.before(self.reads[-1], one)
+        rivals = {*self.rivals, *(one for one in self.writes if not self._settled(one, order))}
 
         def earlier(one: Written) -> bool:
             return one is not None and self.write is not None and order.before(one, self.write)
@@ -208,10 +217,31 @@ class Turn(NamedTuple):
             over = (other for other in self.writes if other is not one and order.ahead(other, self.reads[0]))
             return any(one is None or order.before(one, other) for other in over)
 
-        others = (one for one in self.writes if one is not self.write and one not in self.rivals)
-        return all(later(one) or overwritten(one) for one in self.rivals) and all(
-            earlier(one) or later(one) for one in others
+        others = (one for one in self.writes if one is not self.write and one not in rivals)
+        return (
+            self.write not in rivals
+            and all(self._later(one, order) or overwritten(one) for one in rivals)
+            and all(earlier(one) or self._later(one, order) for one in others)
         )
+
+    def _later(self, one: Written, order: CausalOrder) -> bool:
+        return one is not None and order.before(self.reads[-1], one)
+
+    def _settled(self, one: TraceEvent | WeakAccess, order: CausalOrder) -> bool:
+        """Does a write leave the same in every execution? An atomic operation does if each other write comes before or
+        after it, and those before it commute with it, or end with one that does.
+        """
+        kind = self.writes[one]
+        if kind == STORED:
+            return True
+        before = [other for other in self.writes if other is not one and order.before(other, one)]
+        after = (other for other in self.writes if other is not one and other not in before)
+        if not all(order.before(one, other) or (one is self.write and self._later(other, order)) for other in after):
+            return False
+        if not before or (kind is not None and all(self.writes[other] == kind for other in before)):
+            return True
+        last = (one for one in before if all(one is other or order.before(other, one) for other in before))
+        return any(self._settled(one, order) for one in last)
 
 
 def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
@@ -253,6 +283,11 @@ def stores_matter(run: LaunchTrace, numbers: set[int]) -> bool:
         if any(_stores(one) and (one.at in numbers or place in places) for one in events):
             return True
     return False
+
+
+def _modifies(event: TraceEvent) -> bool:
+    """Is it the write of an atomic operation?"""
+    return isinstance(event.label, Access) and event.label.rmw and event.label.side is Side.WRITE
 
 
 def _stores(event: TraceEvent) -> bool:
