@@ -221,7 +221,7 @@ END:
 @pytest.mark.parametrize(
     ("wanted", "word"),
     [
-        (3, "explored"),
+        (3, "clean"),  # whoever comes first, both have to have come
         (1, "findings"),  # the other one may come first, and the loop never ends
     ],
 )

@@ -30,7 +30,7 @@ from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.origin import come_from, place_of, unwritten
-from memmodel.kernel.text.polling import complaints
+from memmodel.kernel.text.polling import comes_back, complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.kernel.text.timeouts import notes as left_out_notes
 from memmodel.kernel.waits.settling import SettledWaits
@@ -235,12 +235,13 @@ class LaunchJudge:
         return run
 
     def _past_tests(self, base: Schedule, run: LaunchTrace) -> tuple[Schedule, LaunchTrace]:
-        """The schedule and run to look at: where threads wait for ever at a test that is no loop, the run in which it
-        returns false, if they leave it there."""
-        tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
-        if not tests & _stuck(run):
+        """The schedule and run to look at: where threads wait for ever at a test to which they do not come back, the
+        run in which it returns false."""
+        stuck = _stuck(run) & frozenset(run.tests)
+        once = frozenset(one for one in stuck if not comes_back(self.entry, one))
+        if not once:
             return base, run
-        past = replace(base, truthful=tests & _stuck(run))
+        past = replace(base, truthful=once)
         try:
             found = self._run(past)
         except Refused:

@@ -137,6 +137,22 @@ def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
     return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
 
 
+def comes_back(entry: PtxFunction, at: int) -> bool:
+    """May a thread come to an instruction again?"""
+    body = entry.body or ()
+    waiting, seen = [at + 1], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one >= len(body):
+            continue
+        seen.add(one)
+        if body[one].words[0] in ("brx", "call"):
+            return True  # not followed
+        if body[one].words[0] not in ("ret", "exit", "trap") or body[one].guard is not None:
+            waiting += [after for after, _ in following(body, (one, ()))]
+    return at in seen
+
+
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
     """The registers that instructions without effect read behind a load, on the way back to it: at most a few."""
     body = entry.body or ()
