@@ -19,7 +19,7 @@ from typing import NamedTuple
 from memmodel.base.labels import Access, Label, Side
 from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, WeakAccess
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, outlives
+from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Space
@@ -43,6 +43,7 @@ class Conflicts:
         self._same: dict[object, int] = {}
         self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
+        self._members = 0
         self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
@@ -272,6 +273,8 @@ class Conflicts:
         members = [(use, stands) for thread, stands in chosen for _, use in by_thread[thread]]
         known = self.places.get(name)
         if known is None:
+            self._members += len(members)
+            bounded(self._members)
             known = self.places[name] = SharedPlace(block, owner, members)
             self._seen.update(
                 (self._key(use), self._away(block, use)) for uses in by_thread.values() for _, use in uses

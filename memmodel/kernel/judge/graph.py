@@ -34,7 +34,7 @@ from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, WeakAccess
 from memmodel.kernel.judge.frame import KernelFrame, action_of, covered
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, bounded, given_maps, outlives
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Scope, Sem, Space
 
@@ -89,7 +89,6 @@ class Graph:
         for number in sorted(kept):
             self._thread(number)
         for index, pair in enumerate(self.pairs):
-            bounded(len(self.points))
             self._pair(index, pair, self._threads(roles, pair))
         for number, (place, _) in enumerate(placed):
             self._place(number, place)

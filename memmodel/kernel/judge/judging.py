@@ -79,8 +79,9 @@ class RunJudge:
         self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
         self.roles = Roles(run, chosen, symmetric=symmetric)
-        bounded(sum(len(run.threads[one].events) for one in self.roles.kept(())), run.accesses)
+        bounded(sum(len(run.threads[one].events) for one in self.roles.kept(())))
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
+        bounded(len(self.graph.points))
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
         self._leasts: dict[frozenset[int], Execution] = {}
