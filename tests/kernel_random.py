@@ -9,6 +9,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from kernel_roundtrip import compared
@@ -87,14 +88,14 @@ def litmus(seed: int) -> str:
     return "\n".join([*head, *blocks, "exists true", ""])
 
 
-def differing(seeds: range) -> tuple[Counter[str], list[tuple[int, str]]]:
+def differing(seeds: range, made: Callable[[int], str] = litmus) -> tuple[Counter[str], list[tuple[int, str]]]:
     """How often the two roads agree, and the seeds where they do not."""
     counts: Counter[str] = Counter()
     found = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "random.litmus"
         for seed in seeds:
-            path.write_text(litmus(seed), encoding="utf-8")
+            path.write_text(made(seed), encoding="utf-8")
             answer, said = compared(path)
             counts[answer] += 1
             if answer == "differs":

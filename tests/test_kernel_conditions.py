@@ -363,7 +363,7 @@ def test_a_test_that_nobody_waits_for_is_seen_to_fail(again: str, found: set[str
 
 
 def test_a_run_that_is_too_large_to_judge_tells_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uses, "MAX_ACCESSES", 100)
-    verdict = judged("st.shared.u32 [%r3], 1;\nst.shared.u32 [%r3+256], 2;\n@%p0 st.shared.u32 [%r3+2], 3;")
+    monkeypatch.setattr(uses, "MAX_EVENTS", 4)
+    verdict = judged("st.shared.u32 [s], %r0;\nbar.sync 0;\nld.shared.u32 %r9, [s];\n@%p0 st.shared.u32 [%r3+2], 3;")
     assert [one.rule for one in verdict.findings] == ["undefined-address"]
-    assert "accesses to judge are more than 100; a launch whose loops run less often" in verdict.open[0]
+    assert "events to judge are more than 4; a launch whose loops run less often" in verdict.open[0]

@@ -13,6 +13,7 @@ from memmodel.cat.load import load_model
 from memmodel.kernel.check import judge
 from memmodel.kernel.launch import read_launch
 from memmodel.kernel.mend.edits import PtxEdit, apart, inline, laid, original
+from memmodel.kernel.output.text import repair_lines
 from memmodel.kernel.text.reader import parse_module
 from memmodel.repair.edits import diff
 from memmodel.source import Source
@@ -284,3 +285,25 @@ def test_time_that_runs_out_is_said() -> None:
     found = fix_kernel(EXAMPLES / "splitk-broken.ptx", EXAMPLES / "splitk.launch.json", seconds=0)
     assert not found.complete or not found.base.serious
     assert not found.repairs
+
+
+def test_a_search_that_is_stopped_keeps_what_it_has() -> None:
+    """The first repair is found, and then somebody has had enough."""
+    file, given = EXAMPLES / "dsmem-broken.ptx", EXAMPLES / "dsmem.launch.json"
+    enough = fix_kernel(file, given, most=1).tried
+    left = [enough]
+
+    def progress(what: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    found = fix_kernel(file, given, progress=progress, kept=True)
+    assert isinstance(found.signal, KeyboardInterrupt) and not found.complete and found.tried == enough + 1
+    assert "repair 1: the finding is gone" in "\n".join(repair_lines(found))
+    left[0] = 1
+    with pytest.raises(KeyboardInterrupt):
+        fix_kernel(file, given, progress=progress)
+    left[0] = 0
+    found = fix_kernel(file, given, progress=progress, kept=True)
+    assert not found.repairs and repair_lines(found) == ["no repair: the search was stopped; 1 change judged"]

@@ -233,7 +233,11 @@ def test_a_poll_that_computes_its_operands_again() -> None:
     )
     assert rules(entered) == {"undefined-register"}
     given = "mov.u32 %r20, %r4;\nmov.u32 %r21, 0;\n@%p0 bra MIDDLE;\nHEAD:"
-    assert rules(POLL.replace("HEAD:", given).replace("mbarrier.try", "MIDDLE:\nmbarrier.try")) == {"undecided"}
+    inside = POLL.replace("HEAD:", given).replace("mbarrier.try", "MIDDLE:\nmbarrier.try")
+    assert rules(inside) == set(), "lane 0 has the same in these registers before the first round"
+    assert rules(inside.replace("%r21, 0;\n@%p0 bra", "%r21, 2;\n@%p0 bra")) == {"undecided"}, (
+        "it asks for 2, then for 0"
+    )
 
 
 def test_shared_memory_of_the_libraries() -> None:

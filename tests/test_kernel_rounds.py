@@ -111,7 +111,9 @@ FULL = {
         # Someone else says that the slot is full, or empty.
         ({"third": "st.relaxed.gpu.global.u32 [%d0], 1;"}, 3, "findings"),
         ({"third": "st.release.gpu.global.u32 [%d0], 0;"}, 3, "findings"),
-        ({"back": "red.release.gpu.global.add.u32 [%d0], -1;"}, 2, "explored"),
+        ({"back": "red.release.gpu.global.add.u32 [%d0], -1;"}, 2, "clean"),
+        ({"back": "red.release.gpu.global.and.b32 [%d0], 0;"}, 2, "clean"),
+        ({"back": "red.relaxed.gpu.global.add.u32 [%d0], -1;"}, 2, "findings"),
     ],
 )
 def test_a_flag_of_several_rounds(change: dict[str, str], ctas: int, word: str) -> None:
@@ -158,3 +160,71 @@ def test_who_puts_the_flag_back_comes_before_the_next_poll(sem: str, word: str) 
     wait = f"E: ld.{sem}.gpu.global.u32 %r8, [%d0+8];\nsetp.ne.u32 %p5, %r8, 1;\n@%p5 bra E;" if sem else ""
     verdict = judged(RESET.format(after_reset=wait), 1, 3, "zero", first=True)
     assert verdict.word == word, (verdict.findings, verdict.choices, verdict.open)
+
+
+TURNS = """
+mov.u32 %r20, %ctaid.x;
+shl.b32 %r21, %r20, 3;
+@!%p0 bra END;
+setp.eq.u32 %p1, %r20, {alone};
+@%p1 bra MINE;
+W: ld.acquire.gpu.global.u32 %r5, [%d0];
+setp.{again}.u32 %p2, %r5, {wanted};
+@%p2 bra W;
+MINE:
+{data}
+{fence}
+{add}
+END:
+"""
+"""CTAs take turns: each waits for a sum, reads and writes, and adds its part."""
+SUM = {
+    "alone": "0", "again": "ne", "wanted": "%r21", "fence": "fence.acq_rel.gpu;",
+    "data": "ld.global.u32 %r6, [%d0+64];\nst.global.u32 [%d0+64], %r6;",
+    "add": "red.relaxed.gpu.global.add.u32 [%d0], 8;",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({}, "clean"),
+        ({"again": "lt"}, "clean"),
+        ({"add": "red.relaxed.gpu.global.or.b32 [%d0], 8;", "wanted": "%r21", "again": "lt"}, "findings"),  # a hang
+        ({"add": "atom.relaxed.gpu.global.exch.b32 _, [%d0], %r22;"}, "clean"),
+        ({"add": "mov.u32 %r8, %r21;\nred.relaxed.gpu.global.max.u32 [%d0], %r22;"}, "clean"),
+        ({"add": "@%p1 st.relaxed.gpu.global.u32 [%d0], 8;\n@!%p1 red.relaxed.gpu.global.add.u32 [%d0], 8;"}, "clean"),
+        ({"fence": ""}, "findings"),
+        ({"add": "red.relaxed.cta.global.add.u32 [%d0], 8;"}, "findings"),
+    ],
+)
+def test_ctas_that_take_turns_by_a_sum(change: dict[str, str], word: str) -> None:
+    text = TURNS.format(**{**SUM, **change}).replace("@!%p0", "add.u32 %r22, %r21, 8;\n@!%p0")
+    verdict = judged(text, 1, 3, "zero", first=True)
+    assert verdict.word == word, (verdict.findings, verdict.choices, verdict.open)
+
+
+UNORDERED = """
+mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p1, %r20, 1;
+@%p1 bra WAITS;
+{adds}
+bra END;
+WAITS:
+W: ld.acquire.gpu.global.u32 %r5, [%d0];
+setp.ne.u32 %p2, %r5, {wanted};
+@%p2 bra W;
+END:
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "word"),
+    [
+        (3, "clean"),  # whoever comes first, both have to have come
+        (1, "findings"),  # the other one may come first, and the loop never ends
+    ],
+)
+def test_what_a_sum_is_between_two_adds_depends_on_the_schedule(wanted: int, word: str) -> None:
+    adds = "setp.eq.u32 %p3, %r20, 0;\nselp.u32 %r21, 1, 2, %p3;\nred.release.gpu.global.add.u32 [%d0], %r21;"
+    assert judged(UNORDERED.format(adds=adds, wanted=wanted), 1, 3, "zero").word == word

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from kernel_random import differing
+from kernel_random_waits import KINDS
 from kernel_roundtrip import ROOT, TABLE, compared, litmus_files
 from kernel_roundtrip import found as on_the_kernel
 
@@ -53,6 +54,12 @@ def test_both_roads_find_the_same(name: str) -> None:
 def test_random_tests_find_the_same_on_both_roads() -> None:
     counts, found = differing(range(300 if ALL else 10))
     assert not found and counts["same"] > 0.9 * sum(counts.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_waits_find_the_same_on_both_roads(kind: str) -> None:
+    counts, found = differing(range(300 if ALL else 10), KINDS[kind])
+    assert not found and counts["same"] > 0.7 * sum(counts.values())
 
 
 IDLE = """PTX idle-warps

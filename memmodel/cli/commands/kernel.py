@@ -134,7 +134,7 @@ def _mended(
     with ticker(WIDTH) as tick:
         found = fix_kernel(
             file, launch, entry=entry, model=model, ctas=ctas, schedules=schedules, assume_pure=assumed,
-            budget=cost, seconds=cost.seconds, progress=tick.done,
+            budget=cost, seconds=cost.seconds, progress=tick.done, kept=True,
         )  # fmt: skip
         tick.hide()
     return found
@@ -159,6 +159,8 @@ def _told(
         _write(json_out, record(verdict, repairs))
     if sarif_out:
         _write(sarif_out, sarif([verdict]))
+    if repairs is not None and repairs.signal is not None:
+        raise repairs.signal
     codes = {"clean": Exit.AS_EXPECTED, "findings": Exit.DIFFERS, "depends": Exit.DIFFERS}
     return codes.get(verdict.word, Exit.UNDECIDED)
 

@@ -111,12 +111,14 @@ def _operate(
     found = block.bits(at, plan.unit) if bits and not hidden else NOTHING
     read = strong(machine, warp, lane, number, plan.reads, block, at, plan.unit)
     older = machine.reads.older(read)
-    old = None if hidden else block.load(at, plan.unit) if older is None else older.whole(8 * plan.unit)
+    unseen = hidden and number not in machine.schedule.counted
+    old = None if unseen else block.load(at, plan.unit) if older is None else older.whole(8 * plan.unit)
     new: Value = None if old is None or None in given or plan.fn is None else plan.fn(old, *given)
     if op != "cas" or old is None or given[0] is None or old == given[0]:
         last = machine.strong[block].get(at)
         write = strong(machine, warp, lane, number, plan.writes, block, at, plan.unit)
         read.partner, write.partner = write, read
+        write.given = None if op == "cas" else given[0]
         if older is not None:
             machine.reads.inserted(write, older, new)
             machine.strong[block].pop(at)
@@ -128,7 +130,7 @@ def _operate(
         if older is None:
             machine.reads.made(write)
     if slot is not None:
-        warp.own(slot)[lane] = old
+        warp.own(slot)[lane] = None if hidden else old
         warp.learn(slot, lane, found, 8 * plan.unit)
         if warp.knows(slot, lane):
             machine.run.choices.setdefault(("atomic", number), plan.instruction)

@@ -19,6 +19,7 @@ from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import Arguments, Callee, IntegerLiteral, PtxInstruction, Symbol
+from memmodel.kernel.values.own import moved
 
 MAX_DEPTH = 1000
 """Calls inside one another."""
@@ -56,6 +57,8 @@ def enter(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plan: Ca
             warp.aside[lane].append(_put_aside(machine, warp, lane, own, plan.callee))
         for source, target, size in plan.given:
             own.copy(target, own, source, size)
+            if machine.noted is not None:
+                machine.noted.left(own, target, machine.noted.taken(own, source, size))
     group.frames, group.at = frames, plan.callee.start
 
 
@@ -66,10 +69,18 @@ def back(machine: Machine, warp: Warp, group: LaneGroup, lanes: Lanes, plans: Se
     for lane in lanes:
         own = _private(machine, warp, lane)
         results = [(target, _piece(own, source, size)) for source, target, size in plan.returned]
+        noted = machine.noted
+        terms = [] if noted is None else [noted.taken(own, source, size) for source, _, size in plan.returned]
         if again:
-            _restore(warp, lane, own, plan.callee, warp.aside[lane].pop())
+            kept = warp.aside[lane].pop()
+            _restore(warp, lane, own, plan.callee, kept)
+            for at, data, _ in () if noted is None else kept.memory:
+                moved(machine, warp, lane, (own, at), len(data), group.at, put=True)
         for target, piece in results:
             _put(own, target, *piece)
+        for (target, _), cells in zip(results, terms, strict=False):
+            if noted is not None:
+                noted.left(own, target, cells)
     group.frames, group.at = group.frames[:-1], group.frames[-1] + 1
 
 
@@ -114,11 +125,13 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, call: PtxInstruction
                 machine.unknown("how many bytes malloc is asked for", call)
             machine.run.assumed.setdefault(f"line {call.line}: malloc was taken to return memory, and not null")
             block.store(at, 8, machine.memory.allocate(size))
+            moved(machine, warp, lane, own[0], 8, call.number, put=True)
         elif name == "free" and len(own) == 1:
             _free(machine, warp, lane, own[0][0].load(own[0][1], 8), call)
         elif isinstance(call.operands[0], Arguments):
             for block, at in own[: len(places[0])]:
                 block.forget(at, 8)
+                moved(machine, warp, lane, (block, at), 8, call.number, put=True)
 
 
 def _free(machine: Machine, warp: Warp, lane: int, address: int | None, call: PtxInstruction) -> None:

@@ -324,7 +324,9 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 
 
 def _shift(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """tcgen05.shift.down: 32-byte elements of all lanes but the first 8 ... move down by one lane."""
+    """tcgen05.shift.down: elements of 32 bytes move by one lane. The page leaves out "the last" of the rows, and does
+    not say on which side; all 32 lanes count as read and as written, of which one is too many.
+    """
     target = address(compiler, instruction, instruction.operands[0])
     group_number = group_of_words(instruction.words)
 

@@ -29,23 +29,27 @@ def dependent(entry: PtxFunction, load: int, loads_of: Mapping[int, set[int]]) -
     everything = frozenset(one.number for one in body)
     if any(one.words[0] in ("call", "brx") for one in body):
         return everything
+    used, makes = [_used(one) for one in body], [set(written(one)) for one in body]
     tainted, loaded = {load}, set(loads_of.get(load, ()))
     behind = {load: _after(body, load)}
+    values, jumps = {slot: [load] for slot in makes[load]}, list[int]()
     changed = True
     while changed:
         changed = False
         for one in body:
             at = one.number
-            makers = (maker for maker in tainted if at in behind[maker])
-            by_value = any(_used(one) & set(written(body[maker])) for maker in makers)
-            by_value |= at in loaded
-            guarded = any(at in behind[maker] for maker in tainted if body[maker].words[0] in JUMPS and maker != load)
-            if at in tainted or not (by_value or guarded):
+            if at in tainted:
+                continue
+            by_value = at in loaded or any(at in behind[maker] for slot in used[at] for maker in values.get(slot, ()))
+            if not (by_value or any(at in behind[jump] for jump in jumps)):
                 continue
             if one.words[0] not in TO_REGISTERS and one.words[0] not in (*STORES, *ENDS, "fence", "membar"):
                 return everything
             tainted.add(at)
             behind[at] = _after(body, at)
+            for slot in makes[at]:
+                values.setdefault(slot, []).append(at)
+            jumps += [at] if one.words[0] in JUMPS else []
             loaded |= loads_of.get(at, set())
             changed = True
     return frozenset(tainted - ({load} if load not in behind[load] else set()))

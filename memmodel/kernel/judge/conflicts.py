@@ -14,11 +14,12 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 from memmodel.base.labels import Access, Label, Side
 from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, WeakAccess
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, outlives
+from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Space
@@ -42,6 +43,7 @@ class Conflicts:
         self._same: dict[object, int] = {}
         self._meetings: dict[tuple[int, ...], tuple[SharedPlace, set[object]]] = {}
         self._simple: list[bool] = []
+        self._members = 0
         self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
         self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
@@ -182,7 +184,7 @@ class Conflicts:
             place = self._place(block, first, size, [uses[one] for one in weak])
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
         for one in active:
-            for other in active if uses[one].event is not None else ():
+            for other in weak if uses[one].event is not None else ():
                 self._pair(block, first, size, one, other)
 
     @staticmethod
@@ -271,6 +273,8 @@ class Conflicts:
         members = [(use, stands) for thread, stands in chosen for _, use in by_thread[thread]]
         known = self.places.get(name)
         if known is None:
+            self._members += len(members)
+            bounded(self._members)
             known = self.places[name] = SharedPlace(block, owner, members)
             self._seen.update(
                 (self._key(use), self._away(block, use)) for uses in by_thread.values() for _, use in uses
@@ -304,25 +308,28 @@ class Conflicts:
     ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
         """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
 
-        Of equal lanes of a warp two are enough, since a finding is about two accesses; so of warps and CTAs.
+        Of equal lanes of a warp two are enough, since a finding is about two accesses; so of warps and CTAs. One is
+        enough of those that only read: two reads are no finding, and what a read of one orders, that of the other does.
         """
         threads, who = self._run.threads, self._roles.who
-        warps: dict[tuple[int, int], list[Named]] = {}
+        warps: dict[tuple[int, int], list[AlikeThreads]] = {}
         for number, uses in by_thread.items():
             name = (who[number][2], *(part for part, _ in uses))
-            warps.setdefault((threads[number].cta, threads[number].warp), []).append((name, (number,)))
-        ctas: dict[int, list[Named]] = {}
+            writes = any(use.writes for _, use in uses)
+            lane = AlikeThreads(name, (number,), writes)
+            warps.setdefault((threads[number].cta, threads[number].warp), []).append(lane)
+        ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
-            names, members = _two_of_each(lanes)
-            ctas.setdefault(cta, []).append(((who[members[0]][1], *names), members))
+            one = _enough(lanes)
+            ctas.setdefault(cta, []).append(one._replace(name=(who[one.members[0]][1], *one.name)))
         owner = block.instance.owner
-        groups: dict[object, list[Named]] = {}
+        groups: dict[object, list[AlikeThreads]] = {}
         for cta, inside in ctas.items():
-            names, members = _two_of_each(inside)
-            first = members[0]
-            name = (who[first][0], int(threads[first].place.cta_id == owner), *names)
-            groups.setdefault(self._roles.cluster_of[cta], []).append((name, members))
-        names, members = _two_of_each([_two_of_each(inside) for inside in groups.values()])
+            one = _enough(inside)
+            first = one.members[0]
+            name = (who[first][0], int(threads[first].place.cta_id == owner), *one.name)
+            groups.setdefault(self._roles.cluster_of[cta], []).append(one._replace(name=name))
+        names, members, _ = _enough([_enough(inside) for inside in groups.values()])
         if owner is None:
             stands = self._roles.standing(members)
             return (block.instance.space, block.instance.name, names), list(zip(members, stands, strict=True)), None
@@ -365,19 +372,25 @@ OBJECT_BYTES = 8
 Here = tuple[int, bool]
 """The number of what an access counts as, and whether it goes to another CTA."""
 
-Named = tuple[tuple[object, ...], tuple[int, ...]]
-"""The name of a group of threads, and its members."""
+
+class AlikeThreads(NamedTuple):
+    """A group of threads: what they do, as a name, its members, and whether any of them writes."""
+
+    name: tuple[object, ...]
+    members: tuple[int, ...]
+    writes: bool
 
 
-def _two_of_each(items: list[Named]) -> tuple[tuple[object, ...], tuple[int, ...]]:
-    """The groups in the order of their names, at most two of one name: the names, and all members."""
+def _enough(items: list[AlikeThreads]) -> AlikeThreads:
+    """The groups in the order of their names, as one: at most two of one name, and one if they only read."""
     counts: dict[object, int] = {}
     kept = []
-    for item in sorted(items, key=lambda one: one[0]):
-        counts[item[0]] = counts.get(item[0], 0) + 1
-        if counts[item[0]] <= 2:
+    for item in sorted(items, key=lambda one: one.name):
+        counts[item.name] = counts.get(item.name, 0) + 1
+        if counts[item.name] <= 1 + item.writes:
             kept.append(item)
-    return tuple(name for name, _ in kept), tuple(thread for _, members in kept for thread in members)
+    members = tuple(thread for one in kept for thread in one.members)
+    return AlikeThreads(tuple(one.name for one in kept), members, any(one.writes for one in kept))
 
 
 def _writes(label: Label) -> bool:

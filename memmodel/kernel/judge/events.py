@@ -33,7 +33,8 @@ class TraceEvent:
     its tensor map. `value`: of a strong store, what it leaves, if that is known. `known`: of a strong load, values of
     registers that a loop around it looks at. `owners`: of an event about tensor memory the allocations. `twin`: the
     same for copies that lanes issue at once, from one place to another. `turn`: of a strong access, how many its thread
-    had made before with the instruction; `bits`: what it found, or leaves.
+    had made before with the instruction; `bits`: what it found, or leaves. `given`: the operand of an atomic operation,
+    of its write. `observed`: of a read, writes that it observes through atomic operations, whichever it reads from.
     """
 
     thread: int
@@ -62,6 +63,8 @@ class TraceEvent:
     time: int = 0
     turn: int = -1
     bits: Bits | None = None
+    given: int | None = None
+    observed: tuple[TraceEvent, ...] = ()
 
 
 class WeakAccess(NamedTuple):
@@ -144,6 +147,13 @@ class TraceThread:
             yield from (event, *parts) if isinstance(event.label, Access) and event.block is not None else parts
 
 
+def done_by(access: TraceEvent | WeakAccess, thread: TraceThread) -> TraceEvent | WeakAccess:
+    """What a thread that does the same does in place of an access."""
+    if isinstance(access, WeakAccess):
+        return access._replace(thread=thread.number)
+    return access if access.order is None or access.thread == thread.number else thread.events[access.order]
+
+
 @dataclass(slots=True)
 class Failure:
     """Something wrong that the run itself showed: a hang, a bad address, a failed assertion."""
@@ -159,7 +169,8 @@ class LaunchTrace:
     """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
 
     `bad`: updates of mbarrier objects that break their counts; `stale`: tests of a state that is too old. `awaits`: by
-    the number of a wait the tests that look ahead for it; `peeks`: these tests, each with its phase. `cancels`: the
+    the number of a wait the tests that look ahead for it; `proved`: the tests of which failures were seen to change
+    nothing; `peeks`: these tests, each with its phase. `cancels`: the
     requests to cancel a cluster. `endless`: branches on unknown data around loops that only compute. `infeasible`: the
     kernel did not let its atomic operations be made in the order that was asked for. `again`: carries the run out once
     more, with terms for what some stores leave, with or without NaN; `doubtful`: NaN matters there. `assumed`: what was
@@ -176,6 +187,7 @@ class LaunchTrace:
     problems: list[Failure] = field(default_factory=list)
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
+    proved: frozenset[int] = frozenset()
     cancels: dict[int, PtxInstruction] = field(default_factory=dict)
     endless: dict[int, PtxInstruction] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)

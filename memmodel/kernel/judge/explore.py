@@ -22,7 +22,7 @@ from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.fences import BASE
 from memmodel.kernel.judge.judging import Judgement, OtherReadings, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import Polls, contested, sure
+from memmodel.kernel.judge.leftover import Polls, contested
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
@@ -30,8 +30,10 @@ from memmodel.kernel.machine.code import begins
 from memmodel.kernel.machine.run import run_launch
 from memmodel.kernel.machine.schedule import Schedule
 from memmodel.kernel.text.origin import come_from, place_of, unwritten
-from memmodel.kernel.text.polling import complaints, time_outs
+from memmodel.kernel.text.polling import comes_back, complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.text.timeouts import notes as left_out_notes
+from memmodel.kernel.waits.settling import SettledWaits
 
 MAX_INSTRUCTIONS, MAX_JUDGED = 4_000_000, 40_000
 """Instructions in all the schedules that are explored, and events that are judged in them."""
@@ -82,9 +84,9 @@ class LaunchJudge:
         self.module, self.entry, self.launch, self.model, self.options = module, entry, launch, model, options
         self.verdict = KernelVerdict(entry.name, launch, model.name, ctas=options.ctas, notes=launch.notes)
         self._instructions = self._events = 0
-        self._chosen = self._waits = self._turning = frozenset[int]()
+        self._chosen = frozenset[int]()
         self._unsure = False
-        self._looked = Polls(module, entry, launch)
+        self._waits = SettledWaits(entry, model, Polls(module, entry, launch))
         self._blank: tuple[Schedule, LaunchTrace] | None = None
         self._readings = OtherReadings(options.readings)
         self._late: dict[tuple[int, int], None] = {}
@@ -109,19 +111,20 @@ class LaunchJudge:
             verdict.notes += run.assumed
             for one in run.endless.values():
                 verdict.notes.append(f"line {one.line}: the loop there only computes, and was taken to end")
-            self._waits = self._looked.single(run)
-            self._turning = self._turns(base, run)
-            self._waits |= self._turning
+            if unsure := frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits)):
+                base, run = self._failing(base, run, unsure)
+            self._waits.look(run, lambda: self._run(base))
+            base = replace(base, counted=self._waits.counted)
             run.choices |= self._last_writes(base, run)
-            settled = frozenset(number for _, number in run.choices) - self._waits
+            settled = frozenset(number for _, number in run.choices) - self._waits.loads - self._waits.told
             real = self._depends(base, run)
             self._chosen = frozenset(one.number for one, _ in real)
             orders = frozenset(number for what, number in run.choices if what == "order")
             if orders & self._chosen:  # what one of them leaves depends on all of them
                 self._chosen |= orders
-            self._chosen |= self._waits
+            self._chosen |= self._waits.loads
             settled -= self._chosen
-            self._known = settled | self._chosen
+            self._known = settled | self._chosen | self._waits.told
             made = self._made(self._without(base, run, settled))
             self._statistics(made)
             self.first = made, self._judged(made)
@@ -130,8 +133,7 @@ class LaunchJudge:
             self._beyond(run)
             verdict.choices = [said for _, said in real]
             verdict.notes += residents(run, self.entry.body or (), self._chosen)
-            for test, trap in time_outs(self.entry, run.tests):
-                verdict.notes.append(f"line {test.line}: the time-out that ends at line {trap.line} is left out")
+            verdict.notes += left_out_notes(self.entry, run.tests, self._waits.loads)
             if run.elected:
                 self._elected(replace(base, last_elected=True, opaque=settled))
             clusters = prod(self.launch.grid) // prod(self.launch.cluster)
@@ -149,7 +151,8 @@ class LaunchJudge:
             elif self._unsure:
                 _open(verdict, ["what ends a loop that polls is not known in every schedule"])
             if verdict.open and not self._found():
-                tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
+                asked = run.tests.keys() - run.proved
+                tests = frozenset(one.number for one, _ in complaints(self.entry, asked, run.awaits))
                 self._uneven(replace(base, opaque=settled, truthful=tests), run)
         except Refused as error:
             place = f"line {error.span.line}: " if error.span is not None else ""
@@ -160,6 +163,15 @@ class LaunchJudge:
                 add(verdict.findings, problem)
         verdict.readings[:0] = self._readings.told(verdict.findings)
         return verdict
+
+    def _failing(self, base: Schedule, run: LaunchTrace, tests: frozenset[int]) -> tuple[Schedule, LaunchTrace]:
+        """The run with tests that fail a few times, where that shows of all of them that failures change nothing."""
+        schedule = replace(base, failing=tests)
+        try:
+            found = self._run(schedule)
+        except Refused:
+            return base, run
+        return (schedule, found) if found.proved == tests else (base, run)
 
     def _enough(self) -> bool:
         """Is something found, where one finding is asked for, or nothing mended?"""
@@ -223,12 +235,13 @@ class LaunchJudge:
         return run
 
     def _past_tests(self, base: Schedule, run: LaunchTrace) -> tuple[Schedule, LaunchTrace]:
-        """The schedule and run to look at: where threads wait for ever at a test that is no loop, the run in which it
-        returns false, if they leave it there."""
-        tests = frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits))
-        if not tests & _stuck(run):
+        """The schedule and run to look at: where threads wait for ever at a test to which they do not come back, the
+        run in which it returns false."""
+        stuck = _stuck(run) & frozenset(run.tests)
+        once = frozenset(one for one in stuck if not comes_back(self.entry, one))
+        if not once:
             return base, run
-        past = replace(base, truthful=tests & _stuck(run))
+        past = replace(base, truthful=once)
         try:
             found = self._run(past)
         except Refused:
@@ -237,10 +250,9 @@ class LaunchJudge:
 
     def _made(self, run: LaunchTrace) -> RunJudge:
         """The run made ready to be judged; its quiet atomic operations become accesses. Are its waits waits in it?"""
-        polled = self._waits & {number for what, number in run.choices if what == "load"} - self._looked.single(run)
-        turns = self._looked.turns(run, self._turning) if self._turning else {}
+        polled = self._waits.prepare(run, self._chosen)
         made = RunJudge(self.entry, hushed(run, self._chosen), self._chosen)
-        self._unsure |= bool(polled) and not polled <= sure(turns, made.order(self.model))
+        self._unsure |= not self._waits.hold(run, polled, made)
         return made
 
     def _spent(self, what: str, started: float) -> None:
@@ -292,7 +304,7 @@ class LaunchJudge:
         """The choices on which the run depends, and what does."""
         if not run.choices:
             return []
-        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits}
+        choices = {key: one for key, one in run.choices.items() if key[1] not in self._waits.loads | self._waits.told}
         numbers = frozenset(number for _, number in choices)
         if self._refused(replace(base, opaque=numbers)) is None:
             return []
@@ -310,20 +322,9 @@ class LaunchJudge:
             return {}
         writes = frozenset(one.at for by_kind in open_ for events in by_kind.values() for one in events)
         again = self._run(base)
-        self._looked.turns(again, self._turning)
-        return RunJudge(self.entry, hushed(again, writes | self._waits), self._waits).last_writes(self.model)
-
-    def _turns(self, base: Schedule, run: LaunchTrace) -> frozenset[int]:
-        """The loads that poll for one write of several, which come before it or after the wait."""
-        waits = frozenset(self._looked.turns(run)) - self._waits
-        while waits:
-            again = self._run(base)
-            turns, chosen = self._looked.turns(again, waits), waits | self._waits
-            found = sure(turns, RunJudge(self.entry, hushed(again, chosen), chosen).order(self.model))
-            if found == waits:
-                break
-            waits = found
-        return waits
+        self._waits.prepare(again)
+        loads = self._waits.loads
+        return RunJudge(self.entry, hushed(again, writes | loads), loads).last_writes(self.model)
 
     def _refused(self, schedule: Schedule) -> Refused | None:
         try:
@@ -353,7 +354,7 @@ class LaunchJudge:
         all_ = complete(run, real, self.options.schedules)
         bound = max(ALL, self.options.schedules) if all_ else self.options.schedules
         wanted = islice(schedules(base, run, real, self.options.schedules), bound)
-        others = OtherReads(self.entry, self._looked.again)
+        others = OtherReads(self.entry, self._waits.polls.again)
         if self.first is not None:
             _note(others, base, *self.first, self._chosen)
         known = set(run.choices)

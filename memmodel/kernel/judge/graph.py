@@ -34,7 +34,7 @@ from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, WeakAccess
 from memmodel.kernel.judge.frame import KernelFrame, action_of, covered
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, bounded, given_maps, outlives
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Scope, Sem, Space
 
@@ -67,6 +67,7 @@ class Graph:
         self.events: dict[int, TraceEvent] = {}
         self._parts: dict[int, list[tuple[int, int]]] = {}
         self.shared: dict[tuple[object, ...], int] = {}
+        self._weak: dict[tuple[object, ...], int] = {}
         self._operations: dict[object, int] = {}
         self._initial: set[tuple[object, ...]] = set()
         self.given: list[tuple[int, int]] = []
@@ -88,7 +89,6 @@ class Graph:
         for number in sorted(kept):
             self._thread(number)
         for index, pair in enumerate(self.pairs):
-            bounded(len(self.points))
             self._pair(index, pair, self._threads(roles, pair))
         for number, (place, _) in enumerate(placed):
             self._place(number, place)
@@ -267,17 +267,16 @@ class Graph:
         """The number of a strong access, or of a weak one at a place of strong ones."""
         if isinstance(access, TraceEvent):
             return self.number.get(id(access))
+        self._weak = self._weak or {(*key[:3], key[-1]): n for key, n in reversed(self.shared.items())}
         cell = Cell(access.block.instance, access.first, access.size)
-        known = access.thread, access.epoch, access.label
-        return next((n for key, n in self.shared.items() if (*key[:3], key[-1]) == (*known, cell)), None)
+        return self._weak.get((access.thread, access.epoch, access.label, cell))
 
     # ---- base names ------------------------------------------------------------------------------------------
 
     def execution(self, *, fences: bool) -> Execution:
         """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
         frame = KernelFrame([ConcreteEvent(point) for point in self.points], covered(self.points, self.events))
-        count = len(self.points)
-        sets = dict.fromkeys(DECIDED_SETS, 0)
+        count, sets = len(self.points), dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
         self._objects(sets, relations)
@@ -315,6 +314,7 @@ class Graph:
             source = self._source(one)
             if source is not None:
                 pairs["rf"].append((self.number[id(source)], target))
+            pairs["rf"] += [(self.number[id(other)], target) for other in one.observed if id(other) in self.number]
             for issue in one.completes:
                 for point, part in self._parts.get(id(issue), ()):
                     label = self.points[point].label

@@ -18,7 +18,7 @@ from memmodel.concrete.execution import Execution
 from memmodel.kernel.judge.conditions import counted, said, strong_sizes
 from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
+from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess, done_by
 from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
@@ -31,6 +31,7 @@ from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx import Proxy
 from memmodel.referee.flags import Flags
 
+Told = TraceEvent | WeakAccess
 SMALL = 2000
 """Events of a run that is judged under all readings."""
 
@@ -78,8 +79,9 @@ class RunJudge:
         self.entry, self.run, self._chosen = entry, run, chosen
         self.body = entry.body or ()
         self.roles = Roles(run, chosen, symmetric=symmetric)
-        bounded(sum(len(run.threads[one].events) for one in self.roles.kept(())), run.accesses)
+        bounded(sum(len(run.threads[one].events) for one in self.roles.kept(())))
         self.graph = Graph(run, self.roles, Conflicts(run, self.roles))
+        bounded(len(self.graph.points))
         self.execution = self.graph.execution(fences=True)
         self.lanes = len(run.threads) // max(1, len({one.cta for one in run.threads}))
         self._leasts: dict[frozenset[int], Execution] = {}
@@ -100,7 +102,10 @@ class RunJudge:
         found = Judgement(self.graph)
         for problem in problems(self.run):
             add(found.findings, problem)
-        found.open += [said(test, why) for test, why in complaints(self.entry, self.run.tests, self.run.awaits)]
+        found.open += [
+            said(test, why)
+            for test, why in complaints(self.entry, self.run.tests.keys() - self.run.proved, self.run.awaits)
+        ]
         found.open += [*strong_sizes(self.run, self.body), *self.run.unchecked]
         least = self._least(chosen)
         found.flags = flags = forced(model, least, like)
@@ -177,11 +182,13 @@ class RunJudge:
         flags = forced(model, self._least(self._chosen))
         rows, base = flags.relation(CAUSALITY), flags.relation(BASE)
 
-        def before(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+        def before(one: Told, other: Told) -> bool:
+            one, other = self._standing(one, other)
             first, second = self.graph.of(one), self.graph.of(other)
             return rows is not None and first is not None and second is not None and bool(rows[first] >> second & 1)
 
-        def ahead(one: TraceEvent | WeakAccess, other: TraceEvent | WeakAccess) -> bool:
+        def ahead(one: Told, other: Told) -> bool:
+            one, other = self._standing(one, other)
             first = self.graph.of(one)
             if base is None or first is None or not isinstance(other, TraceEvent) or not _generic(one.label):
                 return False
@@ -192,6 +199,14 @@ class RunJudge:
             return any(number is not None and base[first] >> number & 1 for number in numbers)
 
         return CausalOrder(before, ahead)
+
+    def _standing(self, one: Told, other: Told) -> tuple[Told, Told]:
+        """Two accesses, or if the thread of one is left out those of two threads that stand for theirs."""
+        if self.graph.of(one) is not None and self.graph.of(other) is not None:
+            return one, other
+        threads = self.run.threads
+        first, second = self.roles.pair(threads[one.thread], threads[other.thread])
+        return done_by(one, threads[first]), done_by(other, threads[second])
 
     def _least(self, chosen: frozenset[int]) -> Execution:
         """The run without what strong reads happened to read from; the reads of .red hand on what others observe."""
@@ -370,6 +385,8 @@ class OtherReadings:
         self.models = models
         self._mine: dict[object, KernelFinding] = {}
         self._theirs: list[dict[object, KernelFinding]] = [{} for _ in models]
+        self._known: list[set[object]] = [set() for _ in models]
+        """The findings of the default in the runs about which each reading was asked."""
         self._asked = [True] * len(models)
         """The readings that were asked about all runs."""
 
@@ -378,6 +395,7 @@ class OtherReadings:
         self._mine = {_kept(one): one for one in judged.findings} | self._mine
         for number, (_, _, model) in enumerate(self.models):
             if self._asked[number]:
+                self._known[number] |= {_kept(one) for one in judged.findings}
                 found = made.judged(model, chosen, judged.flags, ways=False).findings
                 self._theirs[number] |= {at: one for one in found if (at := _kept(one)) not in self._theirs[number]}
         if len(made.execution.events) > SMALL:
@@ -397,8 +415,10 @@ class OtherReadings:
     def told(self, findings: list[KernelFinding]) -> list[KernelReading]:
         """What is gone, of these findings, and what a reading has that the default has not."""
         found = []
-        for (name, answer, _), theirs, asked in zip(self.models, self._theirs, self._asked, strict=True):
-            gone = [one for one in findings if (at := _kept(one)) in self._mine and at not in theirs]
+        for number, ((name, answer, _), theirs, asked) in enumerate(
+            zip(self.models, self._theirs, self._asked, strict=True)
+        ):
+            gone = [one for one in findings if (at := _kept(one)) in self._known[number] and at not in theirs]
             new = [one for at, one in theirs.items() if at not in self._mine]
             if gone or new:
                 found.append(KernelReading(name, answer, gone, new, everywhere=asked))

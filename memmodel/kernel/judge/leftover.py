@@ -7,7 +7,7 @@ one number); loads in polling loops that can end in one way only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Callable, Collection, Container, Hashable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block, DeviceMemory
-from memmodel.kernel.text.polling import reads_again
+from memmodel.kernel.text.polling import ends_alike, reads_again
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction, PtxModule
 from memmodel.kernel.values.words import extended, wider
 from memmodel.ptx import Space
@@ -78,28 +78,41 @@ class Polls:
     def _memory(self) -> DeviceMemory:
         return DeviceMemory(self._module, self._entry, self._launch)
 
-    def _initial(self, block: Block, first: int, size: int) -> int | None:
+    def initial(self, block: Block, first: int, size: int) -> int | None:
         """The value of some bytes before the launch."""
         found = self._memory.find(block.address) if block.instance.space is Space.GLOBAL else None
         return None if found is None else found.load(first, size)
 
-    def again(self, event: TraceEvent, value: int | None) -> bool:
-        """Does a load that finds this value lead back to itself?"""
+    def again(self, event: TraceEvent, value: int | None, around: Known | None = None) -> bool:
+        """Does a load that finds this value lead back to itself? `around`: what is known of other registers, if that is
+        not what was in the run.
+        """
         load, size = (self._entry.body or ())[event.at], event.size
         bytes_ = None if value is None else value & (1 << 8 * size) - 1
         found = extended(bytes_, size, wider(load.words[-1], size, load.operands))
         if found is None:
             return False
-        key = event.at, found, event.known
+        known = event.known if around is None else around
+        key = event.at, found, known
         if key not in self._leads_back:
-            self._leads_back[key] = reads_again(self._entry, event.at, found, event.known)
+            self._leads_back[key] = reads_again(self._entry, event.at, found, known)
         return self._leads_back[key]
+
+    def ends_alike(self, event: TraceEvent, on: Collection[int], ends: Collection[int], around: Known) -> bool:
+        """Does a loop that goes on with some values end in the same way with each of the others?"""
+        load, size = (self._entry.body or ())[event.at], event.size
+        wide = wider(load.words[-1], size, load.operands)
+        again, behind = ([extended(one, size, wide) for one in values] for values in (on, ends))
+        known = [one for one in (*again, *behind) if one is not None]
+        return len(known) == len(on) + len(ends) and ends_alike(
+            self._entry, event.at, known[: len(on)], known[len(on) :], around
+        )
 
     def single(self, run: LaunchTrace) -> frozenset[int]:
         """Loads that poll for the only write there is, so that what ends the loop is the same in every execution."""
         return frozenset(
             number
-            for number, waits in self._waits(run).items()
+            for number, waits in self.polled(run).items()
             if all(len(writes) == 1 and self._ends(event, writes) in ([], writes) for event, writes in waits)
         )
 
@@ -110,7 +123,7 @@ class Polls:
         the loads that are looked at.
         """
         found: dict[int, list[Turn]] = {}
-        for number, waits in self._waits(run).items():
+        for number, waits in self.polled(run).items():
             ends = [self._ends(event, writes) for event, writes in waits]
             if (only is not None and number not in only) or None in ends:
                 continue
@@ -121,14 +134,14 @@ class Polls:
                 polled.append(event)
                 rivals = {one.event for one in enders or ()}
                 if not self.again(event, _value(event)):
-                    mine = tuple(one.event for one in writes if one.event is not None)
+                    mine = {one.event: self._leaves(one.event) for one in writes if one.event is not None}
                     found[number].append(Turn(tuple(polled), event.source, mine, tuple(rivals - {event.source})))
                     polled.clear()
                 else:
                     event.source = None
         return found
 
-    def _waits(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[_Write]]]]:
+    def polled(self, run: LaunchTrace) -> dict[int, list[tuple[TraceEvent, list[PolledWrite]]]]:
         """The executions of each load that may poll, with the writes to its bytes."""
         numbers = {number for what, number in run.choices if what == "load"}
         reads = [
@@ -137,20 +150,27 @@ class Polls:
             for event in thread.events
             if event.at in numbers and event.block is not None
         ]
-        writes: dict[Block | None, list[_Write]] = {event.block: [] for event in reads}
+        writes: dict[Block | None, list[PolledWrite]] = {event.block: [] for event in reads}
         for event in (event for events in strong_writes(run).values() for event in events if event.block in writes):
-            writes[event.block].append(_Write(event.first, event.size, event, event.value))
+            left = _value(event) if _modifies(event) else event.value
+            writes[event.block].append(PolledWrite(event.first, event.size, event, left))
         for one in run.weak({block for block in writes if block is not None}):
             if isinstance(one.label, Access) and one.label.side is Side.WRITE:
-                writes[one.block].append(_Write(one.first, one.size, one, one.value))
-        found: dict[int, list[tuple[TraceEvent, list[_Write]]]] = {}
+                writes[one.block].append(PolledWrite(one.first, one.size, one, one.value))
+        found: dict[int, list[tuple[TraceEvent, list[PolledWrite]]]] = {}
         for event in reads:
             end = event.first + event.size
             there = [one for one in writes[event.block] if one.first < end and event.first < one.first + one.size]
             found.setdefault(event.at, []).append((event, there))
         return found
 
-    def _ends(self, event: TraceEvent, writes: list[_Write]) -> list[_Write] | None:
+    def _leaves(self, write: TraceEvent | WeakAccess) -> Hashable:
+        """A name for how an atomic operation makes what it leaves of what it finds; STORED where it does not look."""
+        one = (self._entry.body or ())[write.at]
+        modifies = isinstance(write, TraceEvent) and _modifies(write) and "exch" not in one.words
+        return _kind(write, one) if modifies and isinstance(write, TraceEvent) else STORED
+
+    def _ends(self, event: TraceEvent, writes: list[PolledWrite]) -> list[PolledWrite] | None:
         """The writes that end the loop, the initial one among them; None if a part of the bytes is written alone, or a
         read ended it and it is not known what it found: the initial value and weak writes leave no trace.
         """
@@ -159,8 +179,8 @@ class Polls:
         ended, weak = not self.again(event, _value(event)), any(isinstance(one.event, WeakAccess) for one in writes)
         if ended and event.source is None and len(writes) > 1 and weak:
             return None
-        back = self.again(event, self._initial(event.block, event.first, event.size))
-        first = [] if back else [_Write(event.first, event.size, None, None)]
+        back = self.again(event, self.initial(event.block, event.first, event.size))
+        first = [] if back else [PolledWrite(event.first, event.size, None, None)]
         ends = [*first, *(one for one in writes if not self.again(event, one.value))]
         return ends if not ended or any(one.event is event.source for one in ends) else None
 
@@ -169,24 +189,26 @@ Written = TraceEvent | WeakAccess | None
 """A write to bytes that are polled: None is the initial one."""
 
 
+STORED = "stored"
+
+
 class Turn(NamedTuple):
     """The reads of a loop, of which the last one ended it, the write that this one read from, all writes there but the
-    initial one, and the other writes that would have ended it.
+    initial one, with how they come by what they leave, and the other writes that would have ended it.
     """
 
     reads: tuple[TraceEvent, ...]
     write: Written
-    writes: tuple[TraceEvent | WeakAccess, ...]
+    writes: Mapping[TraceEvent | WeakAccess, Hashable]
     rivals: tuple[Written, ...]
 
     def sure(self, order: CausalOrder) -> bool:
         """Does the loop end with this write in every execution? Then each rival comes after the loop, or another write
         comes between it and the loop; and of the others, each comes before this write or after the loop. So the reads
-        find this write some time, and nothing else that ends the loop: causality binds coherence and reads.
+        find this write some time, and nothing else that ends the loop: causality binds coherence and reads. An atomic
+        operation that may leave something else than in this run is a rival, and cannot be this write.
         """
-
-        def later(one: Written) -> bool:
-            return one is not None and order.before(self.reads[-1], one)
+        rivals = {*self.rivals, *(one for one in self.writes if not self._settled(one, order))}
 
         def earlier(one: Written) -> bool:
             return one is not None and self.write is not None and order.before(one, self.write)
@@ -195,10 +217,31 @@ class Turn(NamedTuple):
             over = (other for other in self.writes if other is not one and order.ahead(other, self.reads[0]))
             return any(one is None or order.before(one, other) for other in over)
 
-        others = (one for one in self.writes if one is not self.write and one not in self.rivals)
-        return all(later(one) or overwritten(one) for one in self.rivals) and all(
-            earlier(one) or later(one) for one in others
+        others = (one for one in self.writes if one is not self.write and one not in rivals)
+        return (
+            self.write not in rivals
+            and all(self._later(one, order) or overwritten(one) for one in rivals)
+            and all(earlier(one) or self._later(one, order) for one in others)
         )
+
+    def _later(self, one: Written, order: CausalOrder) -> bool:
+        return one is not None and order.before(self.reads[-1], one)
+
+    def _settled(self, one: TraceEvent | WeakAccess, order: CausalOrder) -> bool:
+        """Does a write leave the same in every execution? An atomic operation does if each other write comes before or
+        after it, and those before it commute with it, or end with one that does.
+        """
+        kind = self.writes[one]
+        if kind == STORED:
+            return True
+        before = [other for other in self.writes if other is not one and order.before(other, one)]
+        after = (other for other in self.writes if other is not one and other not in before)
+        if not all(order.before(one, other) or (one is self.write and self._later(other, order)) for other in after):
+            return False
+        if not before or (kind is not None and all(self.writes[other] == kind for other in before)):
+            return True
+        last = (one for one in before if all(one is other or order.before(other, one) for other in before))
+        return any(self._settled(one, order) for one in last)
 
 
 def sure(turns: dict[int, list[Turn]], order: CausalOrder) -> frozenset[int]:
@@ -211,7 +254,7 @@ def _value(event: TraceEvent) -> int | None:
     return None if event.bits is None else event.bits.whole(8 * event.size)
 
 
-class _Write(NamedTuple):
+class PolledWrite(NamedTuple):
     """A write to bytes that are polled. `value`: what it leaves, if that is known."""
 
     first: int
@@ -240,6 +283,11 @@ def stores_matter(run: LaunchTrace, numbers: set[int]) -> bool:
         if any(_stores(one) and (one.at in numbers or place in places) for one in events):
             return True
     return False
+
+
+def _modifies(event: TraceEvent) -> bool:
+    """Is it the write of an atomic operation?"""
+    return isinstance(event.label, Access) and event.label.rmw and event.label.side is Side.WRITE
 
 
 def _stores(event: TraceEvent) -> bool:

@@ -14,17 +14,16 @@ from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Proxy, Sem, Space
 
-MAX_EVENTS, MAX_ACCESSES = 24_000, 1_000_000
+MAX_EVENTS = 24_000
 Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
 """What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
 
 
-def bounded(events: int, accesses: int = 0) -> None:
-    """Raise Refused if these are more events, or more accesses of a run, than are judged."""
-    shorter = "a launch whose loops run less often may be small enough"
-    for what, count, most in (("events", events, MAX_EVENTS), ("accesses", accesses, MAX_ACCESSES)):
-        if count > most:
-            raise Refused(f"at least {count:,} {what} to judge are more than {most:,}; {shorter}")
+def bounded(events: int) -> None:
+    """Raise Refused if these are more events than are judged."""
+    if events > MAX_EVENTS:
+        shorter = "a launch whose loops run less often may be small enough"
+        raise Refused(f"at least {events:,} events to judge are more than {MAX_EVENTS:,}; {shorter}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
 from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.alu import width_of
-from memmodel.kernel.machine.memory import LOCAL_WINDOW, Block
+from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
@@ -19,6 +19,7 @@ from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
 from memmodel.kernel.values.lanes import Get
+from memmodel.kernel.values.own import moved, private_step, read_lane
 from memmodel.kernel.values.words import extended, loaded, together, wider, width_in
 from memmodel.program.fields import NOTHING
 from memmodel.ptx import Proxy, Scope, Sem, Window
@@ -118,7 +119,7 @@ def strong(
     if label.side is Side.WRITE:
         known[first] = (size, made)
         if machine.noted is not None:
-            machine.noted(block, first, size, at)
+            machine.noted.written(block, first, size, at)
     return made
 
 
@@ -160,7 +161,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     sources = [] if load else [compiler.get(one, instruction, unit * 8) for one in items]
     weak, extend = label.sem is Sem.WEAK, wider(words[-1], unit, items)
     if space.split("::")[0] in ("param", "local"):
-        return _private(instruction, get, slots, sources, unit, extend=extend)
+        return private_step(instruction, get, slots, sources, unit, extend=extend)
     # Memory of the thread is for weak and volatile accesses; constants and parameters are only read.
     local = space == "generic" and (weak or "volatile" in words) and size <= WIDEST_SHARED
     window = generic_window(mmio="mmio" in words, strong=not (weak and load), size=size)
@@ -197,7 +198,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             aligned(block, at, size, addresses[lane])
             events = list[TraceEvent]()
             if own[lane] is not None or block is machine.memory.params:
-                pass
+                moved(machine, warp, lane, (block, at), size, number, put=not load)
             elif weak:
                 stored = None if load else together([one[lane] for one in lists], unit)
                 machine.weak(block, at, size, warp.threads[lane], label, number, unit, value=stored)
@@ -207,7 +208,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 values = [one[lane] for one in lists] or [None] * lanes_of
                 events = _all_strong(machine, warp, lane, number, label, block, at, unit, values)
             if load:
-                _read(warp, lane, slots, block, at, unit, extend)
+                read_lane(warp, lane, slots, block, at, unit, extend)
                 _learn(warp, lane, slots if parts and not extend else [], block, at, unit, wide)
                 _strong_result(machine, warp, lane, slots, instruction, events, extend, wide if parts else 0)
                 continue
@@ -333,12 +334,6 @@ def _strong_result(
         machine.run.choices.setdefault(("load", instruction.number), instruction)
 
 
-def _read(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
-    for part, slot in enumerate(slots):
-        if slot is not None:
-            warp.own(slot)[lane] = extended(block.load(at + part * unit, unit), unit, extend)
-
-
 def _read_all(
     warp: Warp, lanes: Lanes, slots: list[int | None], block: Block, offsets: list[int], unit: int, extend: int
 ) -> None:
@@ -360,43 +355,6 @@ def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offse
             continue
         for lane, at in zip(lanes, offsets, strict=True):
             block.store(at + shift, unit, row[lane])
-
-
-def _private(
-    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: int
-) -> Blocking:
-    """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
-    size = unit * (len(slots) or len(sources))
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        addresses, params = list(get(warp)), machine.memory.params
-        lists = [list(one(warp)) for one in sources]
-        for lane in lanes:
-            at = addresses[lane]
-            if at is None and "local" in instruction.words:
-                _somewhere(machine, warp, lane, slots, instruction)
-                continue
-            if at is None:
-                machine.unknown("the address", instruction)
-            block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
-            if not 0 <= first <= block.size - size or (sources and block is params):
-                raise Faulty("undefined-address", f"offset {at} is outside the parameters")
-            _read(warp, lane, slots, block, first, unit, extend)
-            for part, values in enumerate(lists):
-                block.store(first + part * unit, unit, values[lane])
-        return True
-
-    return step
-
-
-def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:
-    """An access to local memory at an unknown address: what is loaded is unknown, and after a store all of it."""
-    forgetting([slot for slot in slots if slot is not None])(warp, [lane])
-    own = warp.locals[lane]
-    if not slots and own is not None:
-        own.forget(0, own.size)
-    note = f"line {instruction.line}: an address in local memory is not known, and was taken to lie in a variable"
-    machine.run.assumed.setdefault(note)
 
 
 def registers_of(compiler: Compiler, operand: Operand) -> list[int]:

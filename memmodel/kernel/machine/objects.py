@@ -186,6 +186,9 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.unknown("the phase", instruction)
             block, at = at_object(machine, warp, instruction, places[lane])
             one = machine.object(block, at)
+            if not peeks and machine.failing.fails(warp, lane, instruction.number, group.frames, (block, at, phase)):
+                failed.append(lane)
+                continue
             if peeks:
                 machine.peeked(warp, lane, instruction, block, at, phase)
                 continue
@@ -202,11 +205,12 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 machine.problem("undefined-instruction", message, instruction)
             found[lane] = block, at
         if group.on is not None:
-            if not found:
+            if not found and not failed:
                 return False
-            _leave_behind(warp, group, [lane for lane in lanes if lane not in found])
-            lanes = list(found)
+            _leave_behind(warp, group, [lane for lane in lanes if lane not in found and lane not in failed])
+            lanes = [lane for lane in lanes if lane in found or lane in failed]
         machine.polled |= bool(failed)
+        machine.failing.passed(warp, list(found), instruction.number, machine.noted)
         for lane, (block, at) in found.items():
             made = machine.event(warp.threads[lane], instruction.number, label)
             made.block, made.first, made.size = block, at, 8

@@ -28,7 +28,10 @@ from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
 from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.text.timeouts import TimeOuts
 from memmodel.kernel.values.naming import Naming, crossed
+from memmodel.kernel.values.own import moved
+from memmodel.kernel.waits.failing import FailingTests
 from memmodel.limits import effort
 from memmodel.ptx import Place
 
@@ -58,6 +61,7 @@ class Scheduler:
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
         self._most = effort(MAX_STEPS)
+        self._time_outs = TimeOuts(entry, self.run.assumed)
         self._detours: dict[int, Detour | None] = {}
         self.ctas: list[Cta] = []
         self.warps: list[Warp] = []
@@ -69,6 +73,7 @@ class Scheduler:
         loads = [one.number for one in entry.body or () if one.words[0] == "ld"]
         self.machine.loops = {number: slots for number in loads if (slots := looked_at(entry, number))}
         self.machine.schedule, self.machine.reads = schedule, ChosenReads(self.run, schedule.reads)
+        self.machine.failing = FailingTests(self.run, schedule.failing)
         self.machine.elect_last = schedule.last_elected
         self.machine.order = {place: list(threads) for place, threads in schedule.order}
         for warp in self.warps if schedule.slow else ():
@@ -177,6 +182,7 @@ class Scheduler:
             if not self.machine.schedule.parks:
                 self._hang(waiting)
             break
+        self.run.proved = self.machine.failing.proved()
         return self.run
 
     def _turn(self, warp: Warp) -> bool:
@@ -252,7 +258,9 @@ class Scheduler:
     def _guarded(self, warp: Warp, group: LaneGroup, code: Code) -> Lanes | None:
         """The lanes that carry out an instruction; None if the group goes on elsewhere."""
         assert code.guard is not None
-        values = warp.registers[code.guard]
+        number, values = code.instruction.number, warp.registers[code.guard]
+        if (jumps := self._time_outs.jumps(number)) is not None:
+            return group.lanes if jumps else []
         wanted = 0 if code.negated else 1
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
@@ -283,6 +291,7 @@ class Scheduler:
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
+                moved(self.machine, warp, lane, (own, 0), own.size, number, put=True)
         group.at, group.lanes = way.join, lanes
 
     def _plain(self, warp: Warp, group: LaneGroup, code: Code, lanes: Lanes) -> bool:
@@ -295,6 +304,7 @@ class Scheduler:
                 if code.touched:
                     self._check_registers(warp, code)
                 return True
+            self.machine.failing.met(warp, lanes, code.instruction)
             if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
                 if code.touched:
                     self._check_registers(warp, code)

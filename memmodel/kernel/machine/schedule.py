@@ -48,7 +48,9 @@ class Schedule:
     anything, or after many rounds, and stop before each fence; `late`: the warps (CTA, number) that do. `truthful`:
     tests of mbarrier objects that return false where a phase has not ended, and do not wait for its end. `filled`:
     registers hold 0 at first, to see what depends on one that has not been written. `reads`: strong reads that return
-    another write than the last one in time.
+    another write than the last one in time. `counted`: atomic operations whose result is not known where they are
+    `opaque`, and whose words are known all the same. `failing`: tests of mbarrier objects that fail a few times
+    before they wait.
     """
 
     last_elected: bool = False
@@ -67,6 +69,8 @@ class Schedule:
     truthful: frozenset[int] = frozenset()
     filled: bool = False
     reads: tuple[ChosenRead, ...] = ()
+    counted: frozenset[int] = frozenset()
+    failing: frozenset[int] = frozenset()
 
 
 def last_clusters(launch: Launch, first: int, count: int) -> dict[int, tuple[int, int, int]]:

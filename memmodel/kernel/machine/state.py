@@ -6,7 +6,6 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -37,6 +36,8 @@ from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.text.ahead import NOBODY
 from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.values.cells import MemoryTerms
+from memmodel.kernel.waits.failing import FailingTests
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
@@ -71,6 +72,7 @@ class Machine:
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
         self.schedule = Schedule()
+        self.failing = FailingTests(run, frozenset())
         self.reads = ChosenReads(run, ())
         self.version = 0
         self.polled = False
@@ -82,8 +84,8 @@ class Machine:
         self._clock = 0
         self.observed = 0
         """Bytes of large strong copies whose elements are told apart."""
-        self.noted: Callable[[Block, int, int, int], None] | None = None
-        """Hears of each write to memory that threads share: where, how many bytes, by which instruction."""
+        self.noted: MemoryTerms | None = None
+        """Hears of each write, where values are followed."""
 
     # ---- addresses -------------------------------------------------------------------------------------------
 
@@ -201,7 +203,7 @@ class Machine:
         if isinstance(label, Access) and label.side is Side.WRITE:
             self.version += 1
             if self.noted is not None:
-                self.noted(block, first, size, at)
+                self.noted.written(block, first, size, at)
         made = WeakAccess(block, first, size, thread.number, epoch, label, at, scalar, issue, value, part, others)
         self.run.single.append(made)
 
@@ -217,7 +219,7 @@ class Machine:
             self.version += 1
             if self.noted is not None:
                 for first in firsts:
-                    self.noted(block, first, size, at)
+                    self.noted.written(block, first, size, at)
         self.run.lanes.append(LaneAccesses(block, firsts, size, numbers, epochs, label, at, scalar, values))
 
     def forget(self, block: Block, first: int, size: int) -> None:

@@ -51,7 +51,7 @@ class KernelRepair:
 class KernelRepairs:
     """`base`: the kernel as it is. `best`: what leaves the fewest findings, where no repair was found.
 
-    `tried`: kernels judged. `complete`: all that the findings ask for was tried.
+    `tried`: kernels judged. `complete`: all that the findings ask for was tried. `signal`: what ended the search.
     """
 
     base: KernelVerdict
@@ -59,6 +59,7 @@ class KernelRepairs:
     best: KernelRepair | None = None
     tried: int = 0
     complete: bool = True
+    signal: KeyboardInterrupt | None = None
 
     @property
     def shown(self) -> list[KernelRepair]:
@@ -101,13 +102,19 @@ class KernelMender:
         found = KernelRepairs(judged(work, self.budget))
         if not found.base.serious:
             return found
+        try:
+            self._search(work, found)
+        except KeyboardInterrupt as signal:
+            found.signal, found.complete = signal, False
+        found.repairs.sort(key=lambda one: (cost(one.edits), one.edits))
+        return found
+
+    def _search(self, work: LaunchJudge, found: KernelRepairs) -> None:
         at: _State | None = _State((), work)
         while at is not None and found.complete and not found.repairs:
             at = self._better(at, work, found)
         if found.best is not None and not found.repairs and found.complete:
             self._alone(work, found)
-        found.repairs.sort(key=lambda one: (cost(one.edits), one.edits))
-        return found
 
     def _better(self, start: _State, whole: LaunchJudge, found: KernelRepairs) -> _State | None:
         """The kernel with all changes that leave fewer findings, each tried on top of those before; None if none does.
@@ -207,11 +214,13 @@ def fix_kernel(
     seconds: float = 600.0,
     most: int = 3,
     progress: Callable[[str], None] | None = None,
+    kept: bool = False,
 ) -> KernelRepairs:
     """Judge one launch of a kernel, and look for the smallest changes of its text after which nothing is found.
 
     `seconds`: for the search; `most`: repairs wanted; the rest as in `check_kernel`. Every change is judged in full,
-    for this launch. Raises InputError.
+    for this launch. `kept`: a KeyboardInterrupt ends the search, and is in the result beside what was found by then;
+    else it is raised. Raises InputError.
     """
     given = launch if isinstance(launch, Launch) else read_launch(launch)
     module = read_module(file)
@@ -221,7 +230,10 @@ def fix_kernel(
         module, chosen_entry, given, load_model(model), options,
         budget=budget or Budget(seconds=seconds), seconds=seconds, most=most, progress=progress,
     )  # fmt: skip
-    return mender.repairs()
+    found = mender.repairs()
+    if found.signal is not None and not kept:
+        raise found.signal
+    return found
 
 
 def _same_but_wider(new: PtxEdits, old: PtxEdits) -> bool:

@@ -49,7 +49,8 @@ def repair_lines(found: KernelRepairs) -> list[str]:
         return []
     judged = f"{found.tried} change{'s' if found.tried != 1 else ''} judged"
     if not found.repairs:
-        why = "no such change is known" if found.complete else "the search ran out of time"
+        ended = "was stopped" if found.signal is not None else "ran out of time"
+        why = "no such change is known" if found.complete else f"the search {ended}"
         said.append(f"no repair: {why}; {judged}")
     for number, one in enumerate(found.shown, 1):
         if one.left:

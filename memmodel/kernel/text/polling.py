@@ -8,6 +8,7 @@ is read behind the loop. What a branch on the result itself does is followed wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from memmodel.kernel.machine.alu import comparison, function, predicate, width_of
 from memmodel.kernel.text.syntax import (
@@ -23,6 +24,7 @@ from memmodel.kernel.text.syntax import (
     PtxInstruction,
     Register,
     Special,
+    Symbol,
     VectorOperand,
 )
 
@@ -106,8 +108,49 @@ def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruc
     return found
 
 
+def doomed(body: tuple[PtxInstruction, ...], at: int) -> int | None:
+    """The trap that every path from an instruction leads to, if it does nothing before but compute and print."""
+    waiting, seen, found = [at], set[int](), None
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        one = body[at] if at < len(body) else None
+        if one is not None and one.words[0] == "trap":
+            found = at
+        elif one is None or not (one.words[0] in PURE or _harmless(one)):
+            return None
+        else:
+            waiting += [after for after, _ in following(body, (at, ()))]
+    return found
+
+
+def _harmless(one: PtxInstruction) -> bool:
+    """Does it touch nothing but memory of its thread, or print?"""
+    if one.words[0] == "call":
+        return any(isinstance(each, Symbol) and each.name == "vprintf" for each in one.operands)
+    return one.words[0] in ("ld", "st") and bool({"local", "param", "const"} & {w.split("::")[0] for w in one.words})
+
+
 def _traps(body: tuple[PtxInstruction, ...], visited: set[int]) -> list[int]:
     return [number for number in sorted(visited) if number < len(body) and body[number].words[0] == "trap"]
+
+
+def comes_back(entry: PtxFunction, at: int) -> bool:
+    """May a thread come to an instruction again?"""
+    body = entry.body or ()
+    waiting, seen = [at + 1], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen or one >= len(body):
+            continue
+        seen.add(one)
+        if body[one].words[0] in ("brx", "call"):
+            return True  # not followed
+        if body[one].words[0] not in ("ret", "exit", "trap") or body[one].guard is not None:
+            waiting += [after for after, _ in following(body, (one, ()))]
+    return at in seen
 
 
 def looked_at(entry: PtxFunction, load: int) -> tuple[int, ...]:
@@ -130,20 +173,82 @@ def reads_again(entry: PtxFunction, load: int, value: int, around: Known = ()) -
 
     `around`: what is known of other registers. Those that the loop writes have another value in another round.
     """
+    return _round(entry, load, value, around) is not None
+
+
+class PollRound(NamedTuple):
+    """The instructions on the ways back to a load, the registers written there, where the loop is left."""
+
+    inside: frozenset[int]
+    changed: frozenset[int]
+    behind: int
+    around: Known
+
+
+def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRound | None:
+    """The way back to a load that returned this value, if it leads there and leaves nothing."""
     body = entry.body or ()
     result = written(body[load])
     if len(result) != 1 or body[load].guard is not None or result[0] in registers(body[load].operands[1]):
-        return False
+        return None
     while True:
         visited: set[int] = set()
         why, changed = failing(body, load, result[0], visited, value, around)
         if why is not None or not changed & {slot for slot, _ in around}:
             break
         around = tuple((slot, known) for slot, known in around if slot not in changed)
-    if why is not None or _traps(body, visited) or changed & set(registers(body[load].operands[1])):
+    if why is not None or changed & set(registers(body[load].operands[1])):
+        return None
+    after_them = {
+        at: [after for after, _ in following(body, (at, ()))] for at in visited if body[at].words[0] != "trap"
+    }
+    back = any(load in after for after in after_them.values())
+    if not back:
+        return None
+    ways = {at for after in after_them.values() for at in after if at not in visited and at != load}
+    ways = {at for at in ways if doomed(body, at) is None}
+    if len(ways) != 1 or any(changed & liveness(body)[after] for after in ways):
+        return None
+    return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
+
+
+def read_inside(entry: PtxFunction, slot: int, load: int, value: int, around: Known = ()) -> bool:
+    """Is a register read nowhere but in a loop that goes on with this value of its load?"""
+    one = _round(entry, load, value, around)
+    return one is not None and all(
+        each.number in one.inside
+        for each in entry.body or ()
+        if slot in {s for operand in each.operands[written(each) != [] :] for s in registers(operand)}
+        or (each.guard is not None and each.guard.slot == slot)
+    )
+
+
+def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[int], around: Known = ()) -> bool:
+    """Does a loop that goes on with some values of its load end with each of the others at one instruction, where
+    neither the value nor a register that the loop writes is looked at?
+    """
+    body, result = entry.body or (), set(written((entry.body or ())[load]))
+    rounds = {_round(entry, load, value, around) for value in on}
+    if len(rounds) != 1:
         return False
-    ways = {after for at in visited for after, _ in following(body, (at, ())) if after not in visited and after != load}
-    return len(ways) == 1 and not any(changed & liveness(body)[after] for after in ways)
+    one = rounds.pop()
+    if one is None or (one.changed | result) & liveness(body)[one.behind]:
+        return False
+    for value in ends:
+        state: tuple[int, Known] = (
+            load + 1,
+            tuple(sorted({**dict(one.around), written(body[load])[0]: value}.items())),
+        )
+        for _ in range(MAX_STATES):
+            if state[0] not in one.inside:
+                break
+            ways = following(body, state)
+            if len(ways) != 1:
+                return False
+            state = ways[0]
+        if state[0] != one.behind:
+            return False
+    return True
 
 
 def failing(
@@ -170,6 +275,10 @@ def failing(
         if visited is not None:
             visited.add(state[0])
         if head == "trap":
+            continue
+        if head not in PURE and (trap := doomed(body, state[0])) is not None:
+            visited = set() if visited is None else visited
+            visited.add(trap)
             continue
         if head in ("ret", "exit") or head not in PURE:
             return f"after a failure the thread may reach {one.opcode} at line {one.line}", changed

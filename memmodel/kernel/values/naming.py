@@ -16,7 +16,7 @@ from memmodel.kernel.machine.alu import comparison, width_of, with_carry
 from memmodel.kernel.machine.code import Code, begins
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import forgetting
-from memmodel.kernel.machine.rows import Value
+from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, shuffle_source
 from memmodel.kernel.text.detours import Detour
@@ -36,7 +36,7 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
-from memmodel.kernel.values.cells import MemoryTerms
+from memmodel.kernel.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.values.lanes import Step
 from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.specials import special
@@ -44,11 +44,13 @@ from memmodel.kernel.values.terms import Terms
 from memmodel.kernel.values.words import wider
 
 LOGIC = ("and", "or", "xor", "not")
-TEAMS = ("shfl", "redux", "vote")
+TEAMS = ("shfl", "redux", "vote", "movmatrix")
 MATRICES = ("ldmatrix", "stmatrix")
 LOADS, STORES = ("ld", "ldu", "ldmatrix"), ("st", "stmatrix")
 MADE = Callable[[Warp, Lanes], list[list[int]]]
 """For each lane the terms of the registers that an instruction writes."""
+
+Moved = WeakAccess | OwnAccess
 
 
 class Naming:
@@ -67,7 +69,7 @@ class Naming:
 
     def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
         """Make a run do so, before it begins."""
-        machine.noted, self._codes = self._cells.written, codes
+        machine.noted, self._codes = self._cells, codes
         self._unsure = frozenset(n for n, one in enumerate(codes) if not _function(one, assumed))
         for code in codes:
             one = code.instruction
@@ -198,9 +200,10 @@ class Naming:
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             before = None if made is None else made(warp, lanes)
             single, many = len(machine.run.single), len(machine.run.lanes)
+            self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
                 return False
-            found = before if read is None else read(warp, lanes, _since(machine, single, many))
+            found = before if read is None else read(warp, lanes, self._since(machine, single, many))
             for number, lane in enumerate(lanes):
                 made_here = None if found is None or len(found[number]) < len(slots) else found[number]
                 self._leave(warp, lane, slots, made_here)
@@ -209,9 +212,11 @@ class Naming:
         return change
 
     def _team(self, one: PtxInstruction) -> MADE:
-        """shfl, redux, vote: what each lane gets of those that give the same mask."""
+        """shfl, redux, vote: what each lane gets of those that give the same mask. movmatrix: of all."""
         words, terms = one.words, self.terms
         data, *rest = one.operands[1:]
+        if words[0] == "movmatrix":
+            return lambda warp, lanes: self._turned([[self.read(data, warp, lane, 32)] for lane in lanes])
         synced = words[1] == "sync"
 
         def of(warp: Warp, lanes: Lanes) -> list[list[int]]:
@@ -237,20 +242,28 @@ class Naming:
 
     # ---- memory ----------------------------------------------------------------------------------------------
 
-    def _loaded(self, one: PtxInstruction, count: int) -> Callable[[Warp, Lanes, list[WeakAccess]], list[list[int]]]:
+    def _loaded(self, one: PtxInstruction, count: int) -> Callable[[Warp, Lanes, list[Moved]], list[list[int]]]:
         """What a load brings, as it is in memory after the accesses that it made; nothing if that is not known."""
         what, unit = one.operands[0], _unit(one)
         items = what.items if isinstance(what, VectorOperand) else (what,)
         extends = wider(one.words[-1], unit, items)
 
-        def of(warp: Warp, lanes: Lanes, accesses: list[WeakAccess]) -> list[list[int]]:
+        def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> list[list[int]]:
             found: dict[int, list[int]] = {warp.threads[lane].number: [] for lane in lanes}
             for access, _, first in _pieces(accesses, unit, count):
                 term = self._cells.load(access.block, first, unit)
                 found[access.thread].append(self.terms.of("extended", unit, term) if extends else term)
-            return [found[warp.threads[lane].number] for lane in lanes]
+            each = [found[warp.threads[lane].number] for lane in lanes]
+            return self._turned(each) if "trans" in one.words else each
 
         return of
+
+    def _turned(self, each: list[list[int]]) -> list[list[int]]:
+        """Matrices of which lanes have elements, transposed; nothing is known of them if lanes are missing."""
+        if len(each) < LANES or len({len(one) for one in each}) > 1:
+            return [[self.terms.fresh() for _ in one] for one in each]
+        turned = [self.slices.turned(matrix) for matrix in zip(*each, strict=True)]
+        return [list(one) for one in zip(*turned, strict=True)]
 
     def _stored(self, one: PtxInstruction, step: Blocking) -> Blocking:
         what, unit, terms = one.operands[1], _unit(one), self.terms
@@ -265,12 +278,15 @@ class Naming:
             return term if isinstance(item, Register) and item.width == bits else self.slices.part(term, 0, bits)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-            given = {warp.threads[lane].number: [element(item, warp, lane) for item in items] for lane in lanes}
+            each = [[element(item, warp, lane) for item in items] for lane in lanes]
+            each = self._turned(each) if "trans" in one.words else each
+            given = {warp.threads[lane].number: row for lane, row in zip(lanes, each, strict=True)}
             single, many = len(machine.run.single), len(machine.run.lanes)
+            self._cells.moves.clear()
             if not step(machine, warp, lanes, group):
                 return False
             left: dict[tuple[int, int], list[int]] = {}
-            for access, n, first in _pieces(_since(machine, single, many), unit, len(items)):
+            for access, n, first in _pieces(self._since(machine, single, many), unit, len(items)):
                 term = given[access.thread][n]
                 self._cells.store(access.block, first, unit, term)
                 left.setdefault((access.thread, access.first), []).append(term)
@@ -297,6 +313,11 @@ class Naming:
             values = [told(*place) for place in zip(row.threads, row.firsts, known, strict=True)]
             run.lanes[n] = row._replace(values=values)
 
+    def _since(self, machine: Machine, single: int, many: int) -> list[Moved]:
+        """The accesses that an instruction has just made."""
+        run = machine.run
+        return [*run.single[single:], *(one for row in run.lanes[many:] for one in row.each()), *self._cells.moves]
+
 
 def crossed(naming: Naming | None, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> None:
     """Lanes are where the sides of a branch on unknown data meet."""
@@ -305,18 +326,12 @@ def crossed(naming: Naming | None, warp: Warp, lanes: Lanes, branch: int, way: D
     warp.names.update(named)
 
 
-def _since(machine: Machine, single: int, many: int) -> list[WeakAccess]:
-    """The accesses that an instruction has just made."""
-    run = machine.run
-    return [*run.single[single:], *(one for row in run.lanes[many:] for one in row.each())]
-
-
 def _unit(one: PtxInstruction) -> int:
     """Bytes of an element that an instruction moves; of ldmatrix and stmatrix what a lane has of a row."""
     return 4 if one.words[0] in MATRICES else (width_of(one.words[-1]) or 8) // 8
 
 
-def _pieces(accesses: list[WeakAccess], unit: int, count: int) -> Iterator[tuple[WeakAccess, int, int]]:
+def _pieces(accesses: list[Moved], unit: int, count: int) -> Iterator[tuple[Moved, int, int]]:
     """The elements of accesses, each with its number in its thread and its first byte."""
     met: Counter[int] = Counter()
     for one in accesses:
@@ -366,8 +381,8 @@ def _plain(one: PtxInstruction) -> bool:
     sunk = any(
         isinstance(item, Sink) for what in one.operands if isinstance(what, VectorOperand) for item in what.items
     )
-    turned = one.words[0] in MATRICES and ("trans" in one.words or not {"m8n8", "b16"} <= set(one.words))
-    return not strong and not sunk and not turned and len(one.operands) >= 2
+    other = one.words[0] in MATRICES and not {"m8n8", "b16"} <= set(one.words)
+    return not strong and not sunk and not other and len(one.operands) >= 2
 
 
 def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:

@@ -92,6 +92,16 @@ class Slices:
         """The elements of a vector, each so wide, as one value."""
         return self.joined(piece for part in parts for piece in self._cut(part, 0, bits))
 
+    def turned(self, given: Sequence[int]) -> list[int]:
+        """A transposed matrix of 8 × 8 elements of 16 bits: of each row the lanes of a warp have four bytes, in their
+        order, two elements each ("ldmatrix", "movmatrix").
+        """
+        halves = [[self.part(one, 16 * half, 16) for half in range(2)] for one in given]
+        return [
+            self.packed([halves[4 * (lane % 4 * 2 + n) + lane // 8][lane // 4 % 2] for n in range(2)], 16)
+            for lane in range(len(given))
+        ]
+
     def computed(self, words: tuple[str, ...], given: Sequence[int], width: int) -> int | None:
         """An instruction that only moves bits; None if it does something else."""
         head, numbers = words[0], [self._terms.known(one) for one in given]

@@ -1,0 +1,1 @@
+"""Polling loops that are waits: each ends in every execution, and observes the same there."""
