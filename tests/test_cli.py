@@ -41,7 +41,7 @@ def world(monkeypatch):
     """A parser, loader and engine that return what the test puts here."""
     state = {"answer": never(), "test": litmus_test("ptx-9.3:never"), "asked": []}
 
-    def answer(lowered, model, options, *, findings):
+    def answer(lowered, model, options, *, findings, begun=None):
         state["asked"].append((options, findings))
         if isinstance(state["answer"], BaseException):
             raise state["answer"]
