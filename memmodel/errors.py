@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 160
 """A source line longer than this is cut around the caret, so that a 2 MB line does not fill a terminal."""
+MAX_MESSAGE = 1_000
+"""A message longer than this, which quotes a word of the input, is cut in the middle."""
 
 
 class InputError(Exception):
@@ -21,6 +23,8 @@ class InputError(Exception):
     def __init__(
         self, message: str, span: Span | None = None, hint: str | None = None, *, show_line: bool = True
     ) -> None:
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[:MAX_SHOWN]} … {message[-MAX_SHOWN:]}"
         super().__init__(message)
         self.message = message
         self.span = span

@@ -140,3 +140,9 @@ def test_deep_nesting() -> None:
     assert survives(SAMPLES[1].replace("bar.sync 0;", "{" * 5000 + "}" * 5000), "deep.ptx") == "error"
     assert survives(SAMPLES[1].replace("bar.sync 0;", "mov.b32 %r1, " + "{" * 5000), "deep.ptx") == "error"
     assert survives(SAMPLES[1].replace("bar.sync 0;", "add.s32 %r1, %r1, " + "(" * 5000), "deep.ptx") == "error"
+
+
+def test_a_word_of_two_megabytes_is_not_quoted_whole() -> None:
+    with pytest.raises(InputError) as caught:
+        parse_module(Source("k.ptx", "a" * 2_000_000))
+    assert caught.value.span is not None and len(str(caught.value)) < 2_000

@@ -80,7 +80,7 @@ def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> 
     for slot in row.slots:
         if word in slot.refused:
             return Refusal(*slot.refused[word])
-    known = [name for slot in row.slots for name in slot.words]
+    known = list(dict.fromkeys(name for slot in row.slots for name in slot.words))
     close = nearest(word, known)
     shown = word if len(word) <= 40 else word[:37] + "..."
     if close:
