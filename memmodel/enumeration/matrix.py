@@ -53,6 +53,14 @@ class Shape:
                 matrix |= (matrix >> k & first_column) * step
         return matrix
 
+    def passes(self, test: str, matrix: int) -> bool:
+        """Is a relation empty, irreflexive or acyclic?"""
+        if test == "empty":
+            return not matrix
+        if test == "irreflexive":
+            return not matrix & self.diagonal
+        return not self.closure(matrix) & self.diagonal
+
     def _sparse_inverse(self, matrix: int) -> int:
         count = self.count
         result = 0

@@ -31,14 +31,7 @@ class QuickCheck:
             values[slot] = execution.set(name) if sets[name] else shape.pack(execution.relation(name))
         for run in self.runs:
             run(values, shape)
-        body = values[self.slot]
-        if self.check.test == "empty":
-            true = not body
-        elif self.check.test == "irreflexive":
-            true = not body & shape.diagonal
-        else:
-            true = not shape.closure(body) & shape.diagonal
-        return true is not self.check.negated
+        return shape.passes(self.check.test, values[self.slot]) is not self.check.negated
 
 
 class Quick:
