@@ -367,3 +367,34 @@ def test_a_run_that_is_too_large_to_judge_tells_what_it_shows(monkeypatch: pytes
     verdict = judged("st.shared.u32 [s], %r0;\nbar.sync 0;\nld.shared.u32 %r9, [s];\n@%p0 st.shared.u32 [%r3+2], 3;")
     assert [one.rule for one in verdict.findings] == ["undefined-address"]
     assert "events to judge are more than 4; a launch whose loops run less often" in verdict.open[0]
+
+
+BEHIND = """
+{object}
+setp.gt.u32 %p2, %r0, 100;
+@%p0 mbarrier.arrive.shared.b64 _, [%r4];
+mov.u32 %r5, 0;
+L: add.s32 %r5, %r5, 1;
+mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 0;
+{failed}
+@!%p1 bra L;
+{behind}
+"""
+USED = "setp.eq.u32 %p3, %r5, 2;\n@%p3 st.global.u32 [%d0], %r0;"
+
+
+@pytest.mark.parametrize(
+    ("failed", "behind", "word"),
+    [
+        ("", USED, "undecided"),
+        ("", f"@%p2 exit;\n{USED}", "undecided"),
+        ("", f"mov.u32 %r6, 0;\nT: .branchtargets X;\nbrx.idx %r6, T;\nret;\nX:\n{USED}", "undecided"),
+        ("", "@%p2 exit;", "clean"),
+        ("@%p1 bra X;\n@%p2 trap;\nst.global.u32 [%d0], %r0;\nX:", "", "findings"),
+        ("@%p1 bra X;\n@%p2 trap;\nX:", "", "clean"),
+    ],
+    ids=["used", "used behind an exit of some", "used behind a jump through a table", "not used", "a trap of some", "a trap"],
+)  # fmt: skip
+def test_an_end_that_some_threads_do_not_take(failed: str, behind: str, word: str) -> None:
+    """What stands behind a guarded exit or trap is still done by others."""
+    assert judged(BEHIND.format(object=obj(1), failed=failed, behind=behind)).word == word

@@ -31,7 +31,7 @@ def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
         branches = _decided(body, number)
         if branches is None:
             continue
-        live = live if live is not None else liveness(body)
+        live = live if live is not None else liveness(entry)
         if "parity" in body[number].words:
             branches = [branch for branch in branches if not _same_sides(body, branch, live)]
             if not branches:

@@ -57,7 +57,7 @@ def complaints(
         if why is None and changed & asked:
             why = "the loop changes what it tests"
         if why is None:
-            live = live if live is not None else liveness(body)
+            live = live if live is not None else liveness(entry)
             behind = _succeeding(body, number, result[0])
             left = [one for one in behind if changed & live[one] - set(result)]
             if left:
@@ -119,11 +119,16 @@ def doomed(body: tuple[PtxInstruction, ...], at: int) -> int | None:
         one = body[at] if at < len(body) else None
         if one is not None and one.words[0] == "trap":
             found = at
+            waiting += [] if one.guard is None else [at + 1]
         elif one is None or not (one.words[0] in PURE or _harmless(one)):
             return None
         else:
             waiting += [after for after, _ in following(body, (at, ()))]
     return found
+
+
+def _stops(one: PtxInstruction) -> bool:
+    return one.words[0] == "trap" and one.guard is None
 
 
 def _harmless(one: PtxInstruction) -> bool:
@@ -200,14 +205,14 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
     if why is not None or changed & set(registers(body[load].operands[1])):
         return None
     after_them = {
-        at: [after for after, _ in following(body, (at, ()))] for at in visited if body[at].words[0] != "trap"
+        at: [after for after, _ in following(body, (at, ()))] for at in visited if not _stops(body[at])
     }
     back = any(load in after for after in after_them.values())
     if not back:
         return None
     ways = {at for after in after_them.values() for at in after if at not in visited and at != load}
     ways = {at for at in ways if doomed(body, at) is None}
-    if len(ways) != 1 or any(changed & liveness(body)[after] for after in ways):
+    if len(ways) != 1 or any(changed & liveness(entry)[after] for after in ways):
         return None
     return PollRound(frozenset(visited), frozenset(changed), ways.pop(), around)
 
@@ -232,7 +237,7 @@ def ends_alike(entry: PtxFunction, load: int, on: Iterable[int], ends: Iterable[
     if len(rounds) != 1:
         return False
     one = rounds.pop()
-    if one is None or (one.changed | result) & liveness(body)[one.behind]:
+    if one is None or (one.changed | result) & liveness(entry)[one.behind]:
         return False
     for value in ends:
         state: tuple[int, Known] = (
@@ -275,6 +280,7 @@ def failing(
         if visited is not None:
             visited.add(state[0])
         if head == "trap":
+            waiting += [] if one.guard is None else following(body, state)
             continue
         if head not in PURE and (trap := doomed(body, state[0])) is not None:
             visited = set() if visited is None else visited
@@ -422,8 +428,9 @@ def registers(operand: Operand) -> list[int]:
     return []
 
 
-def liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
+def liveness(entry: PtxFunction) -> list[set[int]]:
     """The registers whose value may still be read, before each instruction."""
+    body = entry.body or ()
     live: list[set[int]] = [set() for _ in range(len(body) + 1)]
     changed = True
     while changed:
@@ -437,7 +444,9 @@ def liveness(body: tuple[PtxInstruction, ...]) -> list[set[int]]:
             out: set[int] = set()
             if one.words[0] == "bra" and one.operands and isinstance(one.operands[0], JumpTarget):
                 out |= live[one.operands[0].at]
-            if one.words[0] not in ENDS and (one.words[0] != "bra" or one.guard is not None):
+            for table in one.operands if one.words[0] == "brx" else ():
+                out |= {slot for place in entry.tables.get(getattr(table, "name", ""), ()) for slot in live[place]}
+            if one.guard is not None or one.words[0] not in (*ENDS, "bra", "brx"):
                 out |= live[at + 1]
             new = reads | out - kills
             if new != live[at]:
