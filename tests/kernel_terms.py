@@ -79,7 +79,7 @@ def disagreements(seed: int, cases: int) -> tuple[int, list[object]]:
 
     def stored(content: str | None, naming: Naming | None = None) -> dict[tuple[int, int], int | None]:
         param = given.params[0].model_copy(update={"hex": content})
-        run = run_launch(read, entry(read), given.model_copy(update={"params": (param,)}), naming=naming)
+        run = run_launch(read, entry(read), given.model_copy(update={"params": (param,)}), follower=naming)
         return {(one.thread, one.first): one.value for one in run.weak() if one.at in stores}
 
     places: dict[int, list[tuple[int, int]]] = {}

@@ -393,7 +393,7 @@ USED = "setp.eq.u32 %p3, %r5, 2;\n@%p3 st.global.u32 [%d0], %r0;"
         ("@%p1 bra X;\n@%p2 trap;\nst.global.u32 [%d0], %r0;\nX:", "", "findings"),
         ("@%p1 bra X;\n@%p2 trap;\nX:", "", "clean"),
     ],
-    ids=["used", "used behind an exit of some", "used behind a jump through a table", "not used", "a trap of some", "a trap"],
+    ids=["used", "used behind an exit", "used behind a jump through a table", "not used", "a trap of some", "a trap"],
 )  # fmt: skip
 def test_an_end_that_some_threads_do_not_take(failed: str, behind: str, word: str) -> None:
     """What stands behind a guarded exit or trap is still done by others."""

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 from memmodel.base.labels import Access, Side
+from memmodel.kernel.beyond.loops import TOUCHES
 from memmodel.kernel.beyond.share import Share, Shares
-from memmodel.kernel.beyond.trips import TOUCHES
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block

@@ -7,6 +7,7 @@ schedules is taken as unknown first; if the run goes through, nothing depends on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from math import prod
 from time import process_time
@@ -130,7 +131,7 @@ class LaunchJudge:
             self.first = made, self._judged(made)
             if self._enough():
                 return verdict
-            self._beyond(run)
+            self._beyond(run, base, settled, judged=not (real or run.cancels or verdict.open))
             verdict.choices = [said for _, said in real]
             verdict.notes += residents(run, self.entry.body or (), self._chosen)
             verdict.notes += left_out_notes(self.entry, run.tests, self._waits.loads)
@@ -279,11 +280,13 @@ class LaunchJudge:
             if add(self.verdict.findings, one) and one.events:
                 self.made[id(one)] = made
 
-    def _beyond(self, run: LaunchTrace) -> None:
+    def _beyond(self, run: LaunchTrace, base: Schedule, settled: frozenset[int], *, judged: bool) -> None:
         if self.options.any_grid:
             self.verdict.beyond["any grid"] = any_grid(self.module, self.entry, self.launch, run)
         if self.options.any_trips:
-            self.verdict.beyond["any trip count"] = any_trips(self.entry)
+            each = [replace(base, last_elected=last, opaque=settled) for last in (False, True)[: 1 + run.elected]]
+            again = [partial(run_launch, self.module, self.entry, self.launch, one) for one in each if judged]
+            self.verdict.beyond["any trip count"] = any_trips(self.entry, again)
 
     def _count(self, run: LaunchTrace) -> None:
         """What the run did, before anything is left out."""

@@ -28,8 +28,10 @@ from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.sync import sync_step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
+from memmodel.kernel.text.detours import Detour
 from memmodel.kernel.text.packing import packed_registers
 from memmodel.kernel.text.polling import registers, written
 from memmodel.kernel.text.syntax import (
@@ -89,6 +91,23 @@ class Code:
         private = words[0] in ("ld", "st") and words[1].split("::")[0] in ("local", "const", "param")
         known = self.refusal is None and (private or words[0] == "nanosleep")
         return known or (self.pure is not None and not self.touched)
+
+
+class Follower:
+    """Goes along with one run."""
+
+    def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
+        """Before the run begins: the steps of `codes` may be wrapped."""
+
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+        """Lanes are where the sides of a branch on unknown data meet: the terms of what was written there."""
+        return {}
+
+    def guarded(self, warp: Warp, lanes: Lanes, code: Code) -> None:
+        """Lanes come to an instruction with a guard."""
+
+    def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
+        """Lanes take a branch."""
 
 
 def compile_function(

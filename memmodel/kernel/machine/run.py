@@ -16,7 +16,7 @@ from memmodel.kernel.engines.wgmma import BUSY
 from memmodel.kernel.explored.reads import ChosenReads
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
 from memmodel.kernel.launch import Launch
-from memmodel.kernel.machine.code import ENDS, Code, compile_function, may_loop, only_computes
+from memmodel.kernel.machine.code import ENDS, Code, Follower, compile_function, may_loop, only_computes
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
 from memmodel.kernel.machine.pure import forgetting
@@ -53,7 +53,7 @@ class Scheduler:
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule) -> None:
         self.launch, self.entry = launch, entry
-        self.naming: Naming | None = None
+        self.follower = Follower()
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
@@ -261,6 +261,7 @@ class Scheduler:
         number, values = code.instruction.number, warp.registers[code.guard]
         if (jumps := self._time_outs.jumps(number)) is not None:
             return group.lanes if jumps else []
+        self.follower.guarded(warp, group.lanes, code)
         wanted = 0 if code.negated else 1
         if type(values) is Uniform and values.value is not None:
             return group.lanes if values.value & 1 == wanted else []
@@ -287,7 +288,7 @@ class Scheduler:
         others = [lane for lane in group.lanes if lane not in lanes]
         if others:
             warp.groups.append(LaneGroup(group.at, others, frames=group.frames))
-        crossed(self.naming, warp, lanes, number, way)
+        crossed(self.follower, warp, lanes, number, way)
         for lane in lanes if way.stores else ():
             if (own := warp.locals[lane]) is not None:
                 own.forget(0, own.size)
@@ -376,6 +377,8 @@ class Scheduler:
                     raise Faulty("undefined-instruction", f"the index {value} is outside the list of branch targets")
                 targets.setdefault(code.targets[value], []).append(lane)
         before = group.at
+        for target, some in targets.items():
+            self.follower.jumped(warp, some, code, target)
         stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
         (first, members), *others = targets.items()
         for target, some in others:
@@ -424,14 +427,13 @@ def _stops(group: LaneGroup, code: Code) -> bool:
 
 def run_launch(
     module: PtxModule, entry: PtxFunction, launch: Launch, schedule: Schedule | None = None,
-    naming: Naming | None = None,
+    follower: Follower | None = None,
 ) -> LaunchTrace:  # fmt: skip
-    """Run a launch under one schedule. `naming`: what follows values in it."""
+    """Run a launch under one schedule. `follower`: what goes along with it."""
     schedule = schedule or Schedule()
     scheduler = Scheduler(module, entry, launch, schedule)
-    if naming is not None:
-        scheduler.naming = naming
-        naming.follow(scheduler.machine, scheduler.code, schedule.assumed)
+    scheduler.follower = follower or scheduler.follower
+    scheduler.follower.follow(scheduler.machine, scheduler.code, schedule.assumed)
     run = scheduler.go()
     run.infeasible |= scheduler.machine.reads.foretold
     for one in misused(run, scheduler.machine.memory.replicas, entry.body or ()):

@@ -8,6 +8,7 @@ is read behind the loop. What a branch on the result itself does is followed wit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from memmodel.kernel.machine.alu import comparison, function, predicate, width_of
@@ -34,6 +35,8 @@ _COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta mi
 _BITS = "clz lop3 shf prmt cnot sad slct bfind bmsk szext fns mul24 mad24 dp4a dp2a isspacep testp"
 PURE = frozenset((*_COMPUTE.split(), *_BITS.split(), "bra", "nanosleep"))
 ENDS = ("ret", "exit", "trap")
+_NO_RESULT = "st red bra bar barrier fence membar ret exit brx call nanosleep"
+NO_RESULT = frozenset(_NO_RESULT.split())
 Known = tuple[tuple[int, int], ...]
 
 
@@ -204,9 +207,7 @@ def _round(entry: PtxFunction, load: int, value: int, around: Known) -> PollRoun
         around = tuple((slot, known) for slot, known in around if slot not in changed)
     if why is not None or changed & set(registers(body[load].operands[1])):
         return None
-    after_them = {
-        at: [after for after, _ in following(body, (at, ()))] for at in visited if not _stops(body[at])
-    }
+    after_them = {at: [after for after, _ in following(body, (at, ()))] for at in visited if not _stops(body[at])}
     back = any(load in after for after in after_them.values())
     if not back:
         return None
@@ -394,20 +395,7 @@ def written(one: PtxInstruction) -> list[int]:
     """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
     if "red" in one.words[1:] and one.words[0] in ("bar", "barrier"):
         return registers(one.operands[0]) if one.operands else []
-    if one.words[0] in (
-        "st",
-        "red",
-        "bra",
-        "bar",
-        "barrier",
-        "fence",
-        "membar",
-        "ret",
-        "exit",
-        "brx",
-        "call",
-        "nanosleep",
-    ):
+    if one.words[0] in NO_RESULT:
         return []
     return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
 
@@ -428,28 +416,25 @@ def registers(operand: Operand) -> list[int]:
     return []
 
 
+@lru_cache(maxsize=4)
 def liveness(entry: PtxFunction) -> list[set[int]]:
     """The registers whose value may still be read, before each instruction."""
     body = entry.body or ()
     live: list[set[int]] = [set() for _ in range(len(body) + 1)]
+    kills = [set(written(one)) if one.guard is None else set() for one in body]
+    reads = [{slot for each in one.operands[written(one) != [] :] for slot in registers(each)} for one in body]
     changed = True
     while changed:
         changed = False
         for at in range(len(body) - 1, -1, -1):
-            one = body[at]
-            kills = set(written(one)) if one.guard is None else set()
-            reads = {slot for operand in one.operands for slot in registers(operand)} - set(written(one))
-            reads |= {slot for operand in one.operands[1:] for slot in registers(operand)}
-            reads |= set() if one.guard is None else {one.guard.slot}
-            out: set[int] = set()
+            one, out = body[at], set[int]()
             if one.words[0] == "bra" and one.operands and isinstance(one.operands[0], JumpTarget):
                 out |= live[one.operands[0].at]
             for table in one.operands if one.words[0] == "brx" else ():
                 out |= {slot for place in entry.tables.get(getattr(table, "name", ""), ()) for slot in live[place]}
             if one.guard is not None or one.words[0] not in (*ENDS, "bra", "brx"):
                 out |= live[at + 1]
-            new = reads | out - kills
-            if new != live[at]:
-                live[at] = new
-                changed = True
+            new = reads[at] | out - kills[at] | ({one.guard.slot} if one.guard is not None else set())
+            changed |= new != live[at]
+            live[at] = new
     return live

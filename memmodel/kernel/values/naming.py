@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from memmodel.kernel.judge.events import LaneAccesses, WeakAccess
 from memmodel.kernel.machine.accesses import space_of
 from memmodel.kernel.machine.alu import comparison, width_of, with_carry
-from memmodel.kernel.machine.code import Code, begins
+from memmodel.kernel.machine.code import Code, Follower, begins
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, Value
@@ -53,7 +53,7 @@ MADE = Callable[[Warp, Lanes], list[list[int]]]
 Moved = WeakAccess | OwnAccess
 
 
-class Naming:
+class Naming(Follower):
     """Follows values through a run. `stores`: the instructions whose values are asked for."""
 
     def __init__(self, body: Sequence[PtxInstruction], stores: frozenset[int], *, ordered: bool = False) -> None:
@@ -319,9 +319,9 @@ class Naming:
         return [*run.single[single:], *(one for row in run.lanes[many:] for one in row.each()), *self._cells.moves]
 
 
-def crossed(naming: Naming | None, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> None:
+def crossed(follower: Follower, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> None:
     """Lanes are where the sides of a branch on unknown data meet."""
-    named = {} if naming is None else naming.detoured(warp, lanes, branch, way)
+    named = follower.detoured(warp, lanes, branch, way)
     forgetting(list(way.slots))(warp, lanes)
     warp.names.update(named)
 

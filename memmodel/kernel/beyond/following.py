@@ -1,0 +1,430 @@
+"""A run whose numbers are followed for larger values of one parameter, and for more rounds of the loops it decides.
+
+In: entry, parameter, where loops are stretched. Out: visits of loops; the branches that go elsewhere for larger values.
+Settled here: with `stretches`, whatever decides control flow, addresses, sizes, counts and parities must be the same
+however often the stretched loops run, and their state must come back after a period: else `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from memmodel.kernel.beyond.cells import DriftCells, made_since
+from memmodel.kernel.beyond.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going, centred
+from memmodel.kernel.beyond.loops import LoopText, ParamPart, parts_of, widths
+from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.machine.alu import is_float, signed, width_of
+from memmodel.kernel.machine.code import Code, Follower
+from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.rows import Row, Uniform, Value
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.text.detours import Detour
+from memmodel.kernel.text.origin import read_slots
+from memmodel.kernel.text.polling import registers, written
+from memmodel.kernel.text.syntax import (
+    AddressOperand,
+    IntegerLiteral,
+    NegatedRegister,
+    Operand,
+    PairOperand,
+    PtxFunction,
+    PtxInstruction,
+    Register,
+    Special,
+    Symbol,
+    VectorOperand,
+)
+from memmodel.kernel.values.lanes import Step
+from memmodel.kernel.values.specials import special
+from memmodel.ptx import Space
+
+MOST_VISITS = 400
+"""Rounds of a loop that are looked at."""
+
+SIZES = ("global_dim", "global_stride")
+"""Fields of a tensor map that change what lies where in global memory, and nothing else."""
+
+JOINS = {"and": 0, "or": 1}
+"""The operand that decides the result alone."""
+
+
+class RoundEnd(NamedTuple):
+    """A thread goes back to the head of a loop. `within`: how often it had gone back to those around it.
+
+    `events`, `single`, `many`: how much of its trace, and of the accesses of the run, there was then. `rows`: the
+    registers that the loop writes.
+    """
+
+    head: int
+    within: tuple[int, ...]
+    events: int
+    single: int
+    many: int
+    rows: Mapping[int, Row]
+
+
+class Moved(NamedTuple):
+    """Accesses whose address drifts: the first byte in a block, how many bytes, the drift."""
+
+    first: int
+    size: int
+    drift: Drifting
+
+
+class Stretch(NamedTuple):
+    """Where a thread's loop is stretched: between two visits, with one period of rounds."""
+
+    first: int
+    second: int
+
+
+class FollowedRounds(Follower):
+    """Goes along with one run. `stretches`: by thread; without any the run is only looked at."""
+
+    def __init__(
+        self, loops: Mapping[int, LoopText], entry: PtxFunction, param: ParamPart,
+        before: Mapping[int, Sequence[RoundEnd]] | None = None,
+        stretches: Mapping[int, Sequence[Stretch]] | None = None,
+    ) -> None:  # fmt: skip
+        self._entry, self._widths = {one.name for one in entry.params}, widths(entry.body or ())
+        self.value: int | None = None
+        """The parameter in this launch."""
+        self.drifts = Drifts()
+        self.visits: dict[int, list[RoundEnd]] = {}
+        self.leaves: dict[int, PtxInstruction] = {}
+        """Branches that may go elsewhere for larger values of the parameter."""
+        self.wandering: dict[Block, PtxInstruction] = {}
+        """Global memory that is read at other addresses then."""
+        self.placed: dict[Block, Counter[Moved]] = {}
+        """Where weak accesses to global memory are whose addresses drift, and how many."""
+        self.cells = DriftCells()
+        self._loops, self._param = loops, param
+        self._before, self._stretches = before or {}, stretches or {}
+        self._strict = stretches is not None
+        self._counts: dict[tuple[int, int], int] = {}
+        self._inside: dict[int, int] = {}
+        self._going: dict[Warp, dict[int, dict[int, Drifting]]] = {}
+        self._machine: Machine | None = None
+
+    def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
+        self._machine = machine
+        for code in codes:
+            if code.pure is not None:
+                code.pure = self._computed(code.instruction, code.pure)
+                if code.instruction.number + 1 in self._loops:
+                    code.pure = self._fallen(code.pure, code.instruction)
+            elif code.blocking is not None:
+                code.blocking = self._done(code.instruction, code.blocking)
+
+    # ---- what drifts -----------------------------------------------------------------------------------------
+
+    def _drift(self, warp: Warp, slot: int, lane: int) -> Drifting:
+        return self._going.get(warp, {}).get(slot, {}).get(lane, STILL)
+
+    def _set(self, warp: Warp, slot: int, lane: int, drift: Drifting) -> None:
+        if drift == STILL or warp.registers[slot][lane] is None:
+            self._going.get(warp, {}).get(slot, {}).pop(lane, None)
+        else:
+            self._going.setdefault(warp, {}).setdefault(slot, {})[lane] = drift
+
+    def _moving(self, warp: Warp, slots: Sequence[int]) -> list[int]:
+        """Those of some registers in which something drifts."""
+        going = self._going.get(warp)
+        return [] if not going else [slot for slot in slots if going.get(slot)]
+
+    def _value(self, operand: Operand, warp: Warp, lane: int) -> Value:
+        if isinstance(operand, Register):
+            return warp.registers[operand.slot][lane]
+        if isinstance(operand, NegatedRegister):
+            found = warp.registers[operand.register.slot][lane]
+            return None if found is None else found ^ 1
+        if isinstance(operand, IntegerLiteral):
+            return operand.value
+        if isinstance(operand, Special):
+            return special(operand.name)(warp)[lane]
+        return None
+
+    def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> Going:
+        """An operand as its type reads it. A value that is not known does not go on evenly."""
+        drift = UNEVEN
+        if isinstance(operand, Register | NegatedRegister):
+            slot = operand.slot if isinstance(operand, Register) else operand.register.slot
+            drift = self._drift(warp, slot, lane)
+        elif isinstance(operand, IntegerLiteral | Special):
+            drift = STILL
+        value, width = self._value(operand, warp, lane), width_of(kind) or 64
+        if value is None:
+            return Going(0, UNEVEN)
+        value &= (1 << width) - 1
+        return Going(signed(value, width) if kind[0] == "s" else value, drift)
+
+    # ---- instructions that compute ---------------------------------------------------------------------------
+
+    def _computed(self, one: PtxInstruction, step: Step) -> Step:
+        sources, targets = tuple(read_slots(one)), tuple(written(one))
+
+        def change(warp: Warp, lanes: Lanes) -> None:
+            moving = self._moving(warp, sources)
+            if moving and self._strict and "cc" in one.words:
+                raise Refused(f"the carry of {one.opcode}", one.span)
+            if not moving:
+                step(warp, lanes)
+                self._still(warp, targets, lanes)
+                return
+            going = self._going[warp]
+            found: dict[int, Drifting] = {}
+            for lane in lanes:
+                if any(lane in going[slot] for slot in moving):
+                    found[lane] = self._made(one, warp, lane)
+            step(warp, lanes)
+            for slot in targets:
+                for lane in lanes:
+                    self._set(warp, slot, lane, found.get(lane, STILL))
+
+        return change
+
+    def _still(self, warp: Warp, slots: Sequence[int], lanes: Lanes) -> None:
+        for slot in self._moving(warp, slots):
+            for lane in lanes:
+                self._going[warp][slot].pop(lane, None)
+
+    def _made(self, one: PtxInstruction, warp: Warp, lane: int) -> Drifting:
+        """The drift of what an instruction leaves in its registers."""
+        words, (target, *sources) = one.words, one.operands
+        if isinstance(target, VectorOperand) or any(isinstance(item, VectorOperand | Symbol) for item in sources):
+            return UNEVEN
+        if words[0] in ("setp", "set"):
+            return self._tested(words, sources, warp, lane)
+        kind = words[-1]
+        if kind == "pred":
+            given = [self._number(item, warp, lane, "u1") for item in sources]
+            decides = JOINS.get(words[0])
+            return STILL if any(item.drift == STILL and item.value == decides for item in given) else UNEVEN
+        if words[0] == "selp":
+            choice = self._number(sources[2], warp, lane, "u1")
+            return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
+        if is_float(kind) or isinstance(target, PairOperand):
+            return UNEVEN
+        return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
+
+    def _tested(self, words: tuple[str, ...], sources: Sequence[Operand], warp: Warp, lane: int) -> Drifting:
+        if is_float(words[-1]) or len(sources) != 2:
+            return UNEVEN
+        first, second = (self._number(item, warp, lane, words[-1]) for item in sources)
+        for item in (first, second):
+            self.drifts.read(item, words[-1])
+        return UNEVEN if self.drifts.truth(words[1], first, second) is None else STILL
+
+    # ---- instructions that do more ---------------------------------------------------------------------------
+
+    def _done(self, one: PtxInstruction, step: Blocking) -> Blocking:
+        sources, targets = tuple(read_slots(one)), tuple(written(one))
+        loads = one.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in one.words
+        loads = loads and not ("param" in one.words and _named(one) in self._entry)
+
+        def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
+            team = self._team(one, warp, lanes, moving) if moving and one.words[0] == "shfl" else None
+            single, many = len(machine.run.single), len(machine.run.lanes)
+            if not step(machine, warp, lanes, group):
+                return False
+            found: Drifting = STILL
+            if moving and team is None:
+                self._uses(one, machine, warp, moving, single, many)
+                found = STILL if _tests(one) else UNEVEN
+            if one.words[:2] == ("mbarrier", "arrive"):
+                found = UNEVEN  # a state has the number of its phase
+            if loads:
+                threads = {warp.threads[lane].number for lane in lanes}
+                if self.cells.brought(one, made_since(machine, single, many), self._inside, threads):
+                    found = UNEVEN
+            for slot in targets:
+                for n, lane in enumerate(lanes):
+                    self._set(warp, slot, lane, found if team is None else team[n])
+            if "tensor" in one.words:
+                self._through(one, machine, warp, lanes, single, many)
+            if one.words[0] == "ld" and "param" in one.words:
+                self._parameter(one, warp, lanes)
+            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap"):
+                drifts = one.words[0] in ("st", "tensormap") and bool(moving)
+                self.cells.left(one, made_since(machine, single, many), drifts=drifts)
+            return True
+
+        return change
+
+    def _touches(self, warp: Warp, slot: int, lanes: Lanes) -> bool:
+        going = self._going[warp][slot]
+        return any(lane in going for lane in lanes)
+
+    def _team(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> list[Drifting] | None:
+        """shfl of a number that all lanes have, and that drifts alike in them."""
+        data = one.operands[1]
+        if not isinstance(data, Register) or list(moving) != [data.slot]:
+            return None
+        found = {self._drift(warp, data.slot, lane) for lane in lanes}
+        values = {warp.registers[data.slot][lane] for lane in lanes}
+        return [found.pop()] * len(lanes) if len(found) == 1 and len(values) == 1 else None
+
+    def _uses(
+        self, one: PtxInstruction, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
+    ) -> None:  # fmt: skip
+        """An instruction that does more than compute is given numbers that drift: may it be?"""
+        if not self._strict:
+            return
+        words, free = one.words, set[int]()
+        if words[0] in ("st", "ld", "ldu") and len(one.operands) == 2:
+            data, place = one.operands[::-1] if words[0] == "st" else one.operands
+            made = [each for each in made_since(machine, single, many) if not _shared(each.block)]
+            free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if made else ())
+            for each in made if not set(registers(place)).isdisjoint(moving) else ():
+                drift = self._drift(warp, registers(place)[0], machine.run.threads[each.thread].lane)
+                self.placed.setdefault(each.block, Counter())[Moved(each.first, each.size, drift)] += 1
+        elif _tests(one):
+            free = {slot for item in one.operands[2:] for slot in registers(item)}
+        elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
+            free = {slot for item in one.operands[1:] for slot in registers(item)}
+        elif words[0] in ("prefetch", "prefetchu") or _copies_in(one):
+            place = one.operands[0 if words[0].startswith("prefetch") else 1]
+            free = set(registers(place))
+            if "tensor" in words and isinstance(place, AddressOperand):  # another map is another tensor
+                free -= set(registers(place.base))
+            reads = (made.block for made in made_since(machine, single, many) if not _shared(made.block))
+            self.wandering |= dict.fromkeys(reads, one)
+        if not free.issuperset(moving):
+            raise Refused(f"an operand of {one.opcode}", one.span)
+
+    def _through(self, one: PtxInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int) -> None:
+        """A copy through a tensor map that holds numbers that drift."""
+        for lane in lanes:
+            events = warp.threads[lane].events
+            named = events[-1].range if events else None
+            if named is None or not self.cells.hold(*named):
+                continue
+            if self._strict and not _copies_in(one):
+                raise Refused(f"the tensor map of {one.opcode}", one.span)
+            reads = (made.block for made in made_since(machine, single, many) if not _shared(made.block))
+            self.wandering |= dict.fromkeys(reads, one)
+
+    def _parameter(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
+        """A load of a parameter: of the one that grows?"""
+        target, parts = one.operands[0], parts_of(one)
+        if self._strict and not parts:
+            raise Refused(f"the address of {one.opcode}", one.span)
+        for item, part in zip(target.items if isinstance(target, VectorOperand) else (target,), parts, strict=False):
+            if isinstance(item, Register) and part.meets(self._param):
+                whole = part == self._param
+                self.value = warp.registers[item.slot][lanes[0]] if whole else self.value
+                for lane in lanes:
+                    self._set(warp, item.slot, lane, Drift(Fraction(1), 0) if whole else UNEVEN)
+
+    # ---- branches and rounds ---------------------------------------------------------------------------------
+
+    def _fallen(self, step: Step, one: PtxInstruction) -> Step:
+        """An instruction behind which the head of a loop stands."""
+
+        def change(warp: Warp, lanes: Lanes) -> None:
+            step(warp, lanes)
+            self._comes(warp, lanes, one, one.number + 1)
+
+        return change
+
+    def guarded(self, warp: Warp, lanes: Lanes, code: Code) -> None:
+        slot, one = code.guard, code.instruction
+        assert slot is not None
+        if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
+            if self._strict:
+                raise Refused(f"whether {one.opcode} is carried out", one.span)
+            if code.control == "bra":
+                self.leaves[one.number] = one
+        if code.control == "bra" and one.number + 1 in self._loops:
+            stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
+            self._comes(warp, stay, one, one.number + 1)
+
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+        self._still(warp, tuple(way.slots), lanes)
+        return {}
+
+    def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
+        if code.control == "brx":
+            slots = self._moving(warp, registers(code.instruction.operands[0]))
+            if any(self._touches(warp, slot, lanes) for slot in slots):
+                self.leaves[code.instruction.number] = code.instruction
+                if self._strict:
+                    raise Refused(f"where {code.instruction.opcode} goes", code.instruction.span)
+        self._comes(warp, lanes, code.instruction, target)
+
+    def _comes(self, warp: Warp, lanes: Lanes, one: PtxInstruction, target: int) -> None:
+        """Lanes come to an instruction: back to the head of a loop?"""
+        loop = self._loops.get(target)
+        if loop is None or one.number not in loop.inside:
+            return
+        assert self._machine is not None
+        run = self._machine.run
+        rows = {slot: row if type(row := warp.registers[slot]) is Uniform else list(row) for slot in loop.slots}
+        for lane in lanes:
+            thread = warp.threads[lane]
+            number = thread.number
+            self._counts[number, target] = self._counts.get((number, target), 0) + 1
+            within = tuple(self._counts.get((number, head), 0) for head in loop.around)
+            seen = self.visits.setdefault(number, [])
+            if len(seen) < MOST_VISITS:
+                seen.append(RoundEnd(target, within, len(thread.events), len(run.single), len(run.lanes), rows))
+                if number in self._stretches:
+                    self._stretch(warp, lane, number, len(seen) - 1, one)
+
+    def _stretch(self, warp: Warp, lane: int, thread: int, visit: int, jump: PtxInstruction) -> None:
+        """A round is over: does the period that stands for all more begin or end here?"""
+        for one in self._stretches[thread]:
+            if visit not in one:
+                continue
+            begun, ended = self._before[thread][one.first], self._before[thread][one.second]
+            loop = self._loops[begun.head]
+            for slot in loop.slots:
+                now = self._drift(warp, slot, lane)
+                step = _step(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
+                even = slot in loop.live and now is not None and step is not None
+                if visit == one.first:
+                    self._set(warp, slot, lane, Drift(now.grows, step) if even and now and step is not None else UNEVEN)
+                elif even and now is not None and now.moves != step:
+                    raise Refused("what a register holds after a period", jump.span)
+                else:
+                    self._set(warp, slot, lane, self.drifts.done(now))
+            if visit == one.first:
+                self._inside[thread] = visit
+            else:
+                self._inside.pop(thread, None)
+
+
+def _step(before: Value, after: Value, width: int) -> int | None:
+    """By how much a register goes on in a period; None where that is not known, or a predicate changes."""
+    if before is None or after is None:
+        return None
+    return centred(after - before, width) if width > 1 or before == after else None
+
+
+def _shared(block: Block) -> bool:
+    return block.instance.space is Space.SHARED
+
+
+def _tests(one: PtxInstruction) -> bool:
+    """Is it a test of a state? That is the one of its phase, whichever this is."""
+    return one.words[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")) and "parity" not in one.words
+
+
+def _named(one: PtxInstruction) -> str:
+    """The variable that a load names."""
+    place = one.operands[1]
+    return place.base.name if isinstance(place, AddressOperand) and isinstance(place.base, Symbol) else ""
+
+
+def _copies_in(one: PtxInstruction) -> bool:
+    """Is it a copy from global to shared memory?"""
+    if one.words[0] != "cp" or len(one.operands) < 2:
+        return False
+    spaces = [word for word in one.words if word.startswith(("shared", "global"))]
+    return len(spaces) >= 2 and spaces[0].startswith("shared") and spaces[1] == "global"
