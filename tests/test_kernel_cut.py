@@ -112,15 +112,17 @@ LARGE = ["gemm_sm90"] if os.environ.get("MEMMODEL_KERNEL_ALL") == "1" else []
 
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_the_findings_of_the_examples_are_cut(name: str) -> None:
-    """Each finding that is about events of threads becomes a test with the whole way between them."""
+    """Each finding becomes a test with the whole way between its accesses. What precedes the hang of `tma_pipeline`,
+    whose consumer misses phases, is undefined by itself.
+    """
     read, given = read_module(EXAMPLES / f"{name}-broken.ptx"), read_launch(EXAMPLES / f"{name}.launch.json")
     work = LaunchJudge(
         read, entry_of(read, given.kernel), given, load_model("ptx-9.3"), ExploreOptions(schedules=1, first=True)
     )
     work.judge()
     found = list(all_cuts(work))
-    assert found and all(text is not None and why == "" for _, text, why in found), [(f.rule, w) for f, _, w in found]
-    assert len(found) + sum(one.rule == "hang" for one in work.verdict.findings) == len(work.verdict.findings)
+    assert all(text is not None and (why == "" or one.rule == "hang") for one, text, why in found), found
+    assert len(found) == len(work.verdict.findings)
 
 
 def test_an_object_that_is_invalidated_in_use() -> None:

@@ -31,7 +31,7 @@ class Names(Protocol):
     told: CutStory
     layout: ObjectLayout
 
-    def beside(self, space: str) -> str: ...
+    def beside(self, space: str, size: int = COPIED) -> str: ...
     def next(self) -> int: ...
     def address(self, block: Block, at: int, thread: int) -> str: ...
     def left(self, event: TraceEvent) -> int: ...
@@ -54,10 +54,11 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
         where, kind = _object(names, issue, thread), "shared::cluster.mbarrier::complete_tx::bytes"
         reduces = one.instruction.words[0] == "red"
         opcode = f"red.async.relaxed.cluster.{kind}.add.u32" if reduces else f"st.async.{kind}.u32"
-        if one.touched is None:
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
-        block, at, _ = one.touched
-        return [*names.layout.before(one, thread), f"{opcode} {names.address(block, at // 4 * 4, thread)}, 1, {where};"]
+        mine = f"[{names.beside('shared')}{_there(names, issue, thread)}]"
+        if one.touched is not None:
+            block, at, _ = one.touched
+            mine = names.address(block, at // 4 * 4, thread)
+        return [*names.layout.before(one, thread), f"{opcode} {mine}, 1, {where};"]
     if label.family is Family.WGMMA:
         return _wgmma(names, one, thread)
     if label.family in (Family.MMA, Family.TCGEN_CP, Family.TCGEN_LD, Family.TCGEN_ST):
@@ -89,6 +90,12 @@ def _object(names: Names, issue: TraceEvent, thread: int) -> str:
     return names.layout.named(names.layout.place(signals[0]), thread)
 
 
+def _there(names: Names, issue: TraceEvent, thread: int) -> str:
+    """What a name has behind it that means the memory beside the object that is signalled."""
+    block = next((one.block for one in names.layout.signals(issue)), None)
+    return "" if block is None else remote(names.told, block, thread)
+
+
 def _target(names: Names, one: Deed, thread: int) -> str:
     """The address of the bytes that the story is about."""
     assert one.touched is not None
@@ -101,7 +108,10 @@ def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
     spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
     if len(spaces) != 2:
         raise NotCut(f"{one.instruction.opcode} is not put into a test")
-    ends = [f"[{names.beside(space.split('::')[0])}]" for space in spaces] if one.touched is None else []
+    size = names.layout.size(one)
+    there = _there(names, issue, thread)
+    ends = [f"[{names.beside(space.split('::')[0], size)}{there if space == 'shared::cluster' else ''}]"
+            for space in spaces] if one.touched is None else []  # fmt: skip
     if one.touched is not None:
         mine = _target(names, one, thread)
         ends = [mine if writes is one.writes else f"[{names.beside(space.split('::')[0])}]"
@@ -110,7 +120,7 @@ def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
         words[words.index("shared::cta")] = "shared::cluster"
     if "reduce" in words and words[-1] == "bulk_group":  # of a tensor reduction, whose type the map has
         words.append("u32")
-    text = f"{'.'.join(words)} {ends[0]}, {ends[1]}, {COPIED}"
+    text = f"{'.'.join(words)} {ends[0]}, {ends[1]}, {size}"
     if "mbarrier::complete_tx::bytes" in words:
         return [f"{text}, {_object(names, issue, thread)};"]
     return [f"{text};", "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"]

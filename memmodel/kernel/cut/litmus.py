@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memmodel import api
-from memmodel.answer import Budget
+from memmodel.answer import HANG, Budget
 from memmodel.errors import InputError
+from memmodel.kernel.cut.hangs import hang
 from memmodel.kernel.cut.story import NotCut, story
 from memmodel.kernel.cut.write import Writer
 from memmodel.kernel.judge.explore import LaunchJudge
@@ -46,16 +47,19 @@ def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
 
 def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
     """The test with the way between the accesses, or of the accesses alone; and what is to be said of it."""
-    why = ""
+    why, alone, more = "", "the accesses alone", "the way between the accesses"
+    if finding.rule == HANG:
+        alone, more = "the wait alone", "what comes before, and where others are held up"
     for bare in (False, True):
         try:
-            text = Writer(story(made, finding, bare=bare), name).text()
+            told = hang(made, finding, bare=bare) if finding.rule == HANG else story(made, finding, bare=bare)
+            text = Writer(told, name).text()
         except NotCut as error:
             why = why or str(error)
             continue
         if confirmed(text):
-            return text, f"the accesses alone; {why}" if bare and why else ""
-        why = why or "the engines do not confirm the way between the accesses"
+            return text, f"{alone}; {why}" if bare and why else ""
+        why = why or f"the engines do not confirm {more}"
     return None, why
 
 

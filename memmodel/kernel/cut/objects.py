@@ -13,7 +13,7 @@ from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
 
 Place = tuple[Block, int, int]
-"""The memory of an object, its first byte, and a phase."""
+"""The memory of an object, its first byte, and a phase: of what becomes an object of its own the first one."""
 
 
 def remote(told: CutStory, block: Block, thread: int) -> str:
@@ -35,79 +35,104 @@ class ObjectLayout:
             for step in log:
                 phase = step.before if step.update else step.seen - 1
                 self.phase[id(step.event)] = 0 if told.one_object else phase
+        self.phase |= told.phases
         self.names: dict[Place, str] = {}
         self.begun: set[Place] = set()
         self.counts: dict[Place, int] = {}
         self.bytes: dict[Place, int] = {}
         self.expecting: dict[Place, TraceEvent] = {}
         for one in told.deeds():
-            for place in self._places(one):
-                self.names.setdefault(place, "")
-                self._count(one, place)
+            for event in self._about(one):
+                self.names.setdefault(self.place(event), "")
+                self._count(one, event)
         for place in self.names:
             self.names[place] = fresh()
 
     def place(self, event: TraceEvent) -> Place:
+        """The object of the test that an event is about."""
+        block, first, phase = self._round(event)
+        return block, first, min(phase, self.told.joined.get((block, first), phase))
+
+    def _round(self, event: TraceEvent) -> Place:
         """The phase of an object that an event is about."""
         assert event.block is not None
         return event.block, event.first, max(0, self.phase[id(event)])
 
-    def _places(self, one: Deed) -> list[Place]:
+    def _about(self, one: Deed) -> list[TraceEvent]:
+        """What a deed does to objects."""
         event = one.event
         if event is None:
             return []
-        if isinstance(event.label, Mbarrier):
-            return [self.place(event)]
-        return [self.place(signal) for signal in self.signals(event)]
+        return [event] if isinstance(event.label, Mbarrier) else self.signals(event)
 
     def signals(self, event: TraceEvent) -> list[TraceEvent]:
         """The signals of an asynchronous instruction that the story is about; the first one if there are many."""
         told = [one for one in event.signals if isinstance(one.label, Signal)]
         return told[:1] if isinstance(event.label, Issue) else []
 
-    def _count(self, one: Deed, place: Place) -> None:
-        event = one.event
-        assert event is not None
-        label = event.label
-        if isinstance(label, Mbarrier):
-            if label.action is Action.INIT:
-                self.begun.add(place)
-            elif label.action is Action.ARRIVE:
-                self.counts[place] = self.counts.get(place, 0) + 1
-            if _expects(one):
-                self.expecting.setdefault(place, event)
-            return
-        signal = self.signals(event)[0]
-        if getattr(signal.label, "action", None) is Action.ARRIVE:
-            self.counts[place] = self.counts.get(place, 0) + 1
-        else:
-            self.bytes[place] = self.bytes.get(place, 0) + _size(one)
+    def _count(self, one: Deed, event: TraceEvent) -> None:
+        label, phase = event.label, self._round(event)
+        if getattr(label, "action", None) is Action.ARRIVE:
+            self.counts[phase] = self.counts.get(phase, 0) + 1
+        elif isinstance(label, Signal):
+            self.bytes[phase] = self.bytes.get(phase, 0) + self.size(one)
+        elif isinstance(label, Mbarrier) and label.action is Action.INIT:
+            self.begun.add(self.place(event))
+        if isinstance(label, Mbarrier) and _expects(one):
+            self.expecting.setdefault(phase, event)
 
     def arrivals(self, place: Place) -> int:
         """The count of an object: the arrivals of the story, and those that go with copies that nobody announces."""
         if self.told.late:
             return max(1, self.counts.get(place, 0) - 1)
-        extra = sum(place in self._places(one) and self.announces(one, place) for one in self.told.deeds())
-        return max(1, self.counts.get(place, 0) + extra)
+        found: dict[Place, int] = {}
+        for one in self.told.deeds():
+            for event in self._about(one):
+                if self.place(event) == place:
+                    phase = self._round(event)
+                    lack = self.told.lacks.get(phase)
+                    found.setdefault(phase, self.counts.get(phase, 0) + (0 if lack is None else lack.arrivals))
+                    found[phase] += self.announces(one, event)
+        return max(1, *found.values())
 
-    def announces(self, one: Deed, place: Place) -> bool:
+    def announces(self, one: Deed, signal: TraceEvent) -> bool:
         """Does an asynchronous instruction itself announce its bytes, since no thread of the story does?"""
-        event = one.event
-        return (
-            event is not None
-            and isinstance(event.label, Issue)
-            and place in self.bytes
-            and (place not in self.expecting)
-        )
+        phase = self._round(signal)
+        issued = one.event is not None and isinstance(one.event.label, Issue)
+        return issued and phase in self.bytes and phase not in self.expecting and phase not in self.told.lacks
+
+    def _announced(self, event: TraceEvent) -> int:
+        """The bytes that an expect-tx announces: the first one of a phase announces them all."""
+        phase = self._round(event)
+        if self.expecting.get(phase) is not event:
+            return 0
+        lack = self.told.lacks.get(phase)
+        return max(0, self.bytes.get(phase, 0) + (0 if lack is None else COPIED * lack.tx))
 
     def declarations(self) -> list[str]:
         """The objects, those that no thread of the story initialises with their counts."""
         return [
             f".shared .align 8 .b64 {name}"
-            + ("" if place in self.begun else f" = mbarrier({self.arrivals(place)})")
+            + ("" if place in self.begun or not self._live(place) else f" = mbarrier({self.arrivals(place)})")
             + ";"
             for place, name in self.names.items()
         ]
+
+    def size(self, one: Deed) -> int:
+        """The bytes of which an asynchronous instruction of the story tells. It is twice as many where some are left
+        over in a phase for which others were announced, so that these do not end it.
+        """
+        event = one.event
+        if event is None or not isinstance(event.label, Issue):
+            return COPIED
+        if event.label.family is Family.ST_ASYNC:
+            return 4
+        lacks = (self.told.lacks.get(self._round(signal)) for signal in self.signals(event))
+        return 2 * COPIED if any(lack is not None and lack.tx < 0 for lack in lacks) else COPIED
+
+    def _live(self, place: Place) -> bool:
+        lack = self.told.lacks.get(place)
+        return lack is None or lack.live
 
     def named(self, place: Place, thread: int) -> str:
         """The address of an object, as a thread names it."""
@@ -119,12 +144,11 @@ class ObjectLayout:
         assert event is not None
         found = []
         for signal in self.signals(event):
-            place = self.place(signal)
-            if self.announces(one, place):
-                where = self.named(place, thread)
+            if self.announces(one, signal):
+                where = self.named(self.place(signal), thread)
                 space = "shared::cluster" if "@" in where else "shared::cta"
                 scope = "cluster" if "@" in where else "cta"
-                found.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {_size(one)};")
+                found.append(f"mbarrier.arrive.expect_tx.relaxed.{scope}.{space}.b64 _, {where}, {self.size(one)};")
         return found
 
     def lines(self, one: Deed, thread: int, label: str) -> list[str]:
@@ -139,12 +163,13 @@ class ObjectLayout:
                 return []
             kept = _kept(words, "mbarrier", "try_wait", "test_wait", "parity")
             opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
-            return [f"{label}:", f"{opcode} %p, {where}, 0;", f"@!%p bra {label};"]
+            parity = (self._round(event)[2] - place[2]) % 2
+            return [f"{label}:", f"{opcode} %p, {where}, {parity};", f"@!%p bra {label};"]
         if action is Action.INIT:
             return [f"mbarrier.init.shared::cta.b64 {where}, {self.arrivals(place)};"]
         if action is Action.INVAL:
             return [f"mbarrier.inval.shared::cta.b64 {where};"]
-        size = self.bytes.get(place, 0) if self.expecting.get(place) is event else 0
+        size = self._announced(event)
         if action is Action.EXPECT_TX:
             kept = _kept(words, "mbarrier", "expect_tx")
             return [f"{'.'.join(['mbarrier.expect_tx', *kept, space, 'b64'])} {where}, {size};"] if size else []
@@ -162,13 +187,6 @@ def _kept(words: tuple[str, ...], *left: str) -> list[str]:
 
 def _expects(one: Deed) -> bool:
     return "expect_tx" in one.instruction.words
-
-
-def _size(one: Deed) -> int:
-    """The bytes of which an asynchronous instruction of the story tells."""
-    event = one.event
-    store = event is not None and isinstance(event.label, Issue) and event.label.family is Family.ST_ASYNC
-    return 4 if store else COPIED
 
 
 __all__ = ["ObjectLayout", "remote"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from memmodel.base.labels import (
     Access,
@@ -25,6 +26,7 @@ from memmodel.base.labels import (
     Side,
     Signal,
 )
+from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.uses import Use
@@ -60,11 +62,25 @@ class Deed:
     writes: bool = False
 
 
+class Lack(NamedTuple):
+    """What a phase of an mbarrier object lacks for ever: arrivals, and bytes (-1: they came and nobody announced them).
+
+    `live`: the object is initialised.
+    """
+
+    arrivals: int
+    tx: int
+    live: bool = True
+
+
 class CutStory:
     """`threads`: those that take part, by number, with what they do.
 
     The graph has representatives; the story has the two threads that touch one byte, and the others beside them.
     `one_object`: it is about the whole life of an mbarrier object; `late`: its last arrival is for the phase after.
+    `asked`: the finding of the test, if its rule does not say so. Of a hang, `phases`: of events that the run did not
+    come to make; `joined`: objects that are one object from this phase on; `lacks`: what a phase lacks; `absent`: how
+    many more a generation of a barrier waits for.
     """
 
     def __init__(self, made: RunJudge, finding: KernelFinding) -> None:
@@ -73,6 +89,11 @@ class CutStory:
         self.uses: dict[int, Use] = {}
         self.one_object = finding.rule in OF_LIVES
         self.late = False
+        self.asked = ""
+        self.phases: dict[int, int] = {}
+        self.joined: dict[tuple[Block, int], int] = {}
+        self.lacks: dict[tuple[Block, int, int], Lack] = {}
+        self.absent: dict[tuple[BarrierId, int], int] = {}
         self._pair = made.graph.pair_of.get(frozenset(finding.events))
         if self._pair is not None:
             pair = made.graph.pairs[self._pair]
@@ -174,7 +195,7 @@ def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
     found.one_object = found.late = True
     for event in (*early, late):
         whole = event if event.issue is None else event.issue
-        _add(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
+        add_deed(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
     return found
 
 
@@ -197,9 +218,9 @@ def _tell(found: CutStory, number: int) -> None:
     if use is not None and use.event is None:
         if use.issue is not None:
             order, touched = float(use.issue.order or 0), found.touched(number)
-            _add(found, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
+            add_deed(found, use.thread, Deed(instruction, order, use.issue, touched, use.writes))
         else:
-            _add(found, use.thread, Deed(instruction, use.epoch - 0.5, None, found.touched(number), use.writes))
+            add_deed(found, use.thread, Deed(instruction, use.epoch - 0.5, None, found.touched(number), use.writes))
         return
     event = made.graph.events.get(number)
     if event is None:
@@ -215,7 +236,7 @@ def _tell(found: CutStory, number: int) -> None:
         deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
     elif isinstance(actual.label, Issue) and actual.label.family is Family.ST_ASYNC:
         deed.touched, deed.writes = _sent(made.run, actual), True
-    _add(found, actual.thread, deed)
+    add_deed(found, actual.thread, deed)
 
 
 def _sent(run: LaunchTrace, issue: TraceEvent) -> tuple[Block, int, int] | None:
@@ -242,7 +263,8 @@ def width(instruction: PtxInstruction) -> int | None:
     return int(kind[1:]) // 8 * many
 
 
-def _add(found: CutStory, thread: int, deed: Deed) -> None:
+def add_deed(found: CutStory, thread: int, deed: Deed) -> None:
+    """Something that a thread does, once."""
     deeds = found.threads.setdefault(thread, [])
     for known in deeds:
         if known.event is deed.event and (deed.event is not None or known.order == deed.order):
@@ -275,7 +297,7 @@ def _fences(found: CutStory, one: int, other: int) -> None:
         order = points[number].order or 0
         if order > low and (high is None or order < high):
             actual = found.event(event)
-            _add(found, actual.thread, Deed(found.made.body[event.at], float(actual.order or 0), actual))
+            add_deed(found, actual.thread, Deed(found.made.body[event.at], float(actual.order or 0), actual))
 
 
 def _fence(event: TraceEvent) -> bool:
@@ -305,7 +327,7 @@ def _completions(found: CutStory, thread: int, deeds: list[Deed]) -> None:
     last = max(one.order for one in deeds)
     for event in found.of(thread).events:
         if isinstance(event.label, GroupWait) and issues[0].order < (event.order or 0) < last:
-            _add(found, thread, Deed(found.made.body[event.at], float(event.order or 0), event))
+            add_deed(found, thread, Deed(found.made.body[event.at], float(event.order or 0), event))
 
 
-__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "NotCut", "story", "touched_by", "width"]
+__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "Lack", "NotCut", "add_deed", "story", "touched_by", "width"]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from memmodel.answer import HANG
 from memmodel.base.labels import Access, Barrier, Domain, Fence, GroupWait, Issue, Mark, Marker, Mbarrier, ProxyFence
 from memmodel.kernel.cut.issues import issued, releases
 from memmodel.kernel.cut.objects import ObjectLayout, remote
-from memmodel.kernel.cut.story import ALIGN, CutStory, Deed, NotCut, touched_by
-from memmodel.kernel.judge.events import TraceEvent
+from memmodel.kernel.cut.story import ALIGN, COPIED, CutStory, Deed, NotCut, touched_by
+from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import VectorOperand
 from memmodel.memory.bytes import Instance
-from memmodel.ptx import Space
+from memmodel.ptx import Sem, Space
 
 OPERATIONS = ("add", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas")
 FLOATS = {"f16": "b16", "bf16": "b16", "f32": "b32", "f64": "b64", "f16x2": "b32"}
-ASKED = {"data-race": "race", "mixed-size-race": "race", "tensor-memory-hazard": "hazard"}
+ASKED = {HANG: HANG, "data-race": "race", "mixed-size-race": "race", "tensor-memory-hazard": "hazard"}
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class Writer:
         threads = [self._thread(number, place) for place, number in enumerate(sorted(self.told.threads))]
         finding = self.told.finding
         rule = finding.rule
-        asked = ASKED.get(
+        asked = self.told.asked or ASKED.get(
             rule, "race" if rule.endswith("-race") else "undefined" if rule.startswith("undefined") else ""
         )
         if not asked:
@@ -62,8 +63,10 @@ class Writer:
         lines = " and ".join(str(side.instruction.line) for side in finding.sides)
         source = finding.sides[0].instruction.span.source.name.rsplit("/", 1)[-1]
         head = [f"PTX {self.name}", f'"{rule} of lines {lines} of {source.replace(chr(34), "")}."']
+        head += [f'"{finding.message}."'] if rule == HANG else []
         head += ["Expect=ptx-9.3:sometimes", ""]
-        return "\n".join([*head, *self._declarations(), "", *threads, f"exists {asked}", ""])
+        declared = self._declarations()
+        return "\n".join([*head, *declared, *([""] if declared else []), *threads, f"exists {asked}", ""])
 
     # ---- memory ----------------------------------------------------------------------------------------------
 
@@ -95,13 +98,13 @@ class Writer:
         self._names.add(found)
         return found
 
-    def beside(self, space: str) -> str:
-        """A variable of 16 bytes, or some tensor memory, for what the story is not about."""
+    def beside(self, space: str, size: int = COPIED) -> str:
+        """A variable of 16 bytes or more, or some tensor memory, for what the story is not about."""
         name = self.fresh({"shared": "a", "tensor": "t"}.get(space, "b"))
         if space == "tensor":
             self._beside.append(f".tensor .b32 {name};")
             return name
-        self._beside.append(f".{space} .align {ALIGN} .u32 {name}[4];")
+        self._beside.append(f".{space} .align {ALIGN} .u32 {name}[{size // 4}];")
         return name
 
     def _declarations(self) -> list[str]:
@@ -158,6 +161,8 @@ class Writer:
         where = [f"cta {thread.place.cta}"]
         if thread.place.cluster is not None:
             where.append(f"cluster {thread.place.cluster}")
+        if self._in_a_warp(thread):
+            where.append(f"warp {thread.warp}")
         deeds = self.told.threads[number]
         lines: list[str] = []
         guarded = False
@@ -244,19 +249,27 @@ class Writer:
         self._labels += 1
         return self._labels
 
+    def _in_a_warp(self, thread: TraceThread) -> bool:
+        """Does the story have a barrier of its warp?"""
+        barriers = (one.event.barrier for one in self.told.deeds() if one.event is not None)
+        mine = thread.place.cta_id, thread.warp
+        return any(one is not None and one.domain is Domain.WARP and one.where == mine for one in barriers)
+
     def _barrier(self, one: Deed) -> list[str]:
         event = one.event
         assert event is not None and isinstance(event.label, Barrier) and event.barrier is not None
         if event.label.domain is Domain.CLUSTER:
             return [f"{one.instruction.opcode.replace('.aligned', '')};"]
-        if event.label.domain is not Domain.CTA:
-            raise NotCut(f"{one.instruction.opcode} is not put into a test")
         kind = "arrive" if "arrive" in one.instruction.words else "sync"
         meeting = event.barrier, event.generation
-        there = sum(
+        there = self.told.absent.get(meeting, 0) + sum(
             any(other.event is not None and (other.event.barrier, other.event.generation) == meeting for other in deeds)
             for deeds in self.told.threads.values()
         )
+        if event.label.domain is Domain.WARP and event.label.sem is not Sem.RELAXED:
+            return [f"bar.warp.sync {(1 << there) - 1};"]
+        if event.label.domain is not Domain.CTA:
+            raise NotCut(f"{one.instruction.opcode} is not put into a test")
         return [f"bar.{kind} {event.barrier.key[0]}, {32 * there};"]
 
     def _group_wait(self, one: Deed, number: int) -> str:

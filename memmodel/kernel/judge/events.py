@@ -164,6 +164,25 @@ class Failure:
     threads: int = 1
 
 
+class AwaitedPhase(NamedTuple):
+    """The phase of an mbarrier object at the end of a run: its number, what it lacks, and is the object initialised?"""
+
+    block: Block
+    first: int
+    phase: int
+    pending: int
+    tx: int
+    live: bool
+
+
+class StuckLanes(NamedTuple):
+    """Lanes of a warp that wait for ever at an instruction. `awaits`: the phase that they test, if it is a test."""
+
+    threads: tuple[int, ...]
+    at: int
+    awaits: AwaitedPhase | None = None
+
+
 @dataclass(slots=True)
 class LaunchTrace:
     """One run of a launch. `choices`: what another run might do otherwise: (what, instruction).
@@ -177,7 +196,7 @@ class LaunchTrace:
     taken for granted, as notes. `multimem`: what has multimem addresses, with an instruction that accesses it.
     `unchecked`: what the launch would have to say, or the text, as sentences. `loose`: parts of instructions (number,
     part) of which the text does not say which bytes they touch. `chosen`: the strong reads that return the write that
-    the schedule says, each with it.
+    the schedule says, each with it. `stuck`: those that wait for ever where nobody can go on.
     """
 
     threads: list[TraceThread] = field(default_factory=list)
@@ -185,6 +204,7 @@ class LaunchTrace:
     lanes: list[LaneAccesses] = field(default_factory=list)
     objects: dict[tuple[Block, int], list[ObjectStep]] = field(default_factory=dict)
     problems: list[Failure] = field(default_factory=list)
+    stuck: list[StuckLanes] = field(default_factory=list)
     choices: dict[tuple[str, int], PtxInstruction] = field(default_factory=dict)
     tests: dict[int, PtxInstruction] = field(default_factory=dict)
     proved: frozenset[int] = frozenset()

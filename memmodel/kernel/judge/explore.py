@@ -277,7 +277,7 @@ class LaunchJudge:
 
     def _add(self, made: RunJudge, findings: list[KernelFinding]) -> None:
         for one in findings:
-            if add(self.verdict.findings, one) and one.events:
+            if add(self.verdict.findings, one):
                 self.made[id(one)] = made
 
     def _beyond(self, run: LaunchTrace, base: Schedule, settled: frozenset[int], *, judged: bool) -> None:

@@ -23,7 +23,7 @@ from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
 from memmodel.kernel.machine.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.state import PATIENCE, Machine
-from memmodel.kernel.machine.sync import lacks
+from memmodel.kernel.machine.sync import lacks, stuck
 from memmodel.kernel.text.ahead import looking_ahead
 from memmodel.kernel.text.detours import Detour, detour
 from memmodel.kernel.text.polling import looked_at, written
@@ -414,6 +414,7 @@ class Scheduler:
                 message = f"threads wait for ever at {code.instruction.opcode}{lacks(self.machine, warp, group)}"
                 self.machine.problem(rule, message, code.instruction)
                 self.run.problems[-1].threads += len(group.lanes) - 1
+                self.run.stuck.append(stuck(self.machine, warp, group))
 
 
 def _stops(group: LaneGroup, code: Code) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, ProxyFence
 from memmodel.isa.synchronization.barrier import RESOURCES
-from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.judge.events import AwaitedPhase, Refused, StuckLanes
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, PairTurn, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
@@ -309,3 +309,12 @@ def lacks(machine: Machine, warp: Warp, group: LaneGroup) -> str:
     found += [f"lacks {one.tx} bytes that were announced"] if one.tx > 0 else []
     found += [f"got {-one.tx} bytes that nobody announced"] if one.tx < 0 else []
     return f": phase {one.over} of its mbarrier object {' and '.join(found) or 'has not ended'}"
+
+
+def stuck(machine: Machine, warp: Warp, group: LaneGroup) -> StuckLanes:
+    """Lanes that wait for ever."""
+    threads = tuple(warp.threads[lane].number for lane in group.lanes)
+    if group.on is None:
+        return StuckLanes(threads, group.at)
+    one = machine.object(*group.on)
+    return StuckLanes(threads, group.at, AwaitedPhase(*group.on, one.over, one.pending, one.tx, one.live))
