@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from kernel_engines import text_of
 from kernel_samples import NEIGHBOUR, copy, entry, launch, module
 from test_kernel_copies import BOTH, STRONG
+from test_kernel_cut_hangs import TWO_CTAS
 from test_kernel_output import MAILBOX
 from test_kernel_run import FLAG
 from test_kernel_stasync import POLLED, SENT, STORE, STORES
@@ -77,6 +78,35 @@ def test_stores_to_another_cta_are_cut(store: str, offset: str) -> None:
     found = {one.rule: (text, why) for one, text, why in all_cuts(work)}
     assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
     assert all(text is not None and store.split(".u32")[0] in text for text, _ in found.values()), found
+
+
+MULTICAST = """
+mov.u32 %r7, %cluster_ctarank;
+setp.eq.u32 %p1, %r7, 0;
+and.pred %p2, %p0, %p1;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive;
+barrier.cluster.wait;
+mov.u32 %r20, 256;
+mov.u16 %h1, 3;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 %d5, [%r4], 256;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%d0], 256, [%r4], %h1;
+@!%p1 bra L;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra W;
+L: barrier.cluster.arrive;
+barrier.cluster.wait;
+ld.shared.u32 %r21, [%r2];
+"""
+"""A copy to both CTAs of a cluster, for whose end only the one that issues it waits."""
+
+
+def test_a_copy_to_several_ctas_is_cut_to_the_one_that_matters() -> None:
+    found = cuts(MULTICAST, TWO_CTAS)
+    assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
+    for text, why in found.values():
+        assert text is not None and why == "" and "@cta1], [b], 16, [bar@cta1];" in text, (text, why)
 
 
 def test_the_way_through_a_third_thread() -> None:

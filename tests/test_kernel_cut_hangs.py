@@ -89,6 +89,56 @@ POINTER = {"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 65536}
 TWO_CTAS = parse_launch({**PAIR, "params": [POINTER]})
 ROUND = "barrier.cluster.arrive;\nbarrier.cluster.wait;"
 
+SHARED_RING = """
+mov.u32 %r7, %cluster_ctarank;
+setp.eq.u32 %p1, %r7, 0;
+and.pred %p2, %p0, %p1;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+@%p0 mbarrier.init.shared.b64 [%r4+8], 2;
+@%p0 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive;
+barrier.cluster.wait;
+mov.u32 %r20, 256;
+mov.u16 %h1, 3;
+mov.u32 %r30, 0;
+setp.eq.u32 %p3, %r0, 32;
+@%p2 bra PROD;
+@%p3 bra CONS;
+bra OUT;
+PROD:
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%d0], %r20, [%r4], %h1;
+and.b32 %r31, %r30, 1;
+add.u32 %r8, %r4, 8;
+WE: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p5, [%r8], %r31;
+@!%p5 bra WE;
+add.u32 %r30, %r30, 1;
+setp.lt.u32 %p6, %r30, 3;
+@%p6 bra PROD;
+bra OUT;
+CONS:
+mapa.shared::cluster.u32 %r9, %r8, 0;
+add.u32 %r8, %r4, 8;
+mapa.shared::cluster.u32 %r9, %r8, 0;
+LOOP:
+mbarrier.arrive.expect_tx.shared.b64 %d5, [%r4], 256;
+and.b32 %r31, %r30, 1;
+WF: mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], %r31;
+@!%p5 bra WF;
+ld.shared.u32 %r21, [%r2];
+setp.ne.u32 %p7, %r30, {skip};
+or.pred %p7, %p7, %p1;
+@%p7 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r9];
+add.u32 %r30, %r30, 1;
+setp.lt.u32 %p6, %r30, 3;
+@%p6 bra LOOP;
+OUT:
+barrier.cluster.arrive;
+barrier.cluster.wait;
+"""
+"""A ring of one stage that two CTAs read, whose consumer in the second CTA does not hand it back in one round."""
+
+FOUR_WARPS = parse_launch({**PAIR, "block": [64, 1, 1], "params": [POINTER]})
+
 CASES: list[tuple[str, str, Launch | None, list[str]]] = [
     ("bytes that never come", COPIED.format(expected=512), None, ["cta.b64 _, [bar], 32;", ", 16, ["]),
     ("bytes left over", COPIED.format(expected=128), None, ["expect_tx.shared::cta.b64 _, [bar], 16;", ", 32, ["]),
@@ -101,6 +151,7 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
     ("a warp", ALONE.format(meet="bar.warp.sync 0xffffffff;"), launch(32), ["warp 0", "sync 3;", "_, [bar];"]),
     ("a shuffle", ALONE.format(meet="shfl.sync.idx.b32 %r9, %r0, 0, 31, -1;"), launch(32), ["bar.warp.sync 3;"]),
     ("a cluster", CLUSTER.format(first=""), TWO_CTAS, ["barrier.cluster.wait;", "bar.sync 1, 64;", "cta 1, cluster 0"]),
+    ("a multicast", SHARED_RING.format(skip=1), FOUR_WARPS, ["16, [bar2], 3;", "[bar@cta0];"]),
     ("a cluster, later", CLUSTER.format(first=ROUND), TWO_CTAS, ["bar.sync 1, 64;\n    barrier.cluster.arrive;"]),
 ]  # fmt: skip
 

@@ -11,9 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from memmodel.base.labels import Action, Barrier, Domain, Half, Mark, Marker, Mbarrier, Signal
+from memmodel.base.labels import Action, Barrier, Domain, Half, Mbarrier
 from memmodel.base.points import BarrierId
-from memmodel.kernel.cut.story import CutStory, Deed, Lack, NotCut, add_deed
+from memmodel.kernel.cut.story import (
+    COUNTED,
+    CutStory,
+    Deed,
+    Lack,
+    NotCut,
+    action_of,
+    add_deed,
+    meet_in_clusters,
+    tell_phase,
+)
 from memmodel.kernel.judge.events import AwaitedPhase, ObjectStep, StuckLanes, TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.verdict import KernelFinding
@@ -22,7 +32,6 @@ TOGETHER = ("shfl", "vote", "match", "redux", "elect")
 """Instructions with a member mask, whose lanes wait for one another as at bar.warp.sync."""
 MISSED = 2
 """Phases by which a thread that waits by parity is late: it takes the present one for the one that it waits for."""
-BYTES = (Action.EXPECT_TX, Action.COMPLETE_TX)
 
 
 def hang(made: RunJudge, finding: KernelFinding, *, bare: bool) -> CutStory:
@@ -44,11 +53,14 @@ class _HangStory:
         self.found = CutStory(made, finding)
         self.stuck = {thread: one for one in made.run.stuck for thread in one.threads}
         self._waiting: list[StuckLanes] = []
+        self._again: dict[int, TraceEvent] = {}
+        """What threads would have done again, by what they did."""
 
     def tell(self, first: StuckLanes) -> None:
         """All that is needed for the lanes to wait for ever."""
         if first.awaits is not None and not first.awaits.live:
-            self.found.asked = "undefined"  # a test of an object that nothing initialises
+            # A test of an object that nothing initialises.
+            self.found.asked, self.found.flag = "undefined", "undefined-mbarrier"
         self._waiting.append(first)
         known = set()
         for one in self._waiting:  # grows
@@ -57,7 +69,7 @@ class _HangStory:
                 continue
             known.add(key)
             self._wait(one)
-        self._clusters()
+        meet_in_clusters(self.found, exits=True)
         for deeds in self.found.threads.values():
             deeds.sort(key=lambda one: one.order)
 
@@ -113,22 +125,13 @@ class _HangStory:
         if not self.bare and awaits.phase - seen >= MISSED and (awaits.phase - seen) % 2 == 0:
             self.found.joined[place] = awaits.phase - MISSED
             for phase in range(awaits.phase - MISSED, awaits.phase):
-                self._came(steps, phase)
-        self._came(steps, awaits.phase)
+                tell_phase(self.found, steps, phase)
+        tell_phase(self.found, steps, awaits.phase)
         later = self._later(steps, awaits, thread) if not self.bare else []
-        actions = {_action(event) for one in later for event in (one, *one.signals)}
+        actions = {action_of(event) for one in later for event in (one, *one.signals)}
         lacks = int(awaits.pending > 0 and Action.ARRIVE not in actions)
         tx = 0 if Action.COMPLETE_TX in actions else (awaits.tx > 0) - (awaits.tx < 0)
         self.found.lacks[(*place, awaits.phase)] = Lack(lacks, tx, live=awaits.live)
-
-    def _came(self, steps: list[ObjectStep], phase: int) -> None:
-        """What came to a phase."""
-        came: dict[int, dict[int, TraceEvent]] = {}
-        for step in steps:
-            if step.update and step.before == phase and _counts(step.event):
-                came.setdefault(step.event.at, {}).setdefault(step.event.thread, step.event)
-        for events in came.values():
-            self._do(events[self._of(events)])
 
     def _later(self, steps: list[ObjectStep], awaits: AwaitedPhase, thread: TraceThread) -> list[TraceEvent]:
         """What came to the phase before from threads that wait for ever elsewhere, as if they had gone on."""
@@ -137,19 +140,23 @@ class _HangStory:
         for step in steps:
             event = step.event
             other = self.stuck.get(event.thread)
-            before = step.update and step.before == awaits.phase - 1 and _counts(event)
+            before = step.update and step.before == awaits.phase - 1 and action_of(event) in COUNTED
             same = other is not None and other.awaits is not None and other.awaits[:2] == awaits[:2]
             if before and other is not None and not same and (event.thread, event.at) not in came:
                 found.setdefault(event.at, event)
         made = []
         for event in found.values():
             whole = event if event.issue is None else event.issue
-            again = replace(whole, signals=[replace(event)] if whole is not event else [])
-            for one in (again, *again.signals):
-                self.found.phases[id(one)] = awaits.phase
+            again = self._again.get(id(whole))
+            if again is None:
+                again = self._again[id(whole)] = replace(whole, signals=[])
+                self._made(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
+                self._waiting.append(self.stuck[whole.thread])
+            if whole is not event:
+                again.signals.append(replace(event))
+                self.found.signals.append(again.signals[-1])
+            self.found.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
             made.append(again)
-            self._made(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
-            self._waiting.append(self.stuck[whole.thread])
         return made
 
     # ---- barriers --------------------------------------------------------------------------------------------
@@ -168,12 +175,15 @@ class _HangStory:
             away = number not in there and self.stuck.get(thread.number) is not one
             if away and self._belongs(number, meeting, thread) and (meeting.count is None or number in before):
                 absent.setdefault((one.at, before[number].at if number in before else None), number)
+        if self.bare and _domain(meeting) is Domain.CLUSTER:  # somebody who never comes
+            away = (number for number in self.stuck if number not in there and self._belongs(number, meeting, thread))
+            self.found.threads.setdefault(next(away, thread.number), [])
         later = 0
         for number in absent.values():
             self._waiting.append(replace_lanes(self.stuck[number], number))
             if number in before:
                 again = replace(before[number], generation=meeting.generation)
-                self._made(self.run.threads[number], again.at, again, later=1)
+                self._made(self.run.threads[number], again.at, again, later=1 + (again.order or 0))
                 later += 1
         assert meeting.barrier is not None
         self.found.absent[meeting.barrier, meeting.generation] = 0 if later else 1
@@ -191,33 +201,10 @@ class _HangStory:
             return other.place.cluster_id == thread.place.cluster_id
         return other.cta == thread.cta and (domain is Domain.CTA or other.warp == thread.warp)
 
-    def _clusters(self) -> None:
-        """A barrier of a cluster asks for every thread that has not exited: what those of the story did there."""
-        meetings = {
-            (event.barrier, event.generation)
-            for one in self.found.deeds()
-            if (event := one.event) is not None and _domain(event) is Domain.CLUSTER
-        }
-        for number in list(self.found.threads) if meetings else ():
-            for event in self.run.threads[number].events:
-                exits = isinstance(event.label, Mark) and event.label.what is Marker.EXIT
-                if exits or ((event.barrier, event.generation) in meetings and _arrives(event)):
-                    self._do(event)
-
 
 def replace_lanes(one: StuckLanes, thread: int) -> StuckLanes:
     """The same, with a thread of it in front."""
     return one._replace(threads=(thread, *one.threads))
-
-
-def _action(event: TraceEvent) -> Action | None:
-    label = event.label
-    return label.action if isinstance(label, Mbarrier | Signal) else None
-
-
-def _counts(event: TraceEvent) -> bool:
-    """Is it counted in a phase: an arrival, or bytes?"""
-    return _action(event) in (Action.ARRIVE, *BYTES)
 
 
 def _domain(event: TraceEvent) -> Domain | None:

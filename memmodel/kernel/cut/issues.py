@@ -42,8 +42,10 @@ def issued(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]
     label = issue.label
     assert isinstance(label, Issue)
     if label.family is Family.COMMIT:
-        where = _object(names, issue, thread)
-        return [f"tcgen05.commit.cta_group::{label.group or 1}.mbarrier::arrive::one.shared::cluster.b64 {where};"]
+        where, ranks = _object(names, issue, thread), names.layout.ranks(issue)
+        many, mask = (".multicast::cluster", f", {ranks}") if ranks else ("", "")
+        opcode = f"tcgen05.commit.cta_group::{label.group or 1}.mbarrier::arrive::one.shared::cluster{many}.b64"
+        return [f"{opcode} {where}{mask};"]
     if label.family is Family.CP_ASYNC and "mbarrier" in one.instruction.words:
         return [f"cp.async.mbarrier.arrive.noinc.shared::cta.b64 {_object(names, issue, thread)};"]
     if label.family in (Family.BULK, Family.BULK_REDUCTION, Family.CP_ASYNC):
@@ -87,7 +89,13 @@ def _object(names: Names, issue: TraceEvent, thread: int) -> str:
     signals = names.layout.signals(issue)
     if not signals:
         raise NotCut("a signal of the finding is not known")
-    return names.layout.named(names.layout.place(signals[0]), thread)
+    where = names.layout.named(names.layout.place(signals[0]), thread)
+    return f"[{_own(where)}]" if names.layout.ranks(issue) else where
+
+
+def _own(where: str) -> str:
+    """The same in the CTA of the thread, from which a multicast takes the offset."""
+    return where.strip("[]").split("@")[0]
 
 
 def _there(names: Names, issue: TraceEvent, thread: int) -> str:
@@ -105,6 +113,7 @@ def _target(names: Names, one: Deed, thread: int) -> str:
 
 def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
     words = [word for word in one.instruction.words if word not in NO_MATTER and not word.startswith("cta_group")]
+    ranks = names.layout.ranks(issue)
     spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
     if len(spaces) != 2:
         raise NotCut(f"{one.instruction.opcode} is not put into a test")
@@ -116,13 +125,15 @@ def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
         mine = _target(names, one, thread)
         ends = [mine if writes is one.writes else f"[{names.beside(space.split('::')[0])}]"
                 for writes, space in zip((True, False), spaces, strict=True)]  # fmt: skip
-    if one.touched is not None and remote(names.told, one.touched[0], thread) and "shared::cta" in words:
+    if ranks:
+        words, ends[0] = [*words, "multicast::cluster"], f"[{_own(ends[0])}]"
+    elif one.touched is not None and remote(names.told, one.touched[0], thread) and "shared::cta" in words:
         words[words.index("shared::cta")] = "shared::cluster"
     if "reduce" in words and words[-1] == "bulk_group":  # of a tensor reduction, whose type the map has
         words.append("u32")
     text = f"{'.'.join(words)} {ends[0]}, {ends[1]}, {size}"
     if "mbarrier::complete_tx::bytes" in words:
-        return [f"{text}, {_object(names, issue, thread)};"]
+        return [f"{text}, {_object(names, issue, thread)}{f', {ranks}' if ranks else ''};"]
     return [f"{text};", "cp.async.bulk.commit_group;" if "bulk" in words else "cp.async.commit_group;"]
 
 

@@ -57,19 +57,19 @@ def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None,
         except NotCut as error:
             why = why or str(error)
             continue
-        if confirmed(text):
+        if confirmed(text, told.flag):
             return text, f"{alone}; {why}" if bare and why else ""
         why = why or f"the engines do not confirm {more}"
     return None, why
 
 
-def confirmed(text: str) -> bool:
-    """Do the exact engines find it?"""
+def confirmed(text: str, flag: str = "") -> bool:
+    """Do the exact engines find it? `flag`: the one that has to be raised."""
     try:
         report = api.check(text, budget=Budget(seconds=SECONDS))
     except InputError:
         return False
-    return report.holds is True
+    return report.holds is True and (not flag or flag in report.answer.flags)
 
 
 def cuts(work: LaunchJudge) -> Iterator[tuple[KernelFinding, str | None, str]]:

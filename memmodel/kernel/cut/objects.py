@@ -36,6 +36,8 @@ class ObjectLayout:
                 phase = step.before if step.update else step.seen - 1
                 self.phase[id(step.event)] = 0 if told.one_object else phase
         self.phase |= told.phases
+        events = [one.event for one in told.deeds() if one.event is not None]
+        self._awaited = {self._round(event) for event in events if isinstance(event.label, Mbarrier)}
         self.names: dict[Place, str] = {}
         self.begun: set[Place] = set()
         self.counts: dict[Place, int] = {}
@@ -45,8 +47,23 @@ class ObjectLayout:
             for event in self._about(one):
                 self.names.setdefault(self.place(event), "")
                 self._count(one, event)
+        self._together = self._multicasts()
         for place in self.names:
-            self.names[place] = fresh()
+            same = next((self.names[other] for other in self._tied(place) if self.names[other]), "")
+            self.names[place] = same or fresh()
+
+    def _multicasts(self) -> list[set[Place]]:
+        """Objects at one offset in several CTAs, which one instruction signals: they have one name."""
+        found: list[set[Place]] = []
+        for one in self.told.deeds():
+            places = {self.place(signal) for signal in self._about(one)}
+            if len(places) > 1:
+                joined = [other for other in found if other & places]
+                found = [other for other in found if other not in joined] + [places.union(*joined)]
+        return found
+
+    def _tied(self, place: Place) -> set[Place]:
+        return next((one for one in self._together if place in one), {place})
 
     def place(self, event: TraceEvent) -> Place:
         """The object of the test that an event is about."""
@@ -63,12 +80,28 @@ class ObjectLayout:
         event = one.event
         if event is None:
             return []
-        return [event] if isinstance(event.label, Mbarrier) else self.signals(event)
+        return [event] if isinstance(event.label, Mbarrier) else self.signals(event, one)
 
-    def signals(self, event: TraceEvent) -> list[TraceEvent]:
-        """The signals of an asynchronous instruction that the story is about; the first one if there are many."""
-        told = [one for one in event.signals if isinstance(one.label, Signal)]
-        return told[:1] if isinstance(event.label, Issue) else []
+    def signals(self, event: TraceEvent, one: Deed | None = None) -> list[TraceEvent]:
+        """The signals of an asynchronous instruction that the story is about: of a multicast those to objects that
+        threads of the story test or arrive on, and the one in the CTA of the bytes; else the first one.
+        """
+        told = [signal for signal in event.signals if isinstance(signal.label, Signal)]
+        if not isinstance(event.label, Issue) or len(told) < 2:
+            return told if isinstance(event.label, Issue) else []
+        one = one or next((deed for deed in self.told.deeds() if deed.event is event), None)
+        there = None if one is None or one.touched is None else one.touched[0]
+        known = [signal for signal in told if any(signal is other for other in self.told.signals)]
+        about = [signal for signal in told if signal in known or signal.block is there
+                 or self._round(signal) in self._awaited]  # fmt: skip
+        return about or told[:1]
+
+    def ranks(self, event: TraceEvent) -> int:
+        """The CTAs of a multicast that reaches several CTAs of the story, as a mask; else 0."""
+        owners = {one.block.instance.owner for one in self.signals(event) if one.block is not None}
+        threads = self.told.made.run.threads
+        ranks = {one.place.cta for one in threads if one.place.cta_id in owners}
+        return sum(1 << rank for rank in ranks) if len(owners) > 1 else 0
 
     def _count(self, one: Deed, event: TraceEvent) -> None:
         label, phase = event.label, self._round(event)
@@ -82,7 +115,11 @@ class ObjectLayout:
             self.expecting.setdefault(phase, event)
 
     def arrivals(self, place: Place) -> int:
-        """The count of an object: the arrivals of the story, and those that go with copies that nobody announces."""
+        """The count of an object, and of those that have the same name."""
+        return max(self._arrivals(one) for one in self._tied(place))
+
+    def _arrivals(self, place: Place) -> int:
+        """The arrivals of the story, and those that go with copies that nobody announces."""
         if self.told.late:
             return max(1, self.counts.get(place, 0) - 1)
         found: dict[Place, int] = {}
@@ -115,8 +152,8 @@ class ObjectLayout:
             f".shared .align 8 .b64 {name}"
             + ("" if place in self.begun or not self._live(place) else f" = mbarrier({self.arrivals(place)})")
             + ";"
-            for place, name in self.names.items()
-        ]
+            for name, place in {name: place for place, name in reversed(self.names.items())}.items()
+        ][::-1]
 
     def size(self, one: Deed) -> int:
         """The bytes of which an asynchronous instruction of the story tells. It is twice as many where some are left

@@ -6,7 +6,7 @@ test is made of here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,9 +15,11 @@ from memmodel.base.labels import (
     Access,
     Action,
     Barrier,
+    Domain,
     Family,
     Fence,
     GroupWait,
+    Half,
     Issue,
     Mark,
     Marker,
@@ -27,7 +29,7 @@ from memmodel.base.labels import (
     Signal,
 )
 from memmodel.base.points import BarrierId
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
+from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
@@ -41,6 +43,7 @@ FEW = 6
 """Updates of one phase that a test may have."""
 OF_LIVES = ("undefined-mbarrier-inval", "undefined-before-init")
 COMPLETING = (Action.ARRIVE, Action.COMPLETE_TX)
+COUNTED = (*COMPLETING, Action.EXPECT_TX)
 
 
 class NotCut(Exception):
@@ -78,9 +81,10 @@ class CutStory:
 
     The graph has representatives; the story has the two threads that touch one byte, and the others beside them.
     `one_object`: it is about the whole life of an mbarrier object; `late`: its last arrival is for the phase after.
-    `asked`: the finding of the test, if its rule does not say so. Of a hang, `phases`: of events that the run did not
-    come to make; `joined`: objects that are one object from this phase on; `lacks`: what a phase lacks; `absent`: how
-    many more a generation of a barrier waits for.
+    `signals`: those of instructions with several that it is about. `asked`: the finding of the test, if its rule does
+    not say so; `flag`: the one that a model has to raise. Of a hang, `phases`: of events that the run did not come to
+    make; `joined`: objects that are one object from this phase on; `lacks`: what a phase lacks; `absent`: how many more
+    a generation of a barrier waits for.
     """
 
     def __init__(self, made: RunJudge, finding: KernelFinding) -> None:
@@ -89,7 +93,9 @@ class CutStory:
         self.uses: dict[int, Use] = {}
         self.one_object = finding.rule in OF_LIVES
         self.late = False
+        self.signals: list[TraceEvent] = []
         self.asked = ""
+        self.flag = finding.rule if finding.rule.startswith("undefined") else ""
         self.phases: dict[int, int] = {}
         self.joined: dict[tuple[Block, int], int] = {}
         self.lacks: dict[tuple[Block, int, int], Lack] = {}
@@ -177,6 +183,8 @@ def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutS
     if not bare:
         for one, other in pairwise(chain):
             _fences(found, one, other)
+    _ends_of_phases(found)
+    meet_in_clusters(found)
     for thread, deeds in found.threads.items():
         _completions(found, thread, deeds)
         deeds.sort(key=lambda one: one.order)
@@ -188,7 +196,7 @@ def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
     late = made.graph.events[finding.events[0]]
     log = made.run.objects[late.block, late.first] if late.block is not None else []
     phase = next(step.before for step in log if step.event is late)
-    early = [step.event for step in log if step.before == phase - 1 and _action(step.event) in COMPLETING]
+    early = [step.event for step in log if step.before == phase - 1 and action_of(step.event) in COMPLETING]
     if len(early) > FEW:
         raise NotCut(f"{len(early)} updates complete the phase before")
     found = CutStory(made, finding)
@@ -199,7 +207,8 @@ def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
     return found
 
 
-def _action(event: TraceEvent) -> Action | None:
+def action_of(event: TraceEvent) -> Action | None:
+    """What an event does to an mbarrier object."""
     label = event.label
     return label.action if isinstance(label, Mbarrier | Signal) else None
 
@@ -234,6 +243,8 @@ def _tell(found: CutStory, number: int) -> None:
         part = actual.signals[whole.signals.index(event)]
         assert part.block is not None
         deed.touched, deed.writes = (part.block, part.first, part.size), event.label.side is Side.WRITE
+    elif event.issue is whole and isinstance(event.label, Signal) and event in whole.signals:
+        found.signals.append(actual.signals[whole.signals.index(event)])
     elif isinstance(actual.label, Issue) and actual.label.family is Family.ST_ASYNC:
         deed.touched, deed.writes = _sent(made.run, actual), True
     add_deed(found, actual.thread, deed)
@@ -283,6 +294,53 @@ def _same_barrier(one: TraceEvent | None, other: TraceEvent | None) -> bool:
     return (one.at, one.barrier, one.generation) == (other.at, other.barrier, other.generation)
 
 
+def tell_phase(found: CutStory, steps: Iterable[ObjectStep], phase: int) -> None:
+    """What came to a phase of an object, from each instruction once: from a thread that is told of, if any is."""
+    came: dict[int, list[TraceEvent]] = {}
+    for step in steps:
+        if step.update and step.before == phase and action_of(step.event) in COUNTED:
+            came.setdefault(step.event.at, []).append(step.event)
+    for events in came.values():
+        event = next((one for one in events if one.thread in found.threads), events[0])
+        whole = event if event.issue is None else event.issue
+        add_deed(found, whole.thread, Deed(found.made.body[whole.at], float(whole.order or 0), whole))
+        if whole is not event:
+            found.signals.append(event)
+
+
+def _ends_of_phases(found: CutStory) -> None:
+    """What completes the phases for which threads of the story wait, where nothing of that is told."""
+    if found.one_object:
+        return
+    told = [one.event for one in found.deeds() if one.event is not None]
+    updates = {id(part) for one in told for part in (one, *one.signals) if action_of(part) in COMPLETING}
+    for test in [one for one in told if action_of(one) is Action.TEST and one.block is not None]:
+        log = found.made.run.objects.get((test.block, test.first), []) if test.block is not None else []
+        seen = next((step for step in log if step.event is test), None)
+        steps = [step for step in log if seen is not None and step.life == seen.life]
+        if seen is not None and not any(step.before == seen.seen - 1 and id(step.event) in updates for step in steps):
+            tell_phase(found, steps, seen.seen - 1)
+
+
+def meet_in_clusters(found: CutStory, *, exits: bool = False) -> None:
+    """A barrier of a cluster asks for every thread that has not exited: what those of the story did there, and between
+    two arrivals the wait. `exits`: their exits, too.
+    """
+    barriers = (one.event for one in found.deeds() if one.event is not None and isinstance(one.event.label, Barrier))
+    clusters = [one for one in barriers if isinstance(one.label, Barrier) and one.label.domain is Domain.CLUSTER]
+    meetings = {(one.barrier, one.generation) for one in clusters}
+    last = {barrier: max(turn for other, turn in meetings if other == barrier) for barrier, _ in meetings}
+    for number in list(found.threads) if meetings else ():
+        for event in found.of(number).events:
+            label = event.label
+            if isinstance(label, Barrier) and (event.barrier, event.generation) in meetings:
+                needed = label.half is Half.ARRIVE or event.generation < last[event.barrier]
+            else:
+                needed = exits and isinstance(label, Mark) and label.what is Marker.EXIT
+            if needed:
+                add_deed(found, number, Deed(found.made.body[event.at], float(event.order or 0), event))
+
+
 def _fences(found: CutStory, one: int, other: int) -> None:
     """Fences of a thread between two events of it."""
     points = found.made.graph.points
@@ -330,4 +388,4 @@ def _completions(found: CutStory, thread: int, deeds: list[Deed]) -> None:
             add_deed(found, thread, Deed(found.made.body[event.at], float(event.order or 0), event))
 
 
-__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "Lack", "NotCut", "add_deed", "story", "touched_by", "width"]
+__all__ = ["ALIGN", "COPIED", "CutStory", "Deed", "Lack", "NotCut", "story", "touched_by", "width"]

@@ -53,6 +53,7 @@ class Writer:
         self._lay_out()
         self._replay()
         threads = [self._thread(number, place) for place, number in enumerate(sorted(self.told.threads))]
+        threads += self._idle()
         finding = self.told.finding
         rule = finding.rule
         asked = self.told.asked or ASKED.get(
@@ -157,12 +158,6 @@ class Writer:
     # ---- threads ---------------------------------------------------------------------------------------------
 
     def _thread(self, number: int, place: int) -> str:
-        thread = self.told.of(number)
-        where = [f"cta {thread.place.cta}"]
-        if thread.place.cluster is not None:
-            where.append(f"cluster {thread.place.cluster}")
-        if self._in_a_warp(thread):
-            where.append(f"warp {thread.warp}")
         deeds = self.told.threads[number]
         lines: list[str] = []
         guarded = False
@@ -172,8 +167,24 @@ class Writer:
             guarded |= guards
         if guarded:
             lines.append("END:")
+        return self._block(self.told.of(number), place, lines)
+
+    def _block(self, thread: TraceThread, place: int, lines: list[str]) -> str:
+        where = [f"cta {thread.place.cta}"]
+        if thread.place.cluster is not None:
+            where.append(f"cluster {thread.place.cluster}")
+        if self._in_a_warp(thread):
+            where.append(f"warp {thread.warp}")
         indented = [line if line.endswith(":") else f"    {line}" for line in lines]
         return "\n".join([f"thread P{place} @ {', '.join([*where, 'gpu 0'])} {{", *indented, "}", ""])
+
+    def _idle(self) -> list[str]:
+        """A thread in each CTA whose memory the story is about, and in which none of its threads is."""
+        blocks = {place[0] for place in self.layout.names} | set(self.regions)
+        missing = {one.instance.owner for one in blocks} - {self.told.of(n).place.cta_id for n in self.told.threads}
+        found = {one.place.cta_id: one for one in reversed(self.told.made.run.threads) if one.place.cta_id in missing}
+        first = len(self.told.threads)
+        return [self._block(one, first + number, []) for number, one in enumerate(found.values())]
 
     def _deed(self, one: Deed, number: int, *, last: bool) -> tuple[list[str], bool]:
         event, words = one.event, one.instruction.words
