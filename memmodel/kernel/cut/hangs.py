@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from memmodel.base.labels import Action, Barrier, Domain, Half, Mbarrier
+from memmodel.base.labels import Action, Allocates, Allocation, Barrier, Domain, Half, Mbarrier
 from memmodel.base.points import BarrierId
 from memmodel.kernel.cut.story import (
     COUNTED,
@@ -30,6 +30,11 @@ from memmodel.kernel.judge.verdict import KernelFinding
 
 TOGETHER = ("shfl", "vote", "match", "redux", "elect")
 """Instructions with a member mask, whose lanes wait for one another as at bar.warp.sync."""
+ALLOCATIONS = {
+    "alloc": Allocation.ALLOC,
+    "dealloc": Allocation.DEALLOC,
+    "relinquish_alloc_permit": Allocation.RELINQUISH,
+}
 MISSED = 2
 """Phases by which a thread that waits by parity is late: it takes the present one for the one that it waits for."""
 
@@ -94,6 +99,8 @@ class _HangStory:
             barrier = BarrierId(Domain.WARP, (thread.place.cta_id, thread.warp), (one.at,))
             self._made(thread, one.at, event := TraceEvent(thread.number, 0, one.at, label, barrier=barrier))
             self._meet(event, thread)
+        elif words[0] == "tcgen05" and words[1] in ALLOCATIONS and "cta_group::2" in words:
+            self._pair(thread, one.at, ALLOCATIONS[words[1]])
         else:
             raise NotCut(f"it waits at {instruction.opcode}, which waits for nothing in a test")
 
@@ -159,6 +166,25 @@ class _HangStory:
             made.append(again)
         return made
 
+    # ---- pairs of CTAs ---------------------------------------------------------------------------------------
+
+    def _pair(self, thread: TraceThread, at: int, what: Allocation) -> None:
+        """What CTAs of a pair do together, and the peer CTA does not: somebody there is held up, or nobody is left."""
+        event = TraceEvent(thread.number, 0, at, Allocates(what, 2))
+        self._made(thread, at, event)
+        mine, rank = thread.place, thread.place.cta ^ 1
+        there = [one for one in self.run.threads if one.place.cluster == mine.cluster and one.place.cta == rank]
+        if what is Allocation.DEALLOC:
+            both = [one for each in (thread, *there) for one in each.events if isinstance(one.label, Allocates)]
+            first = {self.run.threads[one.thread].cta: one for one in reversed(both) if one.owners}
+            for one in first.values():
+                self._do(one)
+        absent = next((one for one in there if one.number in self.stuck), None)
+        if absent is not None and not self.bare:
+            self._waiting.append(replace_lanes(self.stuck[absent.number], absent.number))
+        elif there:
+            self.found.threads.setdefault(there[0].number, [])
+
     # ---- barriers --------------------------------------------------------------------------------------------
 
     def _meet(self, meeting: TraceEvent, thread: TraceThread) -> None:
@@ -176,8 +202,8 @@ class _HangStory:
             if away and self._belongs(number, meeting, thread) and (meeting.count is None or number in before):
                 absent.setdefault((one.at, before[number].at if number in before else None), number)
         if self.bare and _domain(meeting) is Domain.CLUSTER:  # somebody who never comes
-            away = (number for number in self.stuck if number not in there and self._belongs(number, meeting, thread))
-            self.found.threads.setdefault(next(away, thread.number), [])
+            some = (number for number in self.stuck if number not in there and self._belongs(number, meeting, thread))
+            self.found.threads.setdefault(next(some, thread.number), [])
         later = 0
         for number in absent.values():
             self._waiting.append(replace_lanes(self.stuck[number], number))

@@ -21,8 +21,8 @@ NO_MATTER = (
     "multicast::cluster", "L2::cache_hint",
 )  # fmt: skip
 """Words of a copy that say nothing of its order."""
-SHAPE = "mov.u32 %i{n}, 0x8100010;"
-"""An instruction descriptor for tcgen05.mma of .kind::f16."""
+SHAPE, WIDER = 0x8100010, 1 << 18
+"""An instruction descriptor for tcgen05.mma of .kind::f16, and what is added to it for another number of columns."""
 
 
 class Names(Protocol):
@@ -34,6 +34,7 @@ class Names(Protocol):
     def beside(self, space: str, size: int = COPIED) -> str: ...
     def next(self) -> int: ...
     def address(self, block: Block, at: int, thread: int) -> str: ...
+    def form(self, form: str | None) -> int: ...
     def left(self, event: TraceEvent) -> int: ...
 
 
@@ -167,7 +168,7 @@ def _tensor(names: Names, one: Deed, label: Issue, thread: int) -> list[str]:
     return [
         f"mov.u64 %da{number}, {operand};",
         f"mov.u64 %db{number}, {names.beside('shared')};",
-        SHAPE.format(n=number),
+        f"mov.u32 %i{number}, {SHAPE + WIDER * names.form(label.form):#x};",
         f"mov.pred %c{number}, 1;",
         f"tcgen05.mma.{group}.kind::f16 {where}, %da{number}, %db{number}, %i{number}, %c{number};",
     ]

@@ -12,8 +12,9 @@ from pathlib import Path
 from memmodel import api
 from memmodel.answer import HANG, Budget
 from memmodel.errors import InputError
+from memmodel.kernel.cut.alone import alone
 from memmodel.kernel.cut.hangs import hang
-from memmodel.kernel.cut.story import NotCut, story
+from memmodel.kernel.cut.story import CutStory, NotCut, story
 from memmodel.kernel.cut.write import Writer
 from memmodel.kernel.judge.explore import LaunchJudge
 from memmodel.kernel.judge.judging import RunJudge
@@ -52,7 +53,7 @@ def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None,
         alone, more = "the wait alone", "what comes before, and where others are held up"
     for bare in (False, True):
         try:
-            told = hang(made, finding, bare=bare) if finding.rule == HANG else story(made, finding, bare=bare)
+            told = _story(made, finding, bare=bare)
             text = Writer(told, name).text()
         except NotCut as error:
             why = why or str(error)
@@ -61,6 +62,14 @@ def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None,
             return text, f"{alone}; {why}" if bare and why else ""
         why = why or f"the engines do not confirm {more}"
     return None, why
+
+
+def _story(made: RunJudge, finding: KernelFinding, *, bare: bool) -> CutStory:
+    if finding.rule == HANG:
+        return hang(made, finding, bare=bare)
+    if len(set(finding.events)) == 2 or finding.rule == "undefined-unobserved-phase":
+        return story(made, finding, bare=bare)
+    return alone(made, finding)
 
 
 def confirmed(text: str, flag: str = "") -> bool:

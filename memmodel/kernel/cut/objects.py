@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
-from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
+from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut, action_of
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
 
@@ -37,6 +37,9 @@ class ObjectLayout:
                 self.phase[id(step.event)] = 0 if told.one_object else phase
         self.phase |= told.phases
         events = [one.event for one in told.deeds() if one.event is not None]
+        tests = [one for one in events if action_of(one) is Action.TEST]
+        self._tested = {self._round(one): one for one in reversed(tests)}
+        """The test of a phase that the first of its threads makes first."""
         self._awaited = {self._round(event) for event in events if isinstance(event.label, Mbarrier)}
         self.names: dict[Place, str] = {}
         self.begun: set[Place] = set()
@@ -129,8 +132,15 @@ class ObjectLayout:
                     phase = self._round(event)
                     lack = self.told.lacks.get(phase)
                     found.setdefault(phase, self.counts.get(phase, 0) + (0 if lack is None else lack.arrivals))
-                    found[phase] += self.announces(one, event)
-        return max(1, *found.values())
+                    found[phase] += self.announces(one, event) and phase not in self._tested
+        return max(
+            1, *(count + (phase in self._tested and self._unannounced(phase) > 0) for phase, count in found.items())
+        )
+
+    def _unannounced(self, phase: Place) -> int:
+        """The bytes of asynchronous instructions that no thread of the story announces."""
+        told = ((one, event) for one in self.told.deeds() for event in self._about(one))
+        return sum(self.size(one) for one, event in told if self._round(event) == phase and self.announces(one, event))
 
     def announces(self, one: Deed, signal: TraceEvent) -> bool:
         """Does an asynchronous instruction itself announce its bytes, since no thread of the story does?"""
@@ -176,12 +186,12 @@ class ObjectLayout:
         return f"[{self.names[place]}{remote(self.told, place[0], thread)}]"
 
     def before(self, one: Deed, thread: int) -> list[str]:
-        """What stands before an asynchronous instruction: the bytes that it announces."""
+        """What stands before an asynchronous instruction: the bytes that it announces, if nobody waits for them."""
         event = one.event
         assert event is not None
         found = []
         for signal in self.signals(event):
-            if self.announces(one, signal):
+            if self.announces(one, signal) and self._round(signal) not in self._tested:
                 where = self.named(self.place(signal), thread)
                 space = "shared::cluster" if "@" in where else "shared::cta"
                 scope = "cluster" if "@" in where else "cta"
@@ -201,7 +211,10 @@ class ObjectLayout:
             kept = _kept(words, "mbarrier", "try_wait", "test_wait", "parity")
             opcode = ".".join(["mbarrier.try_wait.parity", *kept, "shared::cta.b64"])
             parity = (self._round(event)[2] - place[2]) % 2
-            return [f"{label}:", f"{opcode} %p, {where}, {parity};", f"@!%p bra {label};"]
+            # Who waits announces what nobody else does: an arrive of another thread could order more than it did.
+            size = self._unannounced(self._round(event)) if self._tested.get(self._round(event)) is event else 0
+            first = [f"mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, {where}, {size};"] if size else []
+            return [*first, f"{label}:", f"{opcode} %p, {where}, {parity};", f"@!%p bra {label};"]
         if action is Action.INIT:
             return [f"mbarrier.init.shared::cta.b64 {where}, {self.arrivals(place)};"]
         if action is Action.INVAL:

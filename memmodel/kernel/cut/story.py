@@ -14,6 +14,8 @@ from typing import NamedTuple
 from memmodel.base.labels import (
     Access,
     Action,
+    Allocates,
+    Allocation,
     Barrier,
     Domain,
     Family,
@@ -173,8 +175,6 @@ def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutS
     """The story of a finding. `bare`: the accesses alone."""
     if finding.rule == "undefined-unobserved-phase":
         return _phases(made, finding)
-    if len(set(finding.events)) != 2:
-        raise NotCut("it is about one event")
     found = CutStory(made, finding)
     first, second = finding.events
     chain = [first, *(() if bare else finding.steps), second]
@@ -185,6 +185,7 @@ def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutS
             _fences(found, one, other)
     _ends_of_phases(found)
     meet_in_clusters(found)
+    _allocations(found)
     for thread, deeds in found.threads.items():
         _completions(found, thread, deeds)
         deeds.sort(key=lambda one: one.order)
@@ -306,6 +307,20 @@ def tell_phase(found: CutStory, steps: Iterable[ObjectStep], phase: int) -> None
         add_deed(found, whole.thread, Deed(found.made.body[whole.at], float(whole.order or 0), whole))
         if whole is not event:
             found.signals.append(event)
+
+
+def _allocations(found: CutStory) -> None:
+    """What is freed in a story is allocated in it, by the thread that uses it: before its use."""
+    told = {id(one.event) for one in found.deeds()}
+    for one in list(found.deeds()):
+        event = one.event
+        if event is None or not isinstance(event.label, Allocates) or event.label.what is not Allocation.DEALLOC:
+            continue
+        uses = [(number, deed) for number, deeds in found.threads.items() for deed in deeds if deed.touched is not None]
+        users = [number for number, deed in uses if deed.touched and deed.touched[0].instance.space is Space.TENSOR]
+        for owner in event.owners if users else ():
+            if id(owner) not in told:
+                add_deed(found, users[0], Deed(found.made.body[owner.at], -1.0, owner))
 
 
 def _ends_of_phases(found: CutStory) -> None:

@@ -9,7 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from memmodel.answer import HANG
-from memmodel.base.labels import Access, Barrier, Domain, Fence, GroupWait, Issue, Mark, Marker, Mbarrier, ProxyFence
+from memmodel.base.labels import (
+    Access,
+    Allocates,
+    Allocation,
+    Barrier,
+    Domain,
+    Fence,
+    GroupWait,
+    Issue,
+    Mark,
+    Marker,
+    Mbarrier,
+    ProxyFence,
+)
 from memmodel.kernel.cut.issues import issued, releases
 from memmodel.kernel.cut.objects import ObjectLayout, remote
 from memmodel.kernel.cut.story import ALIGN, COPIED, CutStory, Deed, NotCut, touched_by
@@ -19,6 +32,8 @@ from memmodel.kernel.text.syntax import VectorOperand
 from memmodel.memory.bytes import Instance
 from memmodel.ptx import Sem, Space
 
+COLUMNS = 32
+"""Of tensor memory, the fewest that are allocated."""
 OPERATIONS = ("add", "inc", "dec", "min", "max", "and", "or", "xor", "exch", "cas")
 FLOATS = {"f16": "b16", "bf16": "b16", "f32": "b32", "f64": "b64", "f16x2": "b32"}
 ASKED = {HANG: HANG, "data-race": "race", "mixed-size-race": "race", "tensor-memory-hazard": "hazard"}
@@ -43,9 +58,11 @@ class Writer:
     layout: ObjectLayout = field(init=False)
     _names: set[str] = field(default_factory=set)
     _beside: list[str] = field(default_factory=list)
+    _tensors: list[str] = field(default_factory=list)
     _values: dict[tuple[Block, int], int] = field(default_factory=dict)
     _reads: dict[int, int] = field(default_factory=dict)
     _wrote: dict[int, int] = field(default_factory=dict)
+    _forms: dict[str | None, int] = field(default_factory=dict)
     _labels: int = 0
 
     def text(self) -> str:
@@ -205,6 +222,8 @@ class Writer:
             return issued(self, one, event, number), False
         if isinstance(label, GroupWait):
             return [self._group_wait(one, number)], False
+        if isinstance(label, Allocates):
+            return self._allocation(label), False
         raise NotCut(f"{'.'.join(words)} is not put into a test")
 
     def _plain(self, one: Deed) -> str:
@@ -266,6 +285,10 @@ class Writer:
         mine = thread.place.cta_id, thread.warp
         return any(one is not None and one.domain is Domain.WARP and one.where == mine for one in barriers)
 
+    def form(self, form: str | None) -> int:
+        """A number for a kind and shape of tcgen05.mma: two of different ones are no pipelined pair."""
+        return self._forms.setdefault(form, len(self._forms))
+
     def _barrier(self, one: Deed) -> list[str]:
         event = one.event
         assert event is not None and isinstance(event.label, Barrier) and event.barrier is not None
@@ -282,6 +305,24 @@ class Writer:
         if event.label.domain is not Domain.CTA:
             raise NotCut(f"{one.instruction.opcode} is not put into a test")
         return [f"bar.{kind} {event.barrier.key[0]}, {32 * there};"]
+
+    def _allocation(self, label: Allocates) -> list[str]:
+        """tcgen05.alloc and its like. A test has one piece of tensor memory that is allocated, which is its first."""
+        group = f"cta_group::{label.group or 1}.sync.aligned"
+        if label.what is Allocation.RELINQUISH:
+            return [f"tcgen05.relinquish_alloc_permit.{group};"]
+        inside = [one for block, all_ in self.regions.items() if block.instance.space is Space.TENSOR for one in all_]
+        if len(inside) + len(self._tensors) > 1:
+            raise NotCut("it allocates one piece of tensor memory and uses another")
+        if not inside and not self._tensors:
+            self._tensors.append(self.beside("tensor"))
+        if label.what is Allocation.ALLOC:
+            name = self.fresh("slot")
+            self._beside.append(f".shared .align 4 .b32 {name};")
+            return [f"tcgen05.alloc.{group}.shared::cta.b32 [{name}], {COLUMNS};"]
+        register = f"%ta{self.next()}"
+        name = inside[0].name if inside else self._tensors[0]
+        return [f"mov.u32 {register}, {name};", f"tcgen05.dealloc.{group}.b32 {register}, {COLUMNS};"]
 
     def _group_wait(self, one: Deed, number: int) -> str:
         event = one.event
