@@ -71,6 +71,10 @@ CASES: list[tuple[str, str, Launch | None, str, list[str]]] = [
         "@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];",
         None, "undefined-mbarrier", ["bar = mbarrier(1);", "_, [bar], 16;"],
     ),
+    ("misaligned", "ld.global.u32 %r9, [%d0+2];", None, "undefined-address", ["ld.global.u32 %v0, [x+2];"]),
+    ("a vector", "ld.shared.v2.u32 {%r8, %r9}, [%r2+4];", None, "undefined-address", ["ld.shared.v2.u32", "[s+4];"]),
+    ("behind the buffer", "st.global.u32 [%d0+65536], 1;", None, "undefined-address", ["st.global.u32 [x+16], 1;"]),
+    ("outside all", "red.global.add.u32 [16], 1;", None, "undefined-address", ["red.global.add.u32 [x+16], 1;"]),
     (
         "twice at the barrier of the cluster",
         "barrier.cluster.arrive;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;",
@@ -110,6 +114,7 @@ def test_a_cta_of_a_pair_that_allocates_alone() -> None:
 NOT_CUT = [
     ("bar.sync 1, 48;", "undefined-instruction", "operands"),
     (HANDED_OVER.format(wait=WAIT, lanes=""), "undefined-tensor-memory", "which lanes of tensor memory"),
+    ("ld.shared.u32 %r9, [%r2+16777216];", "undefined-address", "the address"),
     ("trap;", "trap", "the kernel found wrong itself"),
     ("barrier.cluster.wait;", "undefined-cluster-barrier", "a wait without an arrive"),
 ]

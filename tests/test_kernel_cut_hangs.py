@@ -139,6 +139,21 @@ barrier.cluster.wait;
 
 FOUR_WARPS = parse_launch({**PAIR, "block": [64, 1, 1], "params": [POINTER]})
 
+POLL = """
+mov.u32 %r8, %ctaid.x;
+setp.ne.s32 %p1, %r8, 0;
+@%p1 bra WRITER;
+W: ld.acquire.gpu.global.u32 %r9, [%d0];
+setp.lt.u32 %p2, %r9, {least};
+@%p2 bra W;
+bra OUT;
+WRITER:
+{write}
+OUT:
+"""
+"""A CTA polls what another one leaves."""
+APART = launch(threads=1, ctas=2, init="zero")
+
 CASES: list[tuple[str, str, Launch | None, list[str]]] = [
     ("bytes that never come", COPIED.format(expected=512), None, ["cta.b64 _, [bar], 32;", ", 16, ["]),
     ("bytes left over", COPIED.format(expected=128), None, ["expect_tx.shared::cta.b64 _, [bar], 16;", ", 32, ["]),
@@ -152,6 +167,9 @@ CASES: list[tuple[str, str, Launch | None, list[str]]] = [
     ("a shuffle", ALONE.format(meet="shfl.sync.idx.b32 %r9, %r0, 0, 31, -1;"), launch(32), ["bar.warp.sync 3;"]),
     ("a cluster", CLUSTER.format(first=""), TWO_CTAS, ["barrier.cluster.wait;", "bar.sync 1, 64;", "cta 1, cluster 0"]),
     ("a multicast", SHARED_RING.format(skip=1), FOUR_WARPS, ["16, [bar2], 3;", "[bar@cta0];"]),
+    ("a word", POLL.format(least=9, write="st.release.gpu.global.u32 [%d0], 7;"), APART, ["], 1;", "%q, %s1, 1;"]),
+    ("a count", POLL.format(least=2, write="red.release.gpu.global.add.u32 [%d0], 1;"), APART, ["red.", "%q, %s1, 1;"]),
+    ("nobody writes", POLL.format(least=2, write=""), APART, ["%q, %s1, 0;"]),
     ("a cluster, later", CLUSTER.format(first=ROUND), TWO_CTAS, ["bar.sync 1, 64;\n    barrier.cluster.arrive;"]),
 ]  # fmt: skip
 

@@ -6,10 +6,12 @@ tcgen05.dealloc", "barrier.cluster".
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 
 from memmodel.base.labels import Action, Allocates, Allocation, Family, Issue, Label, Mark, Marker
 from memmodel.kernel.cut.story import (
+    ALIGN,
     CutStory,
     Deed,
     Lack,
@@ -17,10 +19,14 @@ from memmodel.kernel.cut.story import (
     action_of,
     add_deed,
     tell_phase,
+    width,
 )
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.verdict import KernelFinding
+from memmodel.kernel.machine.memory import Block
+from memmodel.memory.bytes import Instance
+from memmodel.ptx import Space
 
 FAMILIES = {"ld": Family.TCGEN_LD, "st": Family.TCGEN_ST, "mma": Family.MMA, "cp": Family.TCGEN_CP}
 WHY = {
@@ -51,6 +57,8 @@ def alone(made: RunJudge, finding: KernelFinding) -> CutStory:
         at = finding.sides[0].instruction.number
         every = (one for thread in made.run.threads for one in thread.events if one.at == at and not one.owners)
         _allocation(found, next(every))
+    elif finding.sides and finding.rule == "undefined-address":
+        _bad_address(found, finding)
     elif finding.sides and finding.rule == "undefined-tensor-memory":
         _not_allocated(found, finding)
     else:
@@ -124,6 +132,30 @@ def _not_allocated(found: CutStory, finding: KernelFinding) -> None:
     labels: tuple[Label, ...] = (Allocates(Allocation.ALLOC, group), Issue(family, group=group))
     for order, label in enumerate(labels):
         add_deed(found, thread, Deed(instruction, float(order), TraceEvent(thread, order, instruction.number, label)))
+
+
+def _bad_address(found: CutStory, finding: KernelFinding) -> None:
+    """An access that is misaligned, or outside of all memory: to a variable, and so many bytes beside it."""
+    instruction, message = finding.sides[0].instruction, finding.message
+    words = instruction.words
+    size = width(instruction) if words[0] in ("ld", "st") else _atomic(words)
+    misaligned = re.search(r"(0x[0-9a-f]+) is misaligned for (\d+) bytes", message)
+    if size is None or not (misaligned or "outside every object" in message or "reach beyond" in message):
+        raise NotCut(WHY[finding.rule])
+    space = Space.SHARED if any(word.startswith("shared") for word in words) or "shared" in message else Space.GLOBAL
+    thread = found.made.run.threads[0]
+    owner = thread.place.cta_id if space is Space.SHARED else None
+    whole = max(ALIGN, size)
+    block = Block(Instance("x", owner, space, whole), 0, whole)
+    off = int(misaligned[1], 16) % int(misaligned[2]) if misaligned else whole
+    deed = Deed(instruction, 0.0, None, (block, 0, size), words[0] != "ld", off)
+    add_deed(found, thread.number, deed)
+
+
+def _atomic(words: tuple[str, ...]) -> int | None:
+    """Bytes of an atomic operation; None for other instructions, and for vectors."""
+    kind = words[-1][1:]
+    return int(kind) // 8 if words[0] in ("atom", "red") and "async" not in words and kind.isdigit() else None
 
 
 def _twice(found: CutStory, finding: KernelFinding) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from memmodel.base.labels import Action, Allocates, Allocation, Barrier, Domain, Half, Mbarrier
+from memmodel.base.labels import Access, Action, Allocates, Allocation, Barrier, Domain, Half, Mbarrier, Side
 from memmodel.base.points import BarrierId
 from memmodel.kernel.cut.story import (
     COUNTED,
@@ -101,6 +101,8 @@ class _HangStory:
             self._meet(event, thread)
         elif words[0] == "tcgen05" and words[1] in ALLOCATIONS and "cta_group::2" in words:
             self._pair(thread, one.at, ALLOCATIONS[words[1]])
+        elif last is not None and last.at == one.at and _reads(last):
+            self._poll(last)
         else:
             raise NotCut(f"it waits at {instruction.opcode}, which waits for nothing in a test")
 
@@ -165,6 +167,16 @@ class _HangStory:
             self.found.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
             made.append(again)
         return made
+
+    # ---- words that are polled -------------------------------------------------------------------------------
+
+    def _poll(self, last: TraceEvent) -> None:
+        """A load that finds the same value again and again, and the store that left it."""
+        stores = (one for thread in self.run.threads for one in thread.strong() if _writes(one, last))
+        for one in (max(stores, key=lambda one: one.time, default=None), last):
+            if one is not None:
+                self._do(one if one.partner is None else min(one, one.partner, key=lambda each: each.order or 0))
+        self.found.polls.add(id(last))
 
     # ---- pairs of CTAs ---------------------------------------------------------------------------------------
 
@@ -231,6 +243,18 @@ class _HangStory:
 def replace_lanes(one: StuckLanes, thread: int) -> StuckLanes:
     """The same, with a thread of it in front."""
     return one._replace(threads=(thread, *one.threads))
+
+
+def _reads(event: TraceEvent) -> bool:
+    label = event.label
+    return isinstance(label, Access) and label.side is Side.READ and event.partner is None
+
+
+def _writes(event: TraceEvent, read: TraceEvent) -> bool:
+    """Does an event leave what a later read finds?"""
+    label = event.label
+    same = event.block is read.block and event.first == read.first and event.time < read.time
+    return same and isinstance(label, Access) and label.side is Side.WRITE
 
 
 def _domain(event: TraceEvent) -> Domain | None:

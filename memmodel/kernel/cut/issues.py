@@ -99,6 +99,10 @@ def _own(where: str) -> str:
     return where.strip("[]").split("@")[0]
 
 
+def _kind(one: Deed) -> str:
+    return "shared" if one.touched is not None and one.touched[0].instance.space is Space.SHARED else "global"
+
+
 def _there(names: Names, issue: TraceEvent, thread: int) -> str:
     """What a name has behind it that means the memory beside the object that is signalled."""
     block = next((one.block for one in names.layout.signals(issue)), None)
@@ -120,15 +124,18 @@ def _copy(names: Names, one: Deed, issue: TraceEvent, thread: int) -> list[str]:
         raise NotCut(f"{one.instruction.opcode} is not put into a test")
     size = names.layout.size(one)
     there = _there(names, issue, thread)
-    ends = [f"[{names.beside(space.split('::')[0], size)}{there if space == 'shared::cluster' else ''}]"
-            for space in spaces] if one.touched is None else []  # fmt: skip
-    if one.touched is not None:
-        mine = _target(names, one, thread)
-        ends = [mine if writes is one.writes else f"[{names.beside(space.split('::')[0])}]"
-                for writes, space in zip((True, False), spaces, strict=True)]  # fmt: skip
+    mine = "" if one.touched is None else _target(names, one, thread)
+    kinds, ends = [space.split("::")[0] for space in spaces], []
+    for writes, space, kind in zip((True, False), spaces, kinds, strict=True):
+        # A reduction reads and writes what it goes to, so that the state space tells more.
+        if mine and (writes is one.writes if kinds[0] == kinds[1] else kind == _kind(one)):
+            ends.append(mine)
+        else:
+            beside = names.beside(kind, size)
+            ends.append(f"[{beside}{there if space == 'shared::cluster' else ''}]")
     if ranks:
         words, ends[0] = [*words, "multicast::cluster"], f"[{_own(ends[0])}]"
-    elif one.touched is not None and remote(names.told, one.touched[0], thread) and "shared::cta" in words:
+    elif "@" in mine and "shared::cluster" not in words:
         words[words.index("shared::cta")] = "shared::cluster"
     if "reduce" in words and words[-1] == "bulk_group":  # of a tensor reduction, whose type the map has
         words.append("u32")

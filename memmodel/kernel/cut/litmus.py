@@ -12,9 +12,9 @@ from pathlib import Path
 from memmodel import api
 from memmodel.answer import HANG, Budget
 from memmodel.errors import InputError
-from memmodel.kernel.cut.alone import alone
+from memmodel.kernel.cut.alone import WHY, alone
 from memmodel.kernel.cut.hangs import hang
-from memmodel.kernel.cut.story import CutStory, NotCut, story
+from memmodel.kernel.cut.story import CutStory, NotCut, about_lines, story
 from memmodel.kernel.cut.write import Writer
 from memmodel.kernel.judge.explore import LaunchJudge
 from memmodel.kernel.judge.judging import RunJudge
@@ -22,6 +22,7 @@ from memmodel.kernel.judge.verdict import KernelFinding
 
 SECONDS = 20.0
 """For the confirmation of one test."""
+UNJUDGED = "the run was not judged to its end"
 
 
 def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
@@ -32,17 +33,14 @@ def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
     for number, finding in enumerate(work.verdict.findings, 1):
         made = work.made.get(id(finding))
         name = f"{number:02}-{finding.rule}"
-        lines = " and ".join(str(line) for line in dict.fromkeys(side.instruction.line for side in finding.sides))
-        if made is None:
-            said.append(f"{finding.rule} of lines {lines}: no litmus test: it is about the run, not about two accesses")
-            continue
-        text, why = best(made, finding, name)
+        about = about_lines(finding)
+        text, why = (None, WHY.get(finding.rule, UNJUDGED)) if made is None else best(made, finding, name)
         if text is None:
-            said.append(f"{finding.rule} of lines {lines}: no litmus test: {why}")
+            said.append(f"{about}: no litmus test: {why}")
             continue
         path = target / f"{name}.litmus"
         path.write_text(text, encoding="utf-8", newline="\n")
-        said.append(f"{finding.rule} of lines {lines}: {path}" + (f" ({why})" if why else ""))
+        said.append(f"{about}: {path}" + (f" ({why})" if why else ""))
     return said
 
 

@@ -108,9 +108,9 @@ class ObjectLayout:
 
     def _count(self, one: Deed, event: TraceEvent) -> None:
         label, phase = event.label, self._round(event)
-        if getattr(label, "action", None) is Action.ARRIVE:
+        if action_of(event) is Action.ARRIVE:
             self.counts[phase] = self.counts.get(phase, 0) + 1
-        elif isinstance(label, Signal):
+        elif action_of(event) is Action.COMPLETE_TX:
             self.bytes[phase] = self.bytes.get(phase, 0) + self.size(one)
         elif isinstance(label, Mbarrier) and label.action is Action.INIT:
             self.begun.add(self.place(event))
@@ -132,7 +132,7 @@ class ObjectLayout:
                     phase = self._round(event)
                     lack = self.told.lacks.get(phase)
                     found.setdefault(phase, self.counts.get(phase, 0) + (0 if lack is None else lack.arrivals))
-                    found[phase] += self.announces(one, event) and phase not in self._tested
+                    found[phase] += self.announces(event) and phase not in self._tested
         return max(
             1, *(count + (phase in self._tested and self._unannounced(phase) > 0) for phase, count in found.items())
         )
@@ -140,13 +140,13 @@ class ObjectLayout:
     def _unannounced(self, phase: Place) -> int:
         """The bytes of asynchronous instructions that no thread of the story announces."""
         told = ((one, event) for one in self.told.deeds() for event in self._about(one))
-        return sum(self.size(one) for one, event in told if self._round(event) == phase and self.announces(one, event))
+        return sum(self.size(one) for one, event in told if self._round(event) == phase and self.announces(event))
 
-    def announces(self, one: Deed, signal: TraceEvent) -> bool:
-        """Does an asynchronous instruction itself announce its bytes, since no thread of the story does?"""
+    def announces(self, signal: TraceEvent) -> bool:
+        """Are there bytes to be announced for a signal, since no thread of the story does it?"""
         phase = self._round(signal)
-        issued = one.event is not None and isinstance(one.event.label, Issue)
-        return issued and phase in self.bytes and phase not in self.expecting and phase not in self.told.lacks
+        told = phase in self.expecting or phase in self.told.lacks
+        return action_of(signal) is Action.COMPLETE_TX and not told
 
     def _announced(self, event: TraceEvent) -> int:
         """The bytes that an expect-tx announces: the first one of a phase announces them all."""
@@ -191,7 +191,7 @@ class ObjectLayout:
         assert event is not None
         found = []
         for signal in self.signals(event):
-            if self.announces(one, signal) and self._round(signal) not in self._tested:
+            if self.announces(signal) and self._round(signal) not in self._tested:
                 where = self.named(self.place(signal), thread)
                 space = "shared::cluster" if "@" in where else "shared::cta"
                 scope = "cluster" if "@" in where else "cta"
@@ -223,6 +223,9 @@ class ObjectLayout:
         if action is Action.EXPECT_TX:
             kept = _kept(words, "mbarrier", "expect_tx")
             return [f"{'.'.join(['mbarrier.expect_tx', *kept, space, 'b64'])} {where}, {size};"] if size else []
+        if action is Action.COMPLETE_TX:
+            kept = _kept(words, "mbarrier", "complete_tx")
+            return [f"{'.'.join(['mbarrier.complete_tx', *kept, space, 'b64'])} {where}, {self.size(one)};"]
         if action is Action.ARRIVE and "noComplete" not in words:
             kept = _kept(words, "mbarrier", "arrive", "arrive_drop", "expect_tx")
             form = ["mbarrier.arrive", *(["expect_tx"] if size else []), *kept, space, "b64"]

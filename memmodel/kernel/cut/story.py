@@ -57,7 +57,7 @@ class Deed:
     """One instruction of a thread of the story, at its place in program order.
 
     `event`: what it left in the trace; None for a weak access of the finding. `touched`: of what the finding is about,
-    block, offset, bytes; `writes`: does it write them?
+    block, offset, bytes; `writes`: does it write them? `off`: so many bytes beside them, where an address is bad.
     """
 
     instruction: PtxInstruction
@@ -65,6 +65,7 @@ class Deed:
     event: TraceEvent | None = None
     touched: tuple[Block, int, int] | None = None
     writes: bool = False
+    off: int = 0
 
 
 class Lack(NamedTuple):
@@ -86,7 +87,7 @@ class CutStory:
     `signals`: those of instructions with several that it is about. `asked`: the finding of the test, if its rule does
     not say so; `flag`: the one that a model has to raise. Of a hang, `phases`: of events that the run did not come to
     make; `joined`: objects that are one object from this phase on; `lacks`: what a phase lacks; `absent`: how many more
-    a generation of a barrier waits for.
+    a generation of a barrier waits for; `polls`: the reads that are made again and again.
     """
 
     def __init__(self, made: RunJudge, finding: KernelFinding) -> None:
@@ -96,6 +97,7 @@ class CutStory:
         self.one_object = finding.rule in OF_LIVES
         self.late = False
         self.signals: list[TraceEvent] = []
+        self.polls: set[int] = set()
         self.asked = ""
         self.flag = finding.rule if finding.rule.startswith("undefined") else ""
         self.phases: dict[int, int] = {}
@@ -171,6 +173,12 @@ def _fits(made: RunJudge, number: int, use: Use) -> bool:
     )  # fmt: skip
 
 
+def about_lines(finding: KernelFinding) -> str:
+    """The rule of a finding, and its lines."""
+    lines = list(dict.fromkeys(str(side.instruction.line) for side in finding.sides))
+    return f"{finding.rule} of line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
+
+
 def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutStory:
     """The story of a finding. `bare`: the accesses alone."""
     if finding.rule == "undefined-unobserved-phase":
@@ -189,6 +197,9 @@ def story(made: RunJudge, finding: KernelFinding, *, bare: bool = False) -> CutS
     for thread, deeds in found.threads.items():
         _completions(found, thread, deeds)
         deeds.sort(key=lambda one: one.order)
+    ends = {found.of(thread).cta for thread in found.threads}
+    if finding.rule == "undefined-after-exit" and len(ends) == 1:
+        raise NotCut("in a test what a CTA reads and writes itself may go on when it ends")
     return found
 
 

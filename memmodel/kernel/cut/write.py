@@ -25,7 +25,7 @@ from memmodel.base.labels import (
 )
 from memmodel.kernel.cut.issues import issued, releases
 from memmodel.kernel.cut.objects import ObjectLayout, remote
-from memmodel.kernel.cut.story import ALIGN, COPIED, CutStory, Deed, NotCut, touched_by
+from memmodel.kernel.cut.story import ALIGN, COPIED, CutStory, Deed, NotCut, about_lines, touched_by
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import VectorOperand
@@ -78,9 +78,8 @@ class Writer:
         )
         if not asked:
             raise NotCut(f"{rule} is no finding of a litmus test")
-        lines = " and ".join(str(side.instruction.line) for side in finding.sides)
         source = finding.sides[0].instruction.span.source.name.rsplit("/", 1)[-1]
-        head = [f"PTX {self.name}", f'"{rule} of lines {lines} of {source.replace(chr(34), "")}."']
+        head = [f"PTX {self.name}", f'"{about_lines(finding)} of {source.replace(chr(34), "")}."']
         head += [f'"{finding.message}."'] if rule == HANG else []
         head += ["Expect=ptx-9.3:sometimes", ""]
         declared = self._declarations()
@@ -235,8 +234,16 @@ class Writer:
         assert one.touched is not None
         block, at, size = one.touched
         address = self.address(block, at, number)
+        if one.off:
+            address = f"{address[:-1]}+{one.off}]"
         words = one.instruction.words
+        if words[0] in ("atom", "red"):
+            given = "0, 1" if "cas" in words else "1"
+            register = "%v0, " if words[0] == "atom" else ""
+            return f"{_typed(words, block, away=False)} {register}{address}, {given};"
         away = remote(self.told, block, number) != ""
+        if "bulk" in words:
+            return f"st.bulk.weak.shared::cta {address}, {size}, 0;"
         if words[0] in ("ld", "st"):
             opcode = _typed(words, block, away=away)
             vector = isinstance(one.instruction.operands[0 if words[0] == "ld" else 1], VectorOperand)
@@ -269,6 +276,14 @@ class Writer:
         else:
             given = "" if words[0] == "ld" else f", {_amount(words, new)}"
         lines = [f"{opcode} {register}, {address}{given};"]
+        if id(event) in self.told.polls:
+            label = f"W{self.next()}"
+            return [
+                f"{label}:",
+                *lines,
+                f"setp.eq.u{event.size * 8} %q, {register}, {old};",
+                f"@%q bra {label};",
+            ], False
         if last:
             return lines, False
         lines += [f"setp.ne.u{event.size * 8} %q, {register}, {old};", "@%q bra END;"]
