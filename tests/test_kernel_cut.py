@@ -167,3 +167,9 @@ setp.eq.s32 %p1, %r0, 32;
 """
     text, why = cuts(body)["undefined-mbarrier-inval"]
     assert text is not None and why == "" and "mbarrier.inval" in text
+
+
+def test_of_many_arrivals_in_a_phase_one_is_kept() -> None:
+    body = "@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;\n" + 2 * "mbarrier.arrive.shared.b64 %d5, [%r4];\n"
+    text, why = cuts(body)["undefined-unobserved-phase"]
+    assert text is not None and why == "" and text.count("    mbarrier.arrive") == 3

@@ -39,13 +39,15 @@ MISSED = 2
 """Phases by which a thread that waits by parity is late: it takes the present one for the one that it waits for."""
 
 
-def hang(made: RunJudge, finding: KernelFinding, *, bare: bool) -> CutStory:
-    """The story of a hang. `bare`: one wait, and what came to its phase; not where the others are held up."""
+def hang(made: RunJudge, finding: KernelFinding, *, missed: bool = True, bare: bool = False) -> CutStory:
+    """The story of a hang. `missed`: with the phases that a thread missed before it waits; `bare`: one wait, and what
+    came to its phase, not where the others are held up.
+    """
     at = finding.sides[0].instruction.number if finding.sides else -1
     first = next((one for one in made.run.stuck if one.at == at), None)
     if first is None:
         raise NotCut("nobody waits there where the run ends")
-    told = _HangStory(made, finding, bare=bare)
+    told = _HangStory(made, finding, missed=missed and not bare, bare=bare)
     told.tell(first)
     return told.found
 
@@ -53,8 +55,8 @@ def hang(made: RunJudge, finding: KernelFinding, *, bare: bool) -> CutStory:
 class _HangStory:
     """Tells one wait after the other."""
 
-    def __init__(self, made: RunJudge, finding: KernelFinding, *, bare: bool) -> None:
-        self.made, self.run, self.bare = made, made.run, bare
+    def __init__(self, made: RunJudge, finding: KernelFinding, *, missed: bool, bare: bool) -> None:
+        self.made, self.run, self.missed, self.bare = made, made.run, missed, bare
         self.found = CutStory(made, finding)
         self.stuck = {thread: one for one in made.run.stuck for thread in one.threads}
         self._waiting: list[StuckLanes] = []
@@ -131,7 +133,7 @@ class _HangStory:
         self.found.phases[id(event)] = awaits.phase
         self._made(thread, at, event)
         seen = max((step.seen for step in steps if not step.update and step.event.thread == thread.number), default=0)
-        if not self.bare and awaits.phase - seen >= MISSED and (awaits.phase - seen) % 2 == 0:
+        if self.missed and awaits.phase - seen >= MISSED and (awaits.phase - seen) % 2 == 0:
             self.found.joined[place] = awaits.phase - MISSED
             for phase in range(awaits.phase - MISSED, awaits.phase):
                 tell_phase(self.found, steps, phase)

@@ -6,7 +6,7 @@ In: LaunchJudge, a folder. Out: files, and a sentence for each finding.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memmodel import api
@@ -45,29 +45,36 @@ def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
 
 
 def best(made: RunJudge, finding: KernelFinding, name: str) -> tuple[str | None, str]:
-    """The test with the way between the accesses, or of the accesses alone; and what is to be said of it."""
-    why, alone, more = "", "the accesses alone", "the way between the accesses"
-    if finding.rule == HANG:
-        alone, more = "the wait alone", "what comes before, and where others are held up"
-    for bare in (False, True):
+    """The test with all that matters, or with less that the engines confirm; and what is to be said of it."""
+    why, known = "", set()
+    for said, told in _tries(made, finding):
         try:
-            told = _story(made, finding, bare=bare)
-            text = Writer(told, name).text()
+            story_ = told()
+            text = Writer(story_, name).text()
         except NotCut as error:
             why = why or str(error)
             continue
-        if confirmed(text, told.flag):
-            return text, f"{alone}; {why}" if bare and why else ""
-        why = why or f"the engines do not confirm {more}"
-    return None, why
+        if text in known:
+            continue
+        known.add(text)
+        if confirmed(text, story_.flag):
+            return text, f"{said}; {why}" if said and why else ""
+        why = why or "the engines do not confirm more"
+    return None, why.replace("more", "it") if why.endswith("confirm more") else why
 
 
-def _story(made: RunJudge, finding: KernelFinding, *, bare: bool) -> CutStory:
+def _tries(made: RunJudge, finding: KernelFinding) -> list[tuple[str, Callable[[], CutStory]]]:
+    """Stories of a finding, the whole one first, each with what is said of it."""
     if finding.rule == HANG:
-        return hang(made, finding, bare=bare)
+        return [
+            ("", lambda: hang(made, finding)),
+            ("without the phases that a thread missed", lambda: hang(made, finding, missed=False)),
+            ("the wait alone", lambda: hang(made, finding, bare=True)),
+        ]
     if len(set(finding.events)) == 2 or finding.rule == "undefined-unobserved-phase":
-        return story(made, finding, bare=bare)
-    return alone(made, finding)
+        whole = ("", lambda: story(made, finding))
+        return [whole, ("the accesses alone", lambda: story(made, finding, bare=True))]
+    return [("", lambda: alone(made, finding))]
 
 
 def confirmed(text: str, flag: str = "") -> bool:

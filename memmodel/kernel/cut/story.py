@@ -41,8 +41,6 @@ from memmodel.ptx import Proxy, Space
 
 ALIGN = COPIED = 16
 """Bytes that a variable is aligned to, and that an asynchronous instruction of a test touches."""
-FEW = 6
-"""Updates of one phase that a test may have."""
 OF_LIVES = ("undefined-mbarrier-inval", "undefined-before-init")
 COMPLETING = (Action.ARRIVE, Action.COMPLETE_TX)
 COUNTED = (*COMPLETING, Action.EXPECT_TX)
@@ -207,15 +205,14 @@ def _phases(made: RunJudge, finding: KernelFinding) -> CutStory:
     """An arrive in a phase, and what completed the phase before."""
     late = made.graph.events[finding.events[0]]
     log = made.run.objects[late.block, late.first] if late.block is not None else []
-    phase = next(step.before for step in log if step.event is late)
-    early = [step.event for step in log if step.before == phase - 1 and action_of(step.event) in COMPLETING]
-    if len(early) > FEW:
-        raise NotCut(f"{len(early)} updates complete the phase before")
+    at = next(step for step in log if step.event is late)
     found = CutStory(made, finding)
     found.one_object = found.late = True
-    for event in (*early, late):
-        whole = event if event.issue is None else event.issue
-        add_deed(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
+    whole = late if late.issue is None else late.issue
+    add_deed(found, whole.thread, Deed(made.body[whole.at], float(whole.order or 0), whole))
+    tell_phase(found, [step for step in log if step.life == at.life], at.before - 1)
+    for deeds in found.threads.values():
+        deeds.sort(key=lambda one: one.order)
     return found
 
 
