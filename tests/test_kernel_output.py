@@ -13,13 +13,14 @@ from kernel_samples import FENCE, NEIGHBOUR, copy, entry, judged, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check import chosen, judge
+from memmodel.kernel.check import check_kernel, chosen, judge
 from memmodel.kernel.judge.explore import ExploreOptions
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import KernelVerdict
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
+from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif
 from memmodel.kernel.output.text import lines
@@ -270,3 +271,17 @@ def test_what_does_not_change_the_verdict_comes_last() -> None:
     assert heads[0] == "data-race" and set(heads[1:]) == {"equal-store-race"}
     assert said[0].startswith("findings: _Zxx") and len(said[0]) < 160
     assert sum("does not change the verdict" in one for one in said) == len(heads) - 1
+
+
+def test_findings_without_places_in_the_source(tmp_path: Path) -> None:
+    """Steps of an unrolled loop with the same synchronization on the way are one finding."""
+    text = (DOCS / "examples/kernels/gemm_sm100.ptx").read_text()
+    (tmp_path / "k.ptx").write_text("\n".join(line for line in text.split("\n") if ".loc" not in line))
+    verdict = check_kernel(tmp_path / "k.ptx", DOCS / "examples/kernels/gemm_sm100.launch.json")
+    found = groups(verdict.findings)
+    assert all(side.instruction.location is None for one in verdict.findings for side in one.sides)
+    assert len(found) < len(verdict.findings) == sum(1 + len(one.others) for one in found)
+    for group in found:
+        assert len({(one.rule, one.reason, tuple(s.instruction.opcode for s in one.sides)) for one in
+                    (group.first, *group.others)}) == 1  # fmt: skip
+    assert any("alike, in PTX lines" in line for line in lines(verdict))

@@ -381,12 +381,10 @@ class Scheduler:
             self.follower.jumped(warp, some, code, target)
         stay = [lane for lane in group.lanes if lane not in lanes] if len(lanes) < len(group.lanes) else []
         (first, members), *others = targets.items()
-        for target, some in others:
-            warp.groups.append(LaneGroup(target, some, frames=group.frames))
-        if stay:
-            warp.groups.append(LaneGroup(before + 1, stay, frames=group.frames))
+        others += [(before + 1, stay)] if stay else []
+        warp.groups += [LaneGroup(target, some, frames=group.frames) for target, some in others]
         group.at, group.lanes = first, members
-        return bool(stay or others) or first <= before or len(warp.groups) > 1
+        return bool(others) or first <= before or len(warp.groups) > 1
 
     def _split(self, warp: Warp, group: LaneGroup, lanes: Lanes) -> None:
         """Only these lanes go on in the group; the others stand behind the instruction."""

@@ -1,6 +1,7 @@
 """Findings that come from the same places of the source, as one.
 
-In: findings. Out: `FindingGroup`s in the order of their first findings. Without .loc every finding is its own group.
+In: findings. Out: `FindingGroup`s in the order of their first findings. Without .loc those are one whose instructions
+have the same opcodes, between which the same synchronization stands, and lacks the same: steps of an unrolled loop.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from memmodel.kernel.judge.verdict import KernelFinding
 
 @dataclass(slots=True)
 class FindingGroup:
-    """`others`: findings of the same rule whose instructions have the same opcodes and places in the source."""
+    """`others`: findings of the same rule whose instructions have the same opcodes and places in the source, or
+    the same synchronization between them.
+    """
 
     first: KernelFinding
     others: list[KernelFinding] = field(default_factory=list)
@@ -33,8 +36,11 @@ def groups(findings: Iterable[KernelFinding]) -> list[FindingGroup]:
     found: dict[object, FindingGroup] = {}
     for number, one in enumerate(findings):
         places = [(side.instruction.opcode, str(side.instruction.location), side.what) for side in one.sides]
-        located = bool(places) and all(side.instruction.location is not None for side in one.sides)
-        key: object = (one.rule, one.reason, tuple(sorted(places))) if located else number
+        key: object = (one.rule, one.reason, tuple(sorted(places))) if places else number
+        if any(side.instruction.location is None for side in one.sides):
+            between = [step.instruction.number for step in one.way]
+            own = {side.instruction.number for side in one.sides}
+            key = (key, one.missing, tuple(step for step in between if step not in own))
         if key in found:
             found[key].others.append(one)
         else:

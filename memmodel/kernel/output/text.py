@@ -115,7 +115,8 @@ def _finding(group: FindingGroup) -> list[str]:
     if group.others:
         lines = [str(line) for line in group.lines]
         shown = ", ".join(lines[:SHOWN]) + (", …" if len(lines) > SHOWN else "")
-        found.append(f"  alike at the same places of the source, in PTX lines {shown}")
+        located = all(side.instruction.location is not None for side in finding.sides)
+        found.append(f"  alike{' at the same places of the source' if located else ''}, in PTX lines {shown}")
     return found
 
 
