@@ -23,6 +23,11 @@ class DriftCells:
         self._cells: set[tuple[Block, int]] = set()
         self._own = False
 
+    @property
+    def any(self) -> bool:
+        """Is there anything that drifts?"""
+        return self._own or bool(self._cells)
+
     def brought(
         self, one: PtxInstruction, made: Sequence[WeakAccess], inside: Container[int], threads: set[int]
     ) -> bool:
@@ -36,8 +41,6 @@ class DriftCells:
 
     def left(self, one: PtxInstruction, made: Sequence[WeakAccess], *, drifts: bool) -> None:
         """What is stored, or put into a tensor map, drifts or not; maps are copied as they are."""
-        if not drifts and not self._cells:
-            return
         self._own |= drifts and not made
         cells = [(each.block, at) for each in made for at in range(each.first, each.first + each.size)]
         copied = len(cells) // 2 if one.words[:2] == ("tensormap", "cp_fenceproxy") else 0
@@ -47,7 +50,7 @@ class DriftCells:
 
     def hold(self, block: Block, first: int, end: int) -> bool:
         """Do some bytes hold numbers that drift?"""
-        return bool(self._cells) and any((block, at) in self._cells for at in range(first, end))
+        return any((block, at) in self._cells for at in range(first, end))
 
 
 def made_since(machine: Machine, single: int, many: int) -> list[WeakAccess]:

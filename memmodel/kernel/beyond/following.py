@@ -241,16 +241,20 @@ class FollowedRounds(Follower):
                 found = UNEVEN  # a state has the number of its phase
             if loads:
                 threads = {warp.threads[lane].number for lane in lanes}
-                if self.cells.brought(one, made_since(machine, single, many), self._inside, threads):
+                asked = self.cells.any or not threads.isdisjoint(self._inside)
+                if asked and self.cells.brought(one, made_since(machine, single, many), self._inside, threads):
                     found = UNEVEN
-            for slot in targets:
-                for n, lane in enumerate(lanes):
-                    self._set(warp, slot, lane, found if team is None else team[n])
-            if "tensor" in one.words:
+            if team is None and found == STILL:
+                self._still(warp, targets, lanes)
+            else:
+                for slot in targets:
+                    for n, lane in enumerate(lanes):
+                        self._set(warp, slot, lane, found if team is None else team[n])
+            if "tensor" in one.words and self.cells.any:
                 self._through(one, machine, warp, lanes, single, many)
             if one.words[0] == "ld" and "param" in one.words:
                 self._parameter(one, warp, lanes)
-            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap"):
+            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap") and (moving or self.cells.any):
                 drifts = one.words[0] in ("st", "tensormap") and bool(moving)
                 self.cells.left(one, made_since(machine, single, many), drifts=drifts)
             return True
