@@ -6,7 +6,7 @@ flag or a named relation needs are evaluated. The meaning of the operators is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from memmodel.base.kinds import Kind
@@ -31,6 +31,19 @@ def bits(mask: int) -> list[int]:
         found.append(at)
         at = text.find("1", at + 1)
     return found
+
+
+def mask_of(members: Sequence[bool]) -> int:
+    """The set of the numbers at which there is a True."""
+    return int("".join(["1" if one else "0" for one in reversed(members)]), 2) if members else 0
+
+
+def _marked(numbers: Iterable[int], count: int) -> int:
+    """The set of these numbers, below `count`."""
+    found = bytearray(count // 8 + 1)
+    for one in numbers:
+        found[one >> 3] |= 1 << (one & 7)
+    return int.from_bytes(found, "little")
 
 
 class Flags(Evaluator):
@@ -161,19 +174,27 @@ class Flags(Evaluator):
         return self._binary(expr, left, self.value(expr.right))
 
     def _compose(self, left: Rows, right: Rows) -> Rows:
-        domain = sum(1 << one for one, row in enumerate(right) if row)
-        known: dict[int, int] = {0: 0}
-        composed = []
-        for row in left:
-            row &= domain
-            reached = known.get(row)
-            if reached is None:
-                reached = 0
+        """left ; right. Of many events in the middle that lead to the same ones, all are looked at together."""
+        domain = mask_of([row != 0 for row in right])
+        different = dict.fromkeys([row & domain for row in left])
+        alike: dict[int, list[int]] = {}
+        if len(set(right)) < FEW_ROWS < domain.bit_count():
+            for one, row in enumerate(right):
+                if row:
+                    alike.setdefault(row, []).append(one)
+        together = [(_marked(sources, self.count), targets) for targets, sources in alike.items()]
+        known: dict[int, int] = {}
+        for row in different:
+            reached = 0
+            if together and row.bit_count() > len(together):
+                for sources, targets in together:
+                    if row & sources:
+                        reached |= targets
+            else:
                 for middle in bits(row):
                     reached |= right[middle]
-                known[row] = reached
-            composed.append(reached)
-        return composed
+            known[row] = reached
+        return [known[row & domain] for row in left]
 
     def _inverse(self, rows: Rows) -> Rows:
         known = set(rows)

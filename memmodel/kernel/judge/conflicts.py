@@ -235,7 +235,7 @@ class Conflicts:
             self._seen |= {self._here(block, one), self._here(block, other)}
             known = self.pairs[names] = ConflictPair(block, one, other, first)
         if self._writing[a] and self._writing[b]:
-            known.compare(one, other, first, size)
+            known.compare(one, other, one.stored(first, size), other.stored(first, size))
 
     def _away(self, block: Block, use: Use) -> bool:
         """Is it the memory of another CTA than that of the thread?"""

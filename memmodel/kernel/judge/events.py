@@ -143,8 +143,11 @@ class TraceThread:
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
         for event in self.events:
-            parts = (one for one in event.signals if isinstance(one.label, Access))
-            yield from (event, *parts) if isinstance(event.label, Access) and event.block is not None else parts
+            if isinstance(event.label, Access) and event.block is not None:
+                yield event
+            for one in event.signals:
+                if isinstance(one.label, Access):
+                    yield one
 
 
 def done_by(access: TraceEvent | WeakAccess, thread: TraceThread) -> TraceEvent | WeakAccess:

@@ -140,14 +140,15 @@ class Ways:
             self._forth = [step | after & leads for step, after in zip(self._all_steps(), order, strict=True)]
         if first not in self._trees:
             forth, queue, came = self._forth, deque([first]), {first: -1}
-            unseen = ~(1 << first)
+            unseen = ((1 << len(forth)) - 1) ^ 1 << first
             while queue:
                 at = queue.popleft()
                 new = forth[at] & unseen
-                unseen &= ~new
-                for after in bits(new):
-                    came[after] = at
-                    queue.append(after)
+                if new:
+                    unseen ^= new
+                    found = bits(new)
+                    came |= dict.fromkeys(found, at)
+                    queue += found
             self._trees[first] = came
         return self._trees[first]
 

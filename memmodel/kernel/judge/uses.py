@@ -90,11 +90,10 @@ class ConflictPair:
     stored: str = "equal"
     unknown: set[tuple[int, int]] = field(default_factory=set)
 
-    def compare(self, one: Use, other: Use, first: int, size: int) -> None:
-        """Two stores that both touch these bytes."""
+    def compare(self, one: Use, other: Use, left: int | None, right: int | None) -> None:
+        """Two stores that both touch some bytes, and what each leaves there, if it is known."""
         if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
             return
-        left, right = one.stored(first, size), other.stored(first, size)
         if left is None or right is None:
             self.stored = "unknown" if self.stored == "equal" else self.stored
             self.unknown.add((one.at, other.at))
@@ -125,8 +124,10 @@ class SharedPlace:
 
     def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:
         """Accesses of the same pattern leave bytes at another place, or at this one."""
+        stores = {n for pair in self.comparable for n in pair}
+        left = {n: members[n][0].stored(first, size) for n in stores}
         for n, m in self.comparable:
-            self.pairs[n, m].compare(members[n][0], members[m][0], first, size)
+            self.pairs[n, m].compare(members[n][0], members[m][0], left[n], left[m])
         self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
 
 
