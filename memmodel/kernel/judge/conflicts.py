@@ -31,12 +31,15 @@ class Conflicts:
     def __init__(self, run: LaunchTrace, roles: Roles) -> None:
         self._run = run
         self._roles = roles
-        self._seen: set[tuple[Key, bool]] = set()
-        self._labels: dict[Label, int] = {}
+        self._seen: set[Here] = set()
+        self._known_labels: dict[int, tuple[Label, int]] = {}
+        self._equal_labels: dict[Label, int] = {}
+        self._labels: dict[int, int] = {}
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
         self._patterns: set[object] = set()
         self._uses: list[Use] = []
+        self._names: list[Name] = []
         self._keys: list[int] = []
         self._writing: list[bool] = []
         self._idents: list[int] = []
@@ -46,7 +49,7 @@ class Conflicts:
         self._members = 0
         self.pairs: dict[tuple[Here, Here, str], ConflictPair] = {}
         self.places: dict[object, SharedPlace] = {}
-        self.touching: dict[tuple[Key, int], tuple[Use, int]] = {}
+        self.touching: dict[tuple[int, int], tuple[Use, int]] = {}
         for block, uses in self._by_block().items():
             self._sweep(block, uses)
             self._alone(block, uses)
@@ -79,7 +82,8 @@ class Conflicts:
             merged: dict[tuple[object, ...], list[WeakAccess]] = {}
             for one in chain(single, *(many.each() for many in lanes)):
                 issue = None if one.issue is None else one.issue.order
-                merged.setdefault((one.thread, one.epoch, one.label, one.scalar, issue, one.part), []).append(one)
+                name = one.thread, one.epoch, self._label(one.label), one.scalar, issue, one.part
+                merged.setdefault(name, []).append(one)
             found[block] = [use for members in merged.values() for use in _joined(members)]
         for event in strong:
             whole = event.issue or event
@@ -125,8 +129,9 @@ class Conflicts:
 
     def _sweep(self, block: Block, uses: list[Use]) -> None:
         self._uses = uses
-        self._keys = [self._number_of(self._key(one)) for one in uses]
+        self._keys = [self._key(one) for one in uses]
         self._idents = [self._ident(one) for one in uses]
+        self._names = [self._name(one) for one in uses]
         self._meetings = {}
         self._writing = [one.writes for one in uses]
         self._simple = [one.alone for one in uses]
@@ -181,7 +186,7 @@ class Conflicts:
         if known is None or known[0].comparable:
             stored = self._left_there([uses[one] for one in weak], first, size)
         if known is None or not (stored is None or stored in known[1]):
-            place = self._place(block, first, size, [uses[one] for one in weak])
+            place = self._place(block, first, size, weak)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
         for one in active:
             for other in weak if uses[one].event is not None else ():
@@ -242,58 +247,64 @@ class Conflicts:
         owner = block.instance.owner
         return owner is not None and owner != self._run.threads[use.thread].place.cta_id
 
-    def _here(self, block: Block, use: Use) -> tuple[Key, bool]:
+    def _here(self, block: Block, use: Use) -> Here:
         return self._key(use), self._away(block, use)
 
-    def _key(self, use: Use) -> Key:
-        return self._roles.who[use.thread], use.epoch, use.label, use.scalar, use.event is not None
-
-    def _number_of(self, key: Key) -> int:
+    def _key(self, use: Use) -> int:
+        """A number for what an access counts as."""
+        key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, use.event is not None
         return self._numbers.setdefault(key, len(self._numbers))
+
+    def _label(self, label: Label) -> int:
+        """A number for a label, the same for equal ones. Most are one object, which is faster to find."""
+        known = self._known_labels.get(id(label))
+        if known is None:
+            number = self._equal_labels.setdefault(label, len(self._equal_labels))
+            known = self._known_labels[id(label)] = label, number
+        return known[1]
 
     # ---- places ----------------------------------------------------------------------------------------------
 
     def _ident(self, use: Use) -> int:
         """A number for all parts of an access, whatever their bytes."""
-        label = self._labels.setdefault(use.label, len(self._labels))
+        label = self._labels.setdefault(self._label(use.label), len(self._labels))
         return self._same.setdefault(
             (use.thread, use.epoch, label, use.scalar, use.part, use.event is not None, use.issue is not None),
             len(self._same),
         )
 
-    def _place(self, block: Block, first: int, size: int, active: list[Use]) -> SharedPlace:
+    def _place(self, block: Block, first: int, size: int, active: list[int]) -> SharedPlace:
         """The place of these bytes: places that differ by a permutation of equal threads are one."""
-        by_thread: dict[int, list[tuple[tuple[int, ...], Use]]] = {}
-        for one in active:
-            for use in self._each_lane(one, active):
-                by_thread.setdefault(use.thread, []).append((self._name(use), use))
-        for uses in by_thread.values():
-            uses.sort(key=lambda one: one[0])
+        by_thread: dict[int, list[Done]] = {}
+        for number in active:
+            use = self._uses[number]
+            if use.others:
+                for one in self._each_lane(use, active):
+                    by_thread.setdefault(one.thread, []).append((self._name(one), one, self._writing[number]))
+            else:
+                by_thread.setdefault(use.thread, []).append((self._names[number], use, self._writing[number]))
+        for done in by_thread.values():
+            done.sort(key=_name_of)
         name, chosen, owner = self._canonical(block, by_thread)
-        members = [(use, stands) for thread, stands in chosen for _, use in by_thread[thread]]
+        members = [(use, stands) for thread, stands in chosen for _, use, _ in by_thread[thread]]
         known = self.places.get(name)
         if known is None:
             self._members += len(members)
             bounded(self._members)
             known = self.places[name] = SharedPlace(block, owner, members)
-            self._seen.update(
-                (self._key(use), self._away(block, use)) for uses in by_thread.values() for _, use in uses
-            )
+            self._seen.update(self._here(block, use) for done in by_thread.values() for _, use, _ in done)
             known.meet(first)
         known.compare(members, first, size)
         return known
 
-    def _name(self, use: Use) -> tuple[int, ...]:
+    def _name(self, use: Use) -> Name:
         """An access within its thread, as numbers."""
-        label = self._labels.setdefault(use.label, len(self._labels))
+        label = self._labels.setdefault(self._label(use.label), len(self._labels))
         return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None)
 
-    def _each_lane(self, use: Use, active: list[Use]) -> Iterator[Use]:
+    def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
-        if not use.others:
-            yield use
-            return
-        alone = {one.thread for one in active if not one.others}
+        alone = {self._uses[one].thread for one in active if not self._uses[one].others}
         counts: dict[object, int] = {}
         assert use.issue is not None
         for issue in (use.issue, *use.others):
@@ -304,7 +315,7 @@ class Conflicts:
                 yield replace(use, thread=issue.thread, epoch=issue.order, issue=issue, others=(), parts=())
 
     def _canonical(
-        self, block: Block, by_thread: dict[int, list[tuple[tuple[int, ...], Use]]]
+        self, block: Block, by_thread: dict[int, list[Done]]
     ) -> tuple[object, list[tuple[int, int]], CtaId | None]:
         """A name for the pattern of accesses, threads with those that stand for them, and the CTA that owns the memory.
 
@@ -313,10 +324,9 @@ class Conflicts:
         """
         threads, who = self._run.threads, self._roles.who
         warps: dict[tuple[int, int], list[AlikeThreads]] = {}
-        for number, uses in by_thread.items():
-            name = (who[number][2], *(part for part, _ in uses))
-            writes = any(use.writes for _, use in uses)
-            lane = AlikeThreads(name, (number,), writes)
+        for number, done in by_thread.items():
+            name = (who[number][2], *[part for part, _, _ in done])
+            lane = AlikeThreads(name, (number,), any([writes for _, _, writes in done]))
             warps.setdefault((threads[number].cta, threads[number].warp), []).append(lane)
         ctas: dict[int, list[AlikeThreads]] = {}
         for (cta, _), lanes in warps.items():
@@ -348,13 +358,10 @@ class Conflicts:
     def _alone(self, block: Block, uses: list[Use]) -> None:
         """What is judged although nothing else touches its bytes: tensor memory, memory of other CTAs, bulk copies."""
         owner, threads = block.instance.owner, self._run.threads
-        for use in uses:
+        for number, use in enumerate(uses):
             remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and (
-                self._key(use),
-                self._away(block, use),
-            ) not in self._seen:
-                self._place(block, use.first, use.size, [use])
+            if (remote or block.instance.space is Space.TENSOR) and self._here(block, use) not in self._seen:
+                self._place(block, use.first, use.size, [number])
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:
         """Accesses to the memory of mbarrier objects: one of each class, with the thread that stands for it."""
@@ -371,6 +378,15 @@ OBJECT_BYTES = 8
 
 Here = tuple[int, bool]
 """The number of what an access counts as, and whether it goes to another CTA."""
+Name = tuple[int, int, int, int, int]
+"""An access within its thread."""
+Done = tuple[Name, Use, bool]
+"""An access of a thread at a place: its name, itself, and whether it writes."""
+
+
+def _name_of(done: Done) -> Name:
+    return done[0]
+
 
 
 class AlikeThreads(NamedTuple):

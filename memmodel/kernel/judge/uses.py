@@ -15,8 +15,8 @@ from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Proxy, Sem, Space
 
 MAX_EVENTS = 24_000
-Key = tuple[tuple[int, int, int], int, Label, int | None, bool]
-"""What an access counts as: classes of its thread, epoch, label, size of its elements, is it strong."""
+Key = tuple[tuple[int, int, int], int, int, int | None, bool]
+"""What an access counts as: classes of its thread, epoch, its label's number, size of its elements, is it strong."""
 
 
 def bounded(events: int) -> None:
