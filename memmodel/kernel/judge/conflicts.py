@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Label, Side
-from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, WeakAccess
+from memmodel.kernel.judge.events import Labels, LaneAccesses, LaunchTrace, WeakAccess
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.machine.memory import Block
@@ -32,8 +32,7 @@ class Conflicts:
         self._run = run
         self._roles = roles
         self._seen: set[Here] = set()
-        self._known_labels: dict[int, tuple[Label, int]] = {}
-        self._equal_labels: dict[Label, int] = {}
+        self._label = Labels().number
         self._labels: dict[int, int] = {}
         self._numbers: dict[Key, int] = {}
         self._first: dict[CtaId, int] = {}
@@ -254,14 +253,6 @@ class Conflicts:
         """A number for what an access counts as."""
         key = self._roles.who[use.thread], use.epoch, self._label(use.label), use.scalar, use.event is not None
         return self._numbers.setdefault(key, len(self._numbers))
-
-    def _label(self, label: Label) -> int:
-        """A number for a label, the same for equal ones. Most are one object, which is faster to find."""
-        known = self._known_labels.get(id(label))
-        if known is None:
-            number = self._equal_labels.setdefault(label, len(self._equal_labels))
-            known = self._known_labels[id(label)] = label, number
-        return known[1]
 
     # ---- places ----------------------------------------------------------------------------------------------
 

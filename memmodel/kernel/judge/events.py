@@ -67,6 +67,20 @@ class TraceEvent:
     observed: tuple[TraceEvent, ...] = ()
 
 
+class Labels:
+    """Numbers for labels, the same for equal ones. Most equal ones are one object, which is faster to find."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[Label, int]] = {}
+        self._equal: dict[Label, int] = {}
+
+    def number(self, label: Label) -> int:
+        known = self._objects.get(id(label))
+        if known is None:
+            known = self._objects[id(label)] = label, self._equal.setdefault(label, len(self._equal))
+        return known[1]
+
+
 class WeakAccess(NamedTuple):
     """A weak access of a thread. `epoch`: how many events its thread had then. `scalar`: bytes of its elements.
 
@@ -142,7 +156,7 @@ class TraceThread:
 
     def strong(self) -> Iterator[TraceEvent]:
         """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
-        for event in self.events:
+        for event in [one for one in self.events if one.block is not None or one.signals]:
             if isinstance(event.label, Access) and event.block is not None:
                 yield event
             for one in event.signals:

@@ -73,10 +73,9 @@ class Graph:
         self.given: list[tuple[int, int]] = []
         self.pair_of: dict[frozenset[int], int] = {}
         self._restricted = any(
-            isinstance(event.label, Fence | ProxyFence) and event.label.covers is not None
+            isinstance(event.label, Fence) and event.label.covers is not None
             for thread in run.threads
             for event in thread.events
-            if isinstance(event.label, Fence)
         )
         placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
         kept = {one for pair in self.pairs for one in self._threads(roles, pair)}
@@ -295,9 +294,9 @@ class Graph:
     def fences(self) -> list[int]:
         """The fence.sc events, in the order of the run."""
         found = [
-            (event.time, self.number[id(event)])
-            for event in (one for thread in self.run.threads for one in thread.events)
-            if isinstance(event.label, Fence) and event.label.sem is Sem.SC and id(event) in self.number
+            (event.time, number)
+            for number, event in self.events.items()
+            if isinstance(event.label, Fence) and event.label.sem is Sem.SC
         ]
         return [number for _, number in sorted(found)]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Sequence
 
 from memmodel.base.labels import Access, Family, Issue
-from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread
+from memmodel.kernel.judge.events import Labels, LaunchTrace, TraceEvent, TraceThread
 
 Who = tuple[int, int, int]
 """(class of the CTA, class of the warp in it, role of the lane)."""
@@ -28,7 +28,8 @@ class Roles:
         self.run = run
         self._numbers: dict[Hashable, int] = {}
         alone = not symmetric
-        roles = [self._number("role", t.number if alone else _signature(run, t, chosen)) for t in run.threads]
+        labels = Labels()
+        roles = [self._number("role", t.number if alone else _signature(run, t, chosen, labels)) for t in run.threads]
         warps: dict[tuple[int, int], list[TraceThread]] = {}
         for thread in run.threads:
             warps.setdefault((thread.cta, thread.warp), []).append(thread)
@@ -146,14 +147,17 @@ def _warpgroup(members: list[TraceThread]) -> int:
     return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
 
 
-def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int]) -> Hashable:
-    return tuple(
+def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], labels: Labels) -> Hashable:
+    """All that a thread did, but for the bytes of its weak accesses."""
+    return tuple([
         (
-            event.at, event.label, event.note, _read_from(event, chosen), *_parts(event),
-            *(_allocation(run, one) for one in event.owners),
+            event.at, labels.number(event.label), event.note,
+            None if event.source is None else _read_from(event, chosen),
+            *(_parts(event) if event.signals else ()),
+            *([_allocation(run, one) for one in event.owners] if event.owners else ()),
         )
         for event in thread.events
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:

@@ -6,6 +6,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -161,18 +162,26 @@ class Machine:
 
     def event(self, thread: TraceThread, at: int, label: Label, *note: object) -> TraceEvent:
         """A new event in the order of a thread."""
-        made = TraceEvent(thread.number, len(thread.events), at, label, note=note)
-        thread.events.append(made)
-        if not (isinstance(label, Barrier) and label.sem is Sem.RELAXED and label.domain is Domain.WARP):
-            # Lanes that only wait for one another order no memory, so that accesses around that come as one.
-            thread.epoch = len(thread.events)
-        self._clock += 1
-        made.time = self._clock
+        return self.each((thread,), at, label, *note)[0]
+
+    def each(self, threads: Iterable[TraceThread], at: int, label: Label, *note: object) -> list[TraceEvent]:
+        """A new event of each of some threads."""
+        # Lanes that only wait for one another order no memory, so that accesses around that come as one.
+        orders = not (isinstance(label, Barrier) and label.sem is Sem.RELAXED and label.domain is Domain.WARP)
+        found = []
+        for thread in threads:
+            events = thread.events
+            self._clock += 1
+            made = TraceEvent(thread.number, len(events), at, label, note=note, time=self._clock)
+            events.append(made)
+            found.append(made)
+            if orders:
+                thread.epoch = len(events)
         if isinstance(label, Access) and label.side is Side.READ:
-            self.polled = True
+            self.polled |= bool(found)
         else:
-            self.version += 1
-        return made
+            self.version += len(found)
+        return found
 
     def poll(self, thread: TraceThread, at: int, block: Block, first: int) -> None:
         """A strong read is about to be made again in a loop that did nothing else: the last one need not be kept.

@@ -173,15 +173,15 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             _permitted(which, count, arrives=kind == "arrive")
             count = count or None  # 0 stands for all threads
             meeting, identity = machine.barrier(warp.cta, which)
-            for lane in lanes:
-                made = machine.event(warp.threads[lane], instruction.number, arrives, which, meeting.generation, count)
-                made.barrier, made.generation, made.count = identity, meeting.generation, count
+            threads, generation = [warp.threads[lane] for lane in lanes], meeting.generation
+            for made in machine.each(threads, instruction.number, arrives, which, generation, count):
+                made.barrier, made.generation, made.count = identity, generation, count
             group.waits = (which, meeting.generation)
             if vote is not None:
                 given = vote(warp)
                 meeting.votes.setdefault(meeting.generation, []).extend(given[lane] for lane in lanes)
             meeting.partly[warp] = meeting.partly.get(warp, 0) + len(lanes)
-            meeting.who |= {warp.threads[lane].number for lane in lanes}
+            meeting.who |= {thread.number for thread in threads}
             meeting.needed = count
             _whole(meeting)
             if count is not None and meeting.arrived > count:
@@ -198,8 +198,7 @@ def _barrier(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         _complete(machine, warp, which)
         if meeting.generation <= generation:
             return False
-        for lane in lanes:
-            made = machine.event(warp.threads[lane], instruction.number, waits, which, generation)
+        for made in machine.each([warp.threads[lane] for lane in lanes], instruction.number, waits, which, generation):
             made.barrier, made.generation = identity, generation
         if target is not None:
             _combined(operation, meeting.votes[generation], warp, lanes, target)
