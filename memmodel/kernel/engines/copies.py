@@ -80,7 +80,7 @@ def _wait(instruction: PtxInstruction, *, bulk: bool) -> Blocking:
         groups = _groups(warp, bulk=bulk)
         for lane in lanes:
             made = machine.event(warp.threads[lane], instruction.number, label, reads_only)
-            made.completes = list(groups.issued[lane]) if everything else groups.over(lane, operand.value)
+            made.completes = tuple(groups.issued[lane] if everything else groups.over(lane, operand.value))
             made.reads_only = reads_only
             made.note = (reads_only, len(made.completes))
         return True

@@ -249,7 +249,7 @@ def _wait(instruction: PtxInstruction) -> Blocking:
             return False
         for lane in lanes:
             made = machine.event(warp.threads[lane], instruction.number, label)
-            made.completes = list(issued(warp, family, lane))
+            made.completes = tuple(issued(warp, family, lane))
             made.note = (len(made.completes),)
         return True
 

@@ -71,7 +71,7 @@ def _wait(instruction: PtxInstruction) -> Blocking:
             return False
         for lane in lanes:
             made = machine.event(warp.threads[lane], instruction.number, label)
-            made.completes = warp.wgmma.over(lane, left)
+            made.completes = tuple(warp.wgmma.over(lane, left))
             made.note = (len(made.completes),)
         warp.registers_in_use.wait(left)
         return True

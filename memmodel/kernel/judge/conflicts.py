@@ -39,6 +39,7 @@ class Conflicts:
         self._patterns: set[object] = set()
         self._uses: list[Use] = []
         self._names: list[Name] = []
+        self._heres: list[Here] = []
         self._keys: list[int] = []
         self._writing: list[bool] = []
         self._idents: list[int] = []
@@ -131,6 +132,7 @@ class Conflicts:
         self._keys = [self._key(one) for one in uses]
         self._idents = [self._ident(one) for one in uses]
         self._names = [self._name(one) for one in uses]
+        self._heres = [(key, self._away(block, one)) for key, one in zip(self._keys, uses, strict=True)]
         self._meetings = {}
         self._writing = [one.writes for one in uses]
         self._simple = [one.alone for one in uses]
@@ -215,11 +217,10 @@ class Conflicts:
         for one in sorted(active, key=self._keys.__getitem__):
             thread = threads[self._uses[one].thread]
             found.append((
-                self._keys[one],
+                self._heres[one],
                 ctas.setdefault(thread.cta, len(ctas)),
                 warps.setdefault((thread.cta, thread.warp), len(warps)),
                 lanes.setdefault(thread.number, len(lanes)),
-                self._away(block, self._uses[one]),
             ))  # fmt: skip
         return block.instance.space, tuple(found)
 
@@ -232,11 +233,11 @@ class Conflicts:
             return
         threads = self._run.threads
         how = self._roles.related(threads[one.thread], threads[other.thread])
-        mine, others = (self._keys[a], self._away(block, one)), (self._keys[b], self._away(block, other))
+        mine, others = self._heres[a], self._heres[b]
         names = mine, others, how
         known = self.pairs.get(names) or self.pairs.get((others, mine, how))
         if known is None:
-            self._seen |= {self._here(block, one), self._here(block, other)}
+            self._seen |= {mine, others}
             known = self.pairs[names] = ConflictPair(block, one, other, first)
         if self._writing[a] and self._writing[b]:
             known.compare(one, other, one.stored(first, size), other.stored(first, size))
@@ -351,7 +352,7 @@ class Conflicts:
         owner, threads = block.instance.owner, self._run.threads
         for number, use in enumerate(uses):
             remote = owner is not None and (threads[use.thread].place.cta_id != owner or outlives(use.label))
-            if (remote or block.instance.space is Space.TENSOR) and self._here(block, use) not in self._seen:
+            if (remote or block.instance.space is Space.TENSOR) and self._heres[number] not in self._seen:
                 self._place(block, use.first, use.size, [number])
 
     def _objects(self, block: Block, objects: list[int], uses: list[Use]) -> None:

@@ -45,7 +45,7 @@ class TraceEvent:
     first: int = 0
     size: int = 0
     issue: TraceEvent | None = field(default=None, repr=False)
-    signals: list[TraceEvent] = field(default_factory=list)
+    signals: tuple[TraceEvent, ...] = ()
     parts: frozenset[int] | None = None
     reads_only: bool = False
     range: tuple[Block, int, int] | None = None
@@ -57,7 +57,7 @@ class TraceEvent:
     barrier: BarrierId | None = None
     generation: int = 0
     count: int | None = None
-    completes: list[TraceEvent] = field(default_factory=list)
+    completes: tuple[TraceEvent, ...] = ()
     source: TraceEvent | None = field(default=None, repr=False)
     partner: TraceEvent | None = field(default=None, repr=False)
     time: int = 0

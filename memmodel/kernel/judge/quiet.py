@@ -52,7 +52,7 @@ def hushed(run: LaunchTrace, chosen: frozenset[int]) -> LaunchTrace:
         for event in thread.events:
             parts = [one for one in event.signals if silent(one)]
             made += [_part(event, one) for one in parts]
-            event.signals = [one for one in event.signals if one not in parts] if parts else event.signals
+            event.signals = tuple(one for one in event.signals if one not in parts) if parts else event.signals
     run.single += made
     for place in [place for place, events in run.atomics.items() if silent(events[0])]:
         del run.atomics[place]

@@ -99,7 +99,7 @@ def strong(
     """
     if issue is not None:
         made = TraceEvent(issue.thread, None, at, label, issue=issue, time=issue.time)
-        issue.signals.append(made)
+        issue.signals += (made,)
     else:
         if label.side is Side.READ:
             machine.poll(warp.threads[lane], at, block, first)

@@ -7,6 +7,7 @@ pending depends on the schedule, and is not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from zlib import crc32
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
@@ -82,12 +83,12 @@ def made_at(
 
 
 def signalled(
-    machine: Machine, issue: TraceEvent, label: Signal, block: Block, at: int, completes: list[TraceEvent], tx: int = 0
+    machine: Machine, issue: TraceEvent, label: Signal, block: Block, at: int, completes: Iterable[TraceEvent], tx: int = 0
 ) -> TraceEvent:
     """A complete-tx of so many bytes, or an arrive-on, that the hardware makes when some issues are done."""
     told = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
-    told.completes = completes
-    issue.signals.append(told)
+    told.completes = tuple(completes)
+    issue.signals += (told,)
     machine.update(told, label.action, int(label.action is Action.ARRIVE), -tx)
     issue.note = (*issue.note, *told.note)
     return told
