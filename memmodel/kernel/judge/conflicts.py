@@ -185,7 +185,7 @@ class Conflicts:
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            stored = self._left_there([uses[one] for one in weak], first, size)
+            stored = self._left_there([uses[one] for one in weak if writing[one]], first, size)
         if known is None or not (stored is None or stored in known[1]):
             place = self._place(block, first, size, weak)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
@@ -194,18 +194,11 @@ class Conflicts:
                 self._pair(block, first, size, one, other)
 
     @staticmethod
-    def _left_there(uses: list[Use], first: int, size: int) -> tuple[object, ...]:
-        """Which of some accesses leave the same: all that the comparison of two of them looks at."""
-        twins: dict[object, int] = {}
-        values: dict[object, int] = {}
-        stored = [one.stored(first, size) if one.writes else None for one in uses]
-        return tuple(
-            (
-                -1 if one.issue is None or one.issue.twin is None else twins.setdefault(one.issue.twin, len(twins)),
-                values.setdefault(value, len(values)) if value is not None else -1 - one.at if one.writes else -1,
-            )
-            for one, value in zip(uses, stored, strict=True)
-        )
+    def _left_there(stores: list[Use], first: int, size: int) -> tuple[int, ...]:
+        """Which of some stores leave the same: all that the comparison of two of them looks at, of the same stores."""
+        values: dict[int, int] = {}
+        left = [(one.at, one.stored(first, size)) for one in stores]
+        return tuple([-1 - at if value is None else values.setdefault(value, len(values)) for at, value in left])
 
     def _pattern(self, block: Block, active: list[int]) -> object:
         """Which classes of accesses meet, and how their threads lie to one another."""

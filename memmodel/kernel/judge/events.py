@@ -5,7 +5,7 @@ In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import NamedTuple
 
 from memmodel.base.classes import dataclass, field
@@ -231,7 +231,7 @@ class LaunchTrace:
     multimem: dict[Block, PtxInstruction] = field(default_factory=dict)
     unchecked: dict[str, None] = field(default_factory=dict)
     loose: set[tuple[int, int]] = field(default_factory=set)
-    awaits: dict[int, frozenset[int]] = field(default_factory=dict)
+    awaits: Mapping[int, frozenset[int]] = field(default_factory=dict)
     peeks: list[tuple[TraceEvent, int]] = field(default_factory=list)
     atomics: dict[tuple[Block, int], list[TraceEvent]] = field(default_factory=dict)
     bad: list[TraceEvent] = field(default_factory=list)

@@ -344,7 +344,10 @@ class RunJudge:
         """Of the weak accesses that a thread makes with an instruction, the epochs and the first bytes."""
         found: dict[tuple[int, int], tuple[set[int], Counter[int]]] = {}
         for one in self.run.weak():
-            epochs, firsts = found.setdefault((one.thread, one.at), (set(), Counter()))
+            known = found.get((one.thread, one.at))
+            if known is None:
+                known = found[one.thread, one.at] = set(), Counter()
+            epochs, firsts = known
             epochs.add(one.epoch)
             firsts[one.first] += 1
         return found

@@ -6,7 +6,7 @@ In: Launch, Memory. Out: `Machine` state that instructions work on.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
@@ -65,7 +65,7 @@ class Machine:
         self.objects: dict[tuple[Block, int], Mbar] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
-        self.awaits: dict[int, frozenset[int]] = {}
+        self.awaits: Mapping[int, frozenset[int]] = {}
         self.loops: dict[int, tuple[int, ...]] = {}
         self.twins: dict[object, int] = {}
         self.unstarted: dict[int, tuple[int, int, int]] = {}

@@ -6,14 +6,18 @@ on this one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from memmodel.kernel.text.polling import PURE, Known, failing, following, liveness, registers, written
-from memmodel.kernel.text.syntax import JumpTarget, Operand, PtxFunction, PtxInstruction
+from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction
 
 NOBODY = -1
 """Stands for the wait that a test looks ahead for, where there is none."""
 
 
-def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
+@lru_cache(maxsize=8)
+def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
     """Tests whose answer only decides whether a wait is made: by the number of the wait, those that can save it.
 
     All that depends on the answer are branches, of which one side is a polling loop that leads to the other side and
@@ -24,11 +28,12 @@ def looking_ahead(entry: PtxFunction) -> dict[int, frozenset[int]]:
     tests = [one.number for one in body if one.words[0] == "mbarrier" and one.words[1] in ("test_wait", "try_wait")]
     loops = {n for n in tests if len(written(body[n])) == 1 and failing(body, n, written(body[n])[0])[0] is None}
     live: list[set[int]] | None = None
+    used = [_used(one) for one in body]
     found: dict[int, set[int]] = {}
     for number in tests:
         if number in loops or len(written(body[number])) != 1:
             continue
-        branches = _decided(body, number)
+        branches = _decided(body, number, used)
         if branches is None:
             continue
         live = live if live is not None else liveness(entry)
@@ -52,16 +57,14 @@ def _same_meaning(one: PtxInstruction, other: PtxInstruction) -> bool:
     return [word for word in one.words if word not in ignored] == [word for word in other.words if word not in ignored]
 
 
-def _decided(body: tuple[PtxInstruction, ...], test: int) -> list[int] | None:
-    """The branches that depend on the answer of a test; None if anything else does."""
+def _decided(body: tuple[PtxInstruction, ...], test: int, used: list[set[int]]) -> list[int] | None:
+    """The branches that depend on the answer of a test; None if anything else does. `used`: what instructions read."""
     tainted, branches = set(written(body[test])), set()
     changed = True
     while changed:
         changed = False
-        for one in body:
-            guarded = one.guard is not None and one.guard.slot in tainted
-            used = {slot for operand in _sources(one) for slot in registers(operand)}
-            if one.number == test or not (guarded or used & tainted):
+        for one, slots in zip(body, used, strict=True):
+            if one.number == test or slots.isdisjoint(tainted):
                 continue
             if one.words[0] not in PURE or one.words[0] == "nanosleep":
                 return None
@@ -73,8 +76,11 @@ def _decided(body: tuple[PtxInstruction, ...], test: int) -> list[int] | None:
     return sorted(branches)
 
 
-def _sources(one: PtxInstruction) -> tuple[Operand, ...]:
-    return one.operands[1:] if written(one) else one.operands
+def _used(one: PtxInstruction) -> set[int]:
+    """The registers that an instruction reads, its guard's included."""
+    sources = one.operands[1:] if written(one) else one.operands
+    guard = set() if one.guard is None else {one.guard.slot}
+    return guard | {slot for operand in sources for slot in registers(operand)}
 
 
 def _saved(body: tuple[PtxInstruction, ...], branch: int, loops: set[int], live: list[set[int]]) -> int | None:

@@ -7,6 +7,7 @@ is read behind the loop. What a branch on the result itself does is followed wit
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -78,14 +79,7 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
     and no way leads to the test that has not passed the instruction. (Addresses and parities of inline assembly.)
     """
     body = entry.body or ()
-    ends = {at for listed in entry.tables.values() for at in listed}
-    ends |= {one.start for one in entry.callees.values()}
-    ends |= {one.operands[0].at for one in body if one.operands and isinstance(one.operands[0], JumpTarget)}
-    ends |= {at + 1 for at in range(len(body)) if body[at].words[0] in ("brx", "bra", "call", *ENDS)}
-    counts: dict[int, int] = {}
-    for one in body:
-        for slot in written(one):
-            counts[slot] = counts.get(slot, 0) + 1
+    ends, counts = _blocks(entry)
     first = test
     while first > 0 and first not in ends and body[first - 1].words[0] in PURE:
         first -= 1
@@ -97,6 +91,17 @@ def computed_again(entry: PtxFunction, test: int, changed: set[int], result: int
         if one.guard is None and not told and result not in sources and sources & changed <= steady:
             steady |= {slot for slot in slots if counts[slot] == 1}
     return steady
+
+
+@lru_cache(maxsize=8)
+def _blocks(entry: PtxFunction) -> tuple[set[int], Counter[int]]:
+    """Where a new block of instructions begins; how many instructions write each register."""
+    body = entry.body or ()
+    ends = {at for listed in entry.tables.values() for at in listed}
+    ends |= {one.start for one in entry.callees.values()}
+    ends |= {one.operands[0].at for one in body if one.operands and isinstance(one.operands[0], JumpTarget)}
+    ends |= {at + 1 for at in range(len(body)) if body[at].words[0] in ("brx", "bra", "call", *ENDS)}
+    return ends, Counter(slot for one in body for slot in written(one))
 
 
 def time_outs(entry: PtxFunction, tests: Iterable[int]) -> list[tuple[PtxInstruction, PtxInstruction]]:
