@@ -127,7 +127,9 @@ class Evaluator:
 
     def holds(self, check: Check) -> bool:
         """Is what the check says true of this execution?"""
-        value = self.value(check.body)
+        return self._true(check, self.value(check.body))
+
+    def _true(self, check: Check, value: Value) -> bool:
         if check.test == "empty":
             true = not value if isinstance(value, int) else not any(value)
         else:
@@ -140,9 +142,11 @@ class Evaluator:
 
         An event of a set counts as a pair with itself; `~acyclic` reports the pairs that lie on a cycle.
         """
+        return self._told(check, self.value(check.body)) if check.negated else []
+
+    def _told(self, check: Check, value: Value) -> list[tuple[int, int]]:
         if not check.negated:
             return []
-        value = self.value(check.body)
         if isinstance(value, int):
             return [(one, one) for one in bits(value)]
         if check.test == "empty":

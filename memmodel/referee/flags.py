@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from memmodel.base.kinds import Kind
-from memmodel.base.rows import transposed
+from memmodel.base.rows import range_of, transposed
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Value
@@ -46,6 +46,14 @@ def _marked(numbers: Iterable[int], count: int) -> int:
     return int.from_bytes(found, "little")
 
 
+def _rows_of(mask: int, rows: Rows) -> Rows:
+    """The rows of the members of a set; of others none."""
+    found = [0] * len(rows)
+    for one in bits(mask):
+        found[one] = rows[one]
+    return found
+
+
 class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
@@ -64,8 +72,10 @@ class Flags(Evaluator):
         wanted = None if names is None else set(names)
         found = {}
         for check in self.model.flags:
-            if (wanted is None or check.name in wanted) and self.holds(check):
-                found[check.name] = self.reported(check)
+            if wanted is None or check.name in wanted:
+                value = self.value(check.body)
+                if self._true(check, value):
+                    found[check.name] = self._told(check, value)
         return found
 
     def relation(self, name: str) -> Rows | None:
@@ -108,6 +118,9 @@ class Flags(Evaluator):
                 return self._from(self._mask(self.value(left)), expr.right)
             if right is not None:
                 return self._into(expr.left, self._mask(self.value(right)))
+            if isinstance(expr.left, Unary) and expr.left.op == "^-1":
+                rows = self._rows(self.value(expr.right))
+                return self._compose(self._into(expr.left, mask_of([row != 0 for row in rows])), rows)
         if isinstance(expr, Binary) and expr.op == "&":
             return self._both(expr)
         if isinstance(expr, Binary) and expr.op == "\\":
@@ -125,13 +138,17 @@ class Flags(Evaluator):
             return self._compose(first, self._rows(self.value(expr.right)))
         if isinstance(expr, Binary) and expr.op == "|":
             return [a | b for a, b in zip(self._from(mask, expr.left), self._from(mask, expr.right), strict=True)]
-        return [row if mask >> one & 1 else 0 for one, row in enumerate(self._rows(self.value(expr)))]
+        if isinstance(expr, Unary) and expr.op == "^-1":
+            return self._inverse([row & mask for row in self._rows(self.value(expr.operand))])
+        return _rows_of(mask, self._rows(self.value(expr)))
 
     def _into(self, expr: Expr, mask: int) -> Rows:
         """A relation whose right ends are members of a set: of a chain, the last step is cut first."""
         if _is_chain(expr):
             assert isinstance(expr, Binary)
             return self._chain(expr.left, self._into(expr.right, mask))
+        if isinstance(expr, Unary) and expr.op == "^-1":
+            return self._inverse(_rows_of(mask, self._rows(self.value(expr.operand))))
         return [row & mask for row in self._rows(self.value(expr))]
 
     def _chain(self, expr: Expr, rows: Rows) -> Rows:
@@ -141,10 +158,22 @@ class Flags(Evaluator):
             return self._chain(expr.left, self._chain(expr.right, rows))
         return self._compose(self._rows(self.value(expr)), rows)
 
+    def _unary(self, op: str, value: Value) -> Value:
+        if op == "domain":
+            return mask_of([row != 0 for row in self._rows(value)])
+        if op == "[]":
+            found = [0] * self.count
+            for one in bits(self._mask(value)):
+                found[one] = 1 << one
+            return found
+        return super()._unary(op, value)
+
     def _without(self, left: Value, expr: Expr) -> Value:
         """A difference, part by part of what is taken away; an inverse is not worked out for a few pairs."""
-        if isinstance(left, int) or not any(left):
-            return left if isinstance(left, int) and not left else self._pointwise(left, self.value(expr))
+        if not (left if isinstance(left, int) else any(left)):
+            return left
+        if isinstance(left, int):
+            return self._pointwise(left, self.value(expr))
         if isinstance(expr, Name) and expr.ref is not None and expr.ref not in self._done:
             definition = self.model.definitions[expr.ref]
             if definition.group is None and _is_union(definition.body):
@@ -153,13 +182,18 @@ class Flags(Evaluator):
             return self._without(self._without(left, expr.left), expr.right)
         if isinstance(expr, Unary) and expr.op == "^-1":
             back = self._rows(self.value(expr.operand))
-            if sum(map(int.bit_count, left)) < FEW_PAIRS * self.count:
+            if sum(map(int.bit_count, left)) < self.count:
                 return [
                     row & ~sum([1 << other for other in bits(row) if back[other] >> one & 1])
                     for one, row in enumerate(left)
                 ]
-            return self._pointwise(left, self._inverse(back))
+            return self._pointwise(left, self._meeting(left, back))
         return self._pointwise(left, self.value(expr))
+
+    def _meeting(self, left: Rows, back: Rows) -> Rows:
+        """A relation turned over, as far as another one may meet it."""
+        domain, targets = mask_of([row != 0 for row in left]), range_of(left)
+        return self._inverse([row & domain for row in _rows_of(targets, back)])
 
     def _pointwise(self, left: Value, right: Value) -> Value:
         if isinstance(left, int) or isinstance(right, int):
@@ -171,7 +205,10 @@ class Flags(Evaluator):
         left = self.value(expr.left)
         if not (left if isinstance(left, int) else any(left)):
             return left
-        return self._binary(expr, left, self.value(expr.right))
+        right = expr.right
+        if isinstance(right, Unary) and right.op == "^-1" and not isinstance(left, int):
+            return self._binary(expr, left, self._meeting(left, self._rows(self.value(right.operand))))
+        return self._binary(expr, left, self.value(right))
 
     def _compose(self, left: Rows, right: Rows) -> Rows:
         """left ; right. Of many events in the middle that lead to the same ones, all are looked at together."""
