@@ -11,6 +11,7 @@ from functools import cache
 
 from memmodel.base.kinds import Kind
 from memmodel.base.rows import range_of, transposed
+from memmodel.cat.analysis import bases_of
 from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Value
@@ -58,12 +59,13 @@ class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
     def __init__(self, model: Model, execution: Execution, like: Flags | None = None) -> None:
-        """`like`: the flags of another model on an execution; of the same one, what both define alike is taken over."""
+        """`like`: the flags of a model on the same events; what is the same there is taken over."""
         super().__init__(model, execution, {})
         self.model = model
         self._done: dict[int, Value] = {}
-        if like is not None and like.execution is execution:
-            same = _alike(model, like.model)
+        if like is not None and like.execution.frame is execution.frame:
+            bases, changed = bases_of(model.definitions), _changed(execution, like.execution)
+            same = {number: old for number, old in _alike(model, like.model).items() if not bases[number] & changed}
             self._done = {number: like._done[old] for number, old in same.items() if old in like._done}
         self._names = {one.name: number for number, one in enumerate(model.definitions)}
 
@@ -264,8 +266,18 @@ class Flags(Evaluator):
         return reach
 
 
+def _changed(execution: Execution, other: Execution) -> set[str]:
+    """The base names that two executions of the same events decide in different ways."""
+    mine, others = execution.chosen_relations, other.chosen_relations
+    found = {name for name in mine.keys() | others.keys() if mine.get(name) is not others.get(name)}
+    sets, there = execution.chosen_sets, other.chosen_sets
+    return found | {name for name in sets.keys() | there.keys() if sets.get(name) != there.get(name)}
+
+
 def _alike(model: Model, other: Model) -> dict[int, int]:
     """The definitions of a model that mean the same in the other one, each with its number there."""
+    if model is other:
+        return {number: number for number, one in enumerate(model.definitions) if one.group is None}
     numbers = {one.name: number for number, one in enumerate(other.definitions)}
     same: dict[int, int] = {}
 

@@ -57,7 +57,7 @@ def execution_of(model: Model, made: RunJudge) -> Flags | None:
             continue
         for ranks in _write_orders(graph, run, causality):
             relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
-            whole = Flags(model, replace(execution, chosen_relations=relations))
+            whole = Flags(model, replace(execution, chosen_relations=relations), flags)
             if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
                 return whole
     return None

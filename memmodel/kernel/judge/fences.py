@@ -38,14 +38,14 @@ def forced(model: Model, execution: Execution, like: Flags | None = None) -> Fla
     if not any(execution.relation("sync_fence")):
         return Flags(model, execution, like)
     execution = with_fences(execution, [0] * len(execution.events))
-    flags = Flags(model, execution)
+    flags = Flags(model, execution, like)
     while True:
         found = flags.relation(FORCED)
         rows = execution.relation("sync_fence")
         if found is None or not any(new & ~old for new, old in zip(found, rows, strict=True)):
             return flags
         execution = with_fences(execution, [new | old for new, old in zip(found, rows, strict=True)])
-        flags = Flags(model, execution)
+        flags = Flags(model, execution, flags)
 
 
 def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int]]) -> Iterator[Flags]:
@@ -70,7 +70,7 @@ def reordered(model: Model, run: Flags, graph: Graph, pairs: list[tuple[int, int
         for fence in reversed(order):
             rows[fence] = later & related[fence]
             later |= 1 << fence
-        flags = Flags(model, with_fences(execution, rows))
+        flags = Flags(model, with_fences(execution, rows), run)
         if _holds(flags, run, graph):
             yield flags
 

@@ -111,7 +111,7 @@ class RunJudge:
         found.flags = flags = forced(model, least, like)
         raised = self.raised(flags)
         if raised and (least is not self.execution or any(self.execution.relation("sync_fence"))):
-            found.flags = flags = Flags(model, self.execution, like)
+            found.flags = flags = Flags(model, self.execution, flags)
             weaker, raised = raised, self.raised(flags)
             sure = set(raised)
             by_chance = dict.fromkeys(one for one in weaker if one not in sure)
