@@ -229,6 +229,16 @@ class _Collecting:
 _COLLECTING = _Collecting()
 
 
+@contextmanager
+def rarely_collecting() -> Iterator[None]:
+    """Work without limits that makes as many objects as answers do."""
+    _COLLECTING.rarely()
+    try:
+        yield
+    finally:
+        _COLLECTING.as_before()
+
+
 class _Watcher:
     """The second thread, which looks at all limits in force. It starts when it is needed and ends when it has not been
     for a while: starting a thread for each answer would cost more than many answers.

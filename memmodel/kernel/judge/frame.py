@@ -52,6 +52,8 @@ class KernelFrame(FixedPart):
             self._relations[name] = self._scopes(RELATION_ROWS[name])
         if name == "samebar" and name not in self._relations:
             self._relations[name] = self._same_object()
+        if name == "whole" and name not in self._relations:
+            self._relations[name] = self._whole(RELATION_ROWS[name])
         if name != "covers" or name in self._relations:
             return super().relation(name)
         row = RELATION_ROWS[name]
@@ -99,6 +101,24 @@ class KernelFrame(FixedPart):
                     rows[number] = whole & ~(1 << number)
                 for number in bits(other) if there else ():
                     rows[number] = there
+        return rows
+
+    def _whole(self, row: BaseRelation) -> Rows:
+        """`whole` of the tables: at one location, the same for all events whose scalar operations have one size."""
+        assert row.holds is not None and row.key is not None
+        places: dict[object, dict[int | None, list[Point]]] = {}
+        for event in self.events:
+            point = event.point
+            key = row.key(point)
+            if key is not None:
+                places.setdefault(key, {}).setdefault(point.scalar, []).append(point)
+        rows = [0] * self.count
+        for sizes in places.values():
+            masks = {size: _mask(points) for size, points in sizes.items()}
+            for points in sizes.values():
+                there = _union(masks[size] for size, others in sizes.items() if row.holds(points[0], others[0]))
+                for one in points:
+                    rows[one.event] = there
         return rows
 
     def _scopes(self, row: BaseRelation) -> Rows:

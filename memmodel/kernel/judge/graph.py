@@ -78,7 +78,8 @@ class Graph:
             for event in thread.events
         )
         placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
-        kept = {one for pair in self.pairs for one in self._threads(roles, pair)}
+        standing = [roles.pair(run.threads[one.one.thread], run.threads[one.other.thread]) for one in self.pairs]
+        kept = {one for pair in standing for one in pair}
         kept |= {one for _, members in placed for one in members}
         kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
         kept |= {stands for _, stands in conflicts.touching.values()}
@@ -87,8 +88,8 @@ class Graph:
         kept |= roles.kept({run.threads[one].cta for one in kept})
         for number in sorted(kept):
             self._thread(number)
-        for index, pair in enumerate(self.pairs):
-            self._pair(index, pair, self._threads(roles, pair))
+        for index, threads in enumerate(standing):
+            self._pair(index, self.pairs[index], threads)
         for number, (place, _) in enumerate(placed):
             self._place(number, place)
         for (_, at), (use, stands) in conflicts.touching.items():
@@ -97,9 +98,6 @@ class Graph:
             self._given_map(use, stands)
         for number in sorted(kept):
             self._waited(number)
-
-    def _threads(self, roles: Roles, pair: ConflictPair) -> tuple[int, int]:
-        return roles.pair(self.run.threads[pair.one.thread], self.run.threads[pair.other.thread])
 
     # ---- events ----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import mul
 
 from memmodel.kernel.launch import TensorMapSpec
 from memmodel.memory.tensormap import (
@@ -110,8 +111,9 @@ class Tile:
         """The bytes in global memory, joined where they touch. `offsets`: of im2col; None: outside its bounding box."""
         pixels = self._tiled(coordinates[1:]) if self.corners is None else self._pixels(coordinates[1:], offsets)
         found: list[Stretch] = []
-        for at in pixels or ():
-            one = self._row(coordinates[0], at)
+        inner, sizes = self._inner_bytes(coordinates[0]), self.map.sizes[1:]
+        for at in pixels or () if inner is not None else ():
+            one = self._row(inner, at, sizes)
             if one is None:
                 continue
             if found and sum(found[-1]) == one[0]:
@@ -120,16 +122,19 @@ class Tile:
                 found.append(one)
         return None if pixels is None else found
 
-    def _row(self, first: int, at: tuple[int, ...]) -> Stretch | None:
-        """The bytes of the innermost dimension at these outer coordinates, as far as they lie in the tensor."""
-        one = self.map
-        if any(not 0 <= c < size for c, size in zip(at, one.sizes[1:], strict=True)):
-            return None
-        low, high = max(first, 0), min(first + one.box[0], one.sizes[0])
-        start = one.address + sum(c * stride for c, stride in zip(at, one.strides, strict=True))
+    def _inner_bytes(self, first: int) -> Stretch | None:
+        """The bytes of the innermost dimension from a coordinate on, as far as they lie in the tensor."""
+        low, high = max(first, 0), min(first + self.map.box[0], self.map.sizes[0])
         bits = self.bits[0]
         begin, end = low * bits // 8, -(-high * bits // 8)
-        return (start + begin, end - begin) if high > low else None
+        return (self.map.address + begin, end - begin) if high > low else None
+
+    def _row(self, inner: Stretch, at: tuple[int, ...], sizes: tuple[int, ...]) -> Stretch | None:
+        """These bytes at outer coordinates, where these lie in the tensor."""
+        for place, size in zip(at, sizes, strict=True):
+            if not 0 <= place < size:
+                return None
+        return inner[0] + sum(map(mul, at, self.map.strides)), inner[1]
 
     def _tiled(self, start: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The outer coordinates of a box: each dimension is traversed in its steps ("Traversal-Stride")."""
