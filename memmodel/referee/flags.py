@@ -11,8 +11,8 @@ from functools import cache
 
 from memmodel.base.kinds import Kind
 from memmodel.base.rows import range_of, transposed
-from memmodel.cat.analysis import bases_of
-from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
+from memmodel.cat.analysis import bases_of, names_in
+from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Value
 
@@ -55,6 +55,12 @@ def _rows_of(mask: int, rows: Rows) -> Rows:
     return found
 
 
+LARGE = 6_000
+"""Events of an execution of which not all values are kept: each may take as many bits as there are pairs."""
+ASKED = ("synchronizes", "base-causality", "causality", "happens", "conflict", "fence-forced")
+"""The definitions that are asked for when the flags have been evaluated."""
+
+
 class Flags(Evaluator):
     """A model's flags on one execution. Definitions are evaluated when something asks for them."""
 
@@ -63,6 +69,10 @@ class Flags(Evaluator):
         super().__init__(model, execution, {})
         self.model = model
         self._done: dict[int, Value] = {}
+        self._left = [check.body for check in model.flags]
+        """The flags that are still to be evaluated."""
+        self._doing: list[int] = []
+        """The definitions that are being evaluated."""
         if like is not None and like.execution.frame is execution.frame:
             bases, changed = bases_of(model.definitions), _changed(execution, like.execution)
             same = {number: old for number, old in _alike(model, like.model).items() if not bases[number] & changed}
@@ -72,13 +82,35 @@ class Flags(Evaluator):
     def raised(self, names: Iterable[str] | None = None) -> dict[str, list[tuple[int, int]]]:
         """Each flag that is raised, with the pairs that it reports."""
         wanted = None if names is None else set(names)
+        self._left = [check.body for check in self.model.flags if wanted is None or check.name in wanted]
         found = {}
         for check in self.model.flags:
             if wanted is None or check.name in wanted:
                 value = self.value(check.body)
                 if self._true(check, value):
                     found[check.name] = self._told(check, value)
+                del value, self._left[0]
+                self._forget()
         return found
+
+    def _forget(self) -> None:
+        """Of a large execution, give up the values for which nothing asks that is being worked out, or will be: those
+        of all definitions together may not fit into memory. Who asks for one all the same has it worked out again.
+        """
+        if self.count <= LARGE:
+            return
+        needed: set[int | None] = {None, *self._doing}
+        bodies = [*self._left, *(self.model.definitions[number].body for number in self._doing)]
+        waiting = [name.ref for body in bodies for name in names_in(body)]
+        waiting += [number for name, number in self._names.items() if name in ASKED]
+        while waiting:
+            number = waiting.pop()
+            if number is None or number in needed:
+                continue
+            needed.add(number)
+            if number not in self._done:
+                waiting += [name.ref for name in names_in(self.model.definitions[number].body)]
+        self._done = {number: value for number, value in self._done.items() if number in needed}
 
     def relation(self, name: str) -> Rows | None:
         """A relation that the model defines under that name."""
@@ -95,10 +127,14 @@ class Flags(Evaluator):
     def _definition(self, number: int) -> Value:
         if number not in self._done:
             definition = self.model.definitions[number]
-            if definition.group is None:
-                self._done[number] = self.value(definition.body)
-            else:
+            if definition.group is not None:
                 self._recursive(definition.group)
+                return self._done[number]
+            self._doing.append(number)
+            value = self._done[number] = self.value(definition.body)
+            self._doing.pop()
+            self._forget()
+            return value
         return self._done[number]
 
     def _recursive(self, group: int) -> None:
@@ -106,9 +142,11 @@ class Flags(Evaluator):
         members = [n for n, one in enumerate(self.model.definitions) if one.group == group]
         for n in members:
             self._done[n] = 0 if self.model.definitions[n].kind is Kind.SET else [0] * self.count
+        self._doing += members
         while True:
             new = {n: self.value(self.model.definitions[n].body) for n in members}
             if all(new[n] == self._done[n] for n in members):
+                del self._doing[-len(members) :]
                 return
             self._done.update(new)
 
