@@ -12,7 +12,7 @@ from functools import cache
 from memmodel.base.kinds import Kind
 from memmodel.base.rows import range_of, transposed
 from memmodel.cat.analysis import bases_of, names_in
-from memmodel.cat.syntax import Binary, Check, Empty, Expr, Model, Name, Unary
+from memmodel.cat.syntax import Binary, Empty, Expr, Model, Name, Unary
 from memmodel.concrete.execution import Execution, Rows
 from memmodel.referee.evaluate import Evaluator, Value
 

@@ -373,7 +373,6 @@ def _name_of(done: Done) -> Name:
     return done[0]
 
 
-
 class AlikeThreads(NamedTuple):
     """A group of threads: what they do, as a name, its members, and whether any of them writes."""
 

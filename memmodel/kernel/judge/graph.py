@@ -22,7 +22,6 @@ from memmodel.base.labels import (
     Mark,
     Marker,
     Mbarrier,
-    ProxyFence,
     Side,
     Signal,
 )

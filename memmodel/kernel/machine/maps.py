@@ -112,8 +112,8 @@ class Tile:
         pixels = self._tiled(coordinates[1:]) if self.corners is None else self._pixels(coordinates[1:], offsets)
         found: list[Stretch] = []
         inner, sizes = self._inner_bytes(coordinates[0]), self.map.sizes[1:]
-        for at in pixels or () if inner is not None else ():
-            one = self._row(inner, at, sizes)
+        for at in pixels or ():
+            one = None if inner is None else self._row(inner, at, sizes)
             if one is None:
                 continue
             if found and sum(found[-1]) == one[0]:

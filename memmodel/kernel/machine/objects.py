@@ -83,7 +83,13 @@ def made_at(
 
 
 def signalled(
-    machine: Machine, issue: TraceEvent, label: Signal, block: Block, at: int, completes: Iterable[TraceEvent], tx: int = 0
+    machine: Machine,
+    issue: TraceEvent,
+    label: Signal,
+    block: Block,
+    at: int,
+    completes: Iterable[TraceEvent],
+    tx: int = 0,
 ) -> TraceEvent:
     """A complete-tx of so many bytes, or an arrive-on, that the hardware makes when some issues are done."""
     told = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
