@@ -32,6 +32,7 @@ from memmodel.base.labels import (
 )
 from memmodel.base.points import BarrierId
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, TraceThread
+from memmodel.kernel.judge.graph import ends_of
 from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
@@ -102,7 +103,7 @@ class CutStory:
         self.joined: dict[tuple[Block, int], int] = {}
         self.lacks: dict[tuple[Block, int, int], Lack] = {}
         self.absent: dict[tuple[BarrierId, int], int] = {}
-        self._pair = made.graph.pair_of.get(frozenset(finding.events))
+        self._pair = made.graph.pair_of.get(ends_of(*finding.events)) if len(finding.events) == 2 else None
         if self._pair is not None:
             pair = made.graph.pairs[self._pair]
             left = [pair.one, pair.other]

@@ -70,7 +70,7 @@ class Graph:
         self._operations: dict[object, int] = {}
         self._initial: set[tuple[object, ...]] = set()
         self.given: list[tuple[int, int]] = []
-        self.pair_of: dict[frozenset[int], int] = {}
+        self.pair_of: dict[tuple[int, int], int] = {}
         self._restricted = any(
             isinstance(event.label, Fence) and event.label.covers is not None
             for thread in run.threads
@@ -168,7 +168,7 @@ class Graph:
             if not shared or key not in self.shared:
                 self.shared[key] = self._use(index, use, thread, cell)
             ends.append(self.shared[key])
-        self.pair_of[frozenset(ends)] = index
+        self.pair_of[ends_of(*ends)] = index
 
     def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
         """The CTA whose memory it is, as these threads, who stand for those of the pair, see it."""
@@ -196,7 +196,7 @@ class Graph:
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
         if key not in self.shared:
             self.shared[key] = self._use(index, weak, other, cell)
-        self.pair_of[frozenset((self.number[id(event)], self.shared[key]))] = index
+        self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
 
     def _place(self, number: int, place: SharedPlace) -> None:
         """All accesses of a place, at a location of its own."""
@@ -205,7 +205,7 @@ class Graph:
         base = len(self.pairs)
         points = [self._use(base, use, stands, cell) for use, stands in place.members]
         for (one, other), pair in place.pairs.items():
-            self.pair_of[frozenset((points[one], points[other]))] = len(self.pairs)
+            self.pair_of[ends_of(points[one], points[other])] = len(self.pairs)
             self.pairs.append(pair)
 
     def _touch(self, use: Use, number: int, at: int) -> None:
@@ -438,6 +438,11 @@ class Graph:
                 relations["mbarnext"][number] |= 1 << update
             if (mine and not init and one.after > test.seen) or one.life > test.life:
                 relations["mbarfr"][number] |= 1 << update
+
+
+def ends_of(one: int, other: int) -> tuple[int, int]:
+    """Two events as `pair_of` has them."""
+    return (one, other) if one < other else (other, one)
 
 
 def _named(cell: Cell, label: Label) -> str:

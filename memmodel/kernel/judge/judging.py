@@ -20,7 +20,7 @@ from memmodel.kernel.judge.conflicts import Conflicts
 from memmodel.kernel.judge.equal import BUT_NAN, CTA, LAUNCH, WARP, Stores
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess, done_by
 from memmodel.kernel.judge.fences import BASE, CAUSALITY, forced, reordered
-from memmodel.kernel.judge.graph import STEP, Graph
+from memmodel.kernel.judge.graph import STEP, Graph, ends_of
 from memmodel.kernel.judge.leftover import CausalOrder, last_writes
 from memmodel.kernel.judge.missing import Missing, Ways
 from memmodel.kernel.judge.roles import Roles
@@ -244,14 +244,14 @@ class RunJudge:
                 sides = graph.behind[one], graph.behind[other]
                 if any(side.pair is not None for side in sides) and one != other:
                     accesses = all(isinstance(graph.points[n].label, Access) for n in (one, other))
-                    if accesses and frozenset((one, other)) not in graph.pair_of:
+                    if accesses and ends_of(one, other) not in graph.pair_of:
                         continue
                 found.append((rule, one, other))
         return found
 
     def _named(self, rule: str, one: int, other: int) -> tuple[str, str, str]:
         """The name of a finding, what is said of it, and the byte that it is about."""
-        index = self.graph.pair_of.get(frozenset((one, other)))
+        index = self.graph.pair_of.get(ends_of(one, other))
         if index is None:
             cell = self.graph.points[one].cell
             return rule, "", "" if cell is None else f"byte {cell.first} of {cell.instance.name.removesuffix(' *')}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from memmodel.base.labels import Access, Family, Label, Role, Side
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
@@ -88,7 +89,7 @@ class ConflictPair:
     other: Use
     first: int
     stored: str = "equal"
-    unknown: set[tuple[int, int]] = field(default_factory=set)
+    unknown: frozenset[tuple[int, int]] = frozenset()
 
     def compare(self, one: Use, other: Use, left: int | None, right: int | None) -> None:
         """Two stores that both touch some bytes, and what each leaves there, if it is known."""
@@ -96,9 +97,15 @@ class ConflictPair:
             return
         if left is None or right is None:
             self.stored = "unknown" if self.stored == "equal" else self.stored
-            self.unknown.add((one.at, other.at))
+            self.unknown = _joined(self.unknown, (one.at, other.at))
         elif left != right:
             self.stored = "different"
+
+
+@lru_cache(maxsize=4096)
+def _joined(known: frozenset[tuple[int, int]], more: tuple[int, int]) -> frozenset[tuple[int, int]]:
+    """A set with one member more: one object for all pairs of the same instructions, of which there are many."""
+    return known | {more}
 
 
 @dataclass(slots=True)

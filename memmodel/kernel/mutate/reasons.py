@@ -57,7 +57,7 @@ class LaunchOrder:
             labels = [points[event].label for event in ends]
             accesses = [label for label in labels if isinstance(label, Access)]
             alone = len({points[event].thread for event in ends}) == 1
-            if len(ends) != 2 or (alone and not any(label.asynchronous for label in accesses)):
+            if len(set(ends)) != 2 or (alone and not any(label.asynchronous for label in accesses)):
                 continue
             if proxies and all(label.proxy is Proxy.GENERIC for label in accesses):
                 continue
