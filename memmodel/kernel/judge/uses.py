@@ -119,6 +119,7 @@ class SharedPlace:
     members: list[tuple[Use, int]]
     pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)
     comparable: list[tuple[int, int]] = field(default_factory=list)
+    _compared: set[tuple[int, ...]] = field(default_factory=set)
 
     def meet(self, first: int) -> None:
         """Pair the members of which one writes, where they meet at a byte."""
@@ -130,9 +131,23 @@ class SharedPlace:
         self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
 
     def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:
-        """Accesses of the same pattern leave bytes at another place, or at this one."""
-        stores = {n for pair in self.comparable for n in pair}
-        left = {n: members[n][0].stored(first, size) for n in stores}
+        """Accesses of the same pattern leave bytes at another place, or at this one. Where the same of them leave the
+        same bytes, and the same copy one thing, as at a place before, another comparison says nothing new.
+        """
+        if not self.comparable:
+            return
+        left: list[int | None] = []
+        values, twins, alike = dict[int, int](), dict[int, int](), list[int]()
+        for use, _ in members:
+            twin = None if use.issue is None else use.issue.twin
+            value = use.stored(first, size) if use.writes else None
+            left.append(value)
+            alike.append(use.at)
+            alike.append(-1 if twin is None else twins.setdefault(twin, len(twins)))
+            alike.append(-1 if value is None else values.setdefault(value, len(values)))
+        if (compared := tuple(alike)) in self._compared:
+            return
+        self._compared.add(compared)
         for n, m in self.comparable:
             self.pairs[n, m].compare(members[n][0], members[m][0], left[n], left[m])
         self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
