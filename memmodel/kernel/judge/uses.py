@@ -15,7 +15,7 @@ from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
 from memmodel.ptx import Proxy, Sem, Space
 
-MAX_EVENTS = 24_000
+MAX_EVENTS = 32_000
 Key = tuple[tuple[int, int, int], int, int, int | None, bool]
 """What an access counts as: classes of its thread, epoch, its label's number, size of its elements, is it strong."""
 
