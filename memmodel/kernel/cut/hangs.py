@@ -160,11 +160,11 @@ class _HangStory:
             whole = event if event.issue is None else event.issue
             again = self._again.get(id(whole))
             if again is None:
-                again = self._again[id(whole)] = replace(whole, signals=[])
+                again = self._again[id(whole)] = replace(whole, signals=())
                 self._made(self.run.threads[whole.thread], whole.at, again, later=1 + (whole.order or 0))
                 self._waiting.append(self.stuck[whole.thread])
             if whole is not event:
-                again.signals.append(replace(event))
+                again.signals += (replace(event),)
                 self.found.signals.append(again.signals[-1])
             self.found.phases[id(again.signals[-1] if again.signals else again)] = awaits.phase
             made.append(again)
