@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from memmodel.base.labels import Access, Role
 from memmodel.kernel.beyond.cells import DriftCells, made_since
 from memmodel.kernel.beyond.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going, centred
 from memmodel.kernel.beyond.loops import LoopText, ParamPart, parts_of, widths
-from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.judge.events import Refused, WeakAccess
 from memmodel.kernel.machine.alu import is_float, signed, width_of
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.memory import Block
@@ -297,7 +298,7 @@ class FollowedRounds(Follower):
             free = set(registers(place))
             if "tensor" in words and isinstance(place, AddressOperand):  # another map is another tensor
                 free -= set(registers(place.base))
-            reads = (made.block for made in made_since(machine, single, many) if not _shared(made.block))
+            reads = (made.block for made in made_since(machine, single, many) if _elsewhere(made))
             self.wandering |= dict.fromkeys(reads, one)
         if not free.issuperset(moving):
             raise Refused(f"an operand of {one.opcode}", one.span)
@@ -311,7 +312,7 @@ class FollowedRounds(Follower):
                 continue
             if self._strict and not _copies_in(one):
                 raise Refused(f"the tensor map of {one.opcode}", one.span)
-            reads = (made.block for made in made_since(machine, single, many) if not _shared(made.block))
+            reads = (made.block for made in made_since(machine, single, many) if _elsewhere(made))
             self.wandering |= dict.fromkeys(reads, one)
 
     def _parameter(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
@@ -424,6 +425,12 @@ def _named(one: PtxInstruction) -> str:
     """The variable that a load names."""
     place = one.operands[1]
     return place.base.name if isinstance(place, AddressOperand) and isinstance(place.base, Symbol) else ""
+
+
+def _elsewhere(made: WeakAccess) -> bool:
+    """Is it about global memory whose address may drift? The place of a tensor map does not."""
+    descriptor = isinstance(made.label, Access) and made.label.role is Role.DESCRIPTOR
+    return not _shared(made.block) and not descriptor
 
 
 def _copies_in(one: PtxInstruction) -> bool:
