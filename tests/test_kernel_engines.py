@@ -220,13 +220,44 @@ def test_tcgen05() -> None:
         ("tcgen05.fence::after_thread_sync;", "tensor-memory-hazard"),
         ("fence.proxy.async.shared::cta;", "data-race"),
         ("tcgen05.wait::ld.sync.aligned;", "undefined-tensor-memory"),
-        ("bar.sync 0 ;", "undefined-tensor-memory"),
         ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;", "undefined-tensor-memory-kept"),
         ("@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];", "hang"),
     ],
 )
 def test_tcgen05_without(missing: str, rule: str) -> None:
     assert rule in rules(verdict_of(without(TENSOR, missing)))
+
+
+FREED = """
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2], 32;
+bar.warp.sync -1;
+ld.shared.b32 %r23, [%r2];
+{use}
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r23, 32;
+"""
+FILLS, FILLED = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r23], {%r0};\n", "tcgen05.wait::st.sync.aligned;\n"
+READS, READ = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r11}, [%r23];\n", "tcgen05.wait::ld.sync.aligned;\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "threads", "found"),
+    [
+        (FILLS + FILLED, 32, set()),
+        (FILLS + FILLED + READS + READ, 32, set()),
+        (FILLS, 32, {"undefined-tensor-memory"}),
+        (FILLS + FILLED + READS, 32, {"undefined-tensor-memory"}),
+        (FILLS + FILLED + "setp.lt.u32 %p1, %r0, 32;\n@!%p1 bra E;", 64, {"undefined-tensor-memory"}),
+        (FILLS + FILLED + "bar.sync 0;\nsetp.lt.u32 %p1, %r0, 32;\n@!%p1 bra E;", 64, set()),
+    ],
+)
+def test_tensor_memory_that_a_warp_frees(use: str, threads: int, found: set[str]) -> None:
+    """Its lanes wait for one another, but not for what they do not wait for themselves, and not for other warps."""
+    body = FREED.replace("{use}", use)
+    if threads > 32:
+        body = body.replace("tcgen05.alloc", "setp.lt.u32 %p1, %r0, 32;\n@!%p1 bra A;\ntcgen05.alloc")
+        lanes = "and.b32 %r12, %r0, 32;\nshl.b32 %r12, %r12, 16;\nadd.u32 %r23, %r23, %r12;"
+        body = body.replace("bar.warp.sync -1;", "A:\nbar.sync 0;").replace("[%r2];\ntc", f"[%r2];\n{lanes}\ntc") + "E:"
+    assert rules(verdict_of(body, threads)) == found
 
 
 ISSUED = "@%p0 tcgen05.mma.cta_group::1.kind::f16 [%r23], %d10, %d10, %r24, %p5;"

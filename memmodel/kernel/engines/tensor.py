@@ -28,7 +28,7 @@ from memmodel.kernel.machine.objects import at_object, signalled
 from memmodel.kernel.machine.parts import Cta, Faulty, LaneGroup, Lanes, PairTurn, TensorMemory, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.machine.warpops import Blocking, lanes_meet
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.bytes import Instance
 from memmodel.ptx import Scope, Space
@@ -147,6 +147,7 @@ def _alloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         block, at = machine.place(warp, "shared", place, 4, instruction)
         thread = warp.threads[lanes[0]]
         made = machine.event(thread, instruction.number, label, columns)
+        lanes_meet(machine, warp, lanes, warp.live, instruction.number)
         memory.columns[first : first + columns] = [made] * columns
         if first in [tensor_memory(cta).promised.get(columns) for cta in pair_of(machine, warp, label.group or 1)[1:]]:
             # The warp of the peer CTA takes part in the same allocation, and makes its own event of it.
@@ -174,6 +175,7 @@ def _dealloc(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         if not together(machine, warp, group, label):
             return False
         group.waits = None
+        lanes_meet(machine, warp, lanes, warp.live, instruction.number)
         memory, column = tensor_memory(warp.cta), first & 0xFFFF
         made = machine.event(warp.threads[lanes[0]], instruction.number, label, columns)
         owner = memory.columns[column] if column < COLUMNS else None
@@ -196,6 +198,7 @@ def _relinquish(instruction: PtxInstruction) -> Blocking:
         if not gathered(warp, lanes) or not together(machine, warp, group, label):
             return False
         group.waits = None
+        lanes_meet(machine, warp, lanes, warp.live, instruction.number)
         machine.event(warp.threads[lanes[0]], instruction.number, label)
         return True
 

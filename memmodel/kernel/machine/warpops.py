@@ -65,7 +65,7 @@ def _together(compiler: Compiler, instruction: PtxInstruction, where: int, work:
                 return False
         for mask, members in teams.items():
             work(machine, warp, members, mask)
-            _waited(machine, warp, members, mask, instruction.number)
+            lanes_meet(machine, warp, members, mask, instruction.number)
         return True
 
     return step
@@ -93,8 +93,8 @@ def _member(mask: int, lanes: Lanes) -> None:
         raise Faulty("undefined-instruction", f"a lane is not in its own member mask {mask:#x}")
 
 
-def _waited(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
-    """The lanes have waited for one another; that orders no memory, so that both halves are relaxed."""
+def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: int) -> None:
+    """The lanes have waited for one another (`.sync`); that orders no memory, so that both halves are relaxed."""
     meeting = warp.syncs.setdefault(~mask, BarrierState())
     barrier = BarrierId(Domain.WARP, (warp.threads[0].place.cta_id, warp.number), (mask, 1))
     for half in (Half.ARRIVE, Half.WAIT):
