@@ -263,3 +263,63 @@ def test_one_of_equal_readers_stands_for_them() -> None:
     assert many.statistics.judged == two.statistics.judged
     late = TILE.format(lanes=9).replace("bar.sync 0;\n@%p0 st", "@%p0 st")
     assert rules(judged(late, threads=32)) == {"data-race"}
+
+
+HALVES = f"""@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+bar.sync 0;
+setp.lt.s32 %p1, %r0, 32;
+@!%p1 bra READER;
+@!%p0 bra END;
+st.shared.b32 [%r2+{{at}}], %r0;
+cp.async.ca.shared.global [%r2], [%d0], 4;
+cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r4];
+bra END;
+READER:
+{wait("%r4", 0)}
+setp.eq.s32 %p3, %r0, 37;
+@%p3 ld{{sem}}.shared.b64 %d9, [%r2];
+END:
+"""
+"""Thread 0 writes four bytes and copies to four; the end of the copy tells of what the copy wrote, and of what its thread
+had written there before."""
+
+
+@pytest.mark.parametrize("sem", ["", ".relaxed.cta"])
+@pytest.mark.parametrize(("at", "found"), [(0, set()), (4, {"mixed-size-race"})])
+def test_a_copy_to_one_half_of_what_is_read_orders_nothing_in_the_other(sem: str, at: int, found: set[str]) -> None:
+    assert rules(verdict_of(HALVES.replace("{at}", str(at)).replace("{sem}", sem), threads=64)) == found
+
+
+OUT_AND_IN = f"""@%p0 mbarrier.init.shared::cta.b64 [%r4], 1;
+fence.mbarrier_init.release.cluster;
+{MEET}
+mov.u32 %r20, 16;
+setp.eq.s32 %p3, %r0, 32;
+mapa.shared::cluster.u32 %r10, %r2, %r6;
+mapa.shared::cluster.u32 %r11, %r4, %r6;
+@!%p1 bra OTHER;
+@%p3 mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%r4], %r20;
+@%p0 st.shared.b32 [%r2], %r0;
+@%p0 fence.proxy.async;
+@%p0 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r10], [%r2+{{from}}], %r20, [%r11];
+@!%p3 bra END;
+{wait("%r4", 0)}
+ld{{sem}}.shared.b32 %r12, [%r2];
+bra END;
+OTHER:
+@!%p3 bra END;
+mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%r4], %r20;
+{wait("%r4", 0)}
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r10], [%d0], %r20, [%r11];
+END:
+{MEET}
+"""
+"""CTA 0 writes a word and copies bytes to CTA 1, which then copies others over that word; then it is read. Only the copy from
+there comes between the write and what overwrites it."""
+
+
+@pytest.mark.parametrize("sem", ["", ".relaxed.cta"])
+@pytest.mark.parametrize(("source", "found"), [(0, set()), (16, {"data-race", "undefined-unfinished-copy"})])
+def test_a_third_access_orders_strong_ones_as_it_does_weak_ones(sem: str, source: int, found: set[str]) -> None:
+    body = OUT_AND_IN.replace("{from}", str(source)).replace("{sem}", sem)
+    assert rules(verdict_of(body, threads=64, ctas=2, cluster=2)) == found

@@ -180,18 +180,15 @@ class Conflicts:
                 for other in active[number + 1 :]:
                     self._pair(block, first, size, one, other)
             return
-        weak = sorted((one for one in active if uses[one].event is None), key=self._idents.__getitem__)
-        meeting = tuple(self._idents[one] for one in weak)
+        active.sort(key=self._idents.__getitem__)
+        meeting = tuple(self._idents[one] for one in active)
         known = self._meetings.get(meeting)
         stored = None
         if known is None or known[0].comparable:
-            stored = self._left_there([uses[one] for one in weak if writing[one]], first, size)
+            stored = self._left_there([uses[one] for one in active if writing[one]], first, size)
         if known is None or not (stored is None or stored in known[1]):
-            place = self._place(block, first, size, weak)
+            place = self._place(block, first, size, active)
             self._meetings[meeting] = place, {*(known[1] if known else ()), stored}
-        for one in active:
-            for other in weak if uses[one].event is not None else ():
-                self._pair(block, first, size, one, other)
 
     @staticmethod
     def _left_there(stores: list[Use], first: int, size: int) -> tuple[int, ...]:
@@ -285,7 +282,7 @@ class Conflicts:
     def _name(self, use: Use) -> Name:
         """An access within its thread, as numbers."""
         label = self._labels.setdefault(self._label(use.label), len(self._labels))
-        return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None)
+        return use.epoch, label, use.scalar or 0, use.part, int(use.issue is not None), int(use.event is not None)
 
     def _each_lane(self, use: Use, active: list[int]) -> Iterator[Use]:
         """An access that lanes make together, as accesses of lanes: two of each role, and those that also do others."""
@@ -363,7 +360,7 @@ OBJECT_BYTES = 8
 
 Here = tuple[int, bool]
 """The number of what an access counts as, and whether it goes to another CTA."""
-Name = tuple[int, int, int, int, int]
+Name = tuple[int, int, int, int, int, int]
 """An access within its thread."""
 Done = tuple[Name, Use, bool]
 """An access of a thread at a place: its name, itself, and whether it writes."""

@@ -15,6 +15,8 @@ from memmodel.base.labels import (
     Covers,
     Fence,
     Label,
+    Mark,
+    Marker,
     Mbarrier,
     ProxyFence,
     Role,
@@ -23,9 +25,10 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.base.points import Point
-from memmodel.base.relations import RELATION_ROWS, BaseRelation
+from memmodel.base.relations import RELATION_ROWS, BaseRelation, Holds
 from memmodel.concrete.execution import ConcreteEvent, FixedPart, Rows, bits
-from memmodel.kernel.judge.events import TraceEvent
+from memmodel.kernel.judge.events import TraceEvent, TraceThread
+from memmodel.kernel.judge.uses import aliased, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell
 from memmodel.ptx import Space
@@ -34,11 +37,14 @@ from memmodel.ptx import Space
 class KernelFrame(FixedPart):
     """The events of a run, without a litmus test behind them. Which relations the tables settle is inherited.
 
-    `ranged`: what the events cover that name bytes.
+    `ranged`: what the events cover that name bytes. `meets`: pairs of events that are at one location besides.
     """
 
-    def __init__(self, events: list[ConcreteEvent], ranged: Mapping[int, int]) -> None:
+    def __init__(
+        self, events: list[ConcreteEvent], ranged: Mapping[int, int], meets: Sequence[tuple[int, int]] = ()
+    ) -> None:
         self._ranged = ranged
+        self._meets = meets
         self.events = events
         self.count = len(events)
         self._sets: dict[str, int] = {}
@@ -52,8 +58,8 @@ class KernelFrame(FixedPart):
             self._relations[name] = self._scopes(RELATION_ROWS[name])
         if name == "samebar" and name not in self._relations:
             self._relations[name] = self._same_object()
-        if name == "whole" and name not in self._relations:
-            self._relations[name] = self._whole(RELATION_ROWS[name])
+        if name in _AT_ONE_LOCATION and name not in self._relations:
+            self._relations[name] = self._also_met(name)
         if name != "covers" or name in self._relations:
             return super().relation(name)
         row = RELATION_ROWS[name]
@@ -78,6 +84,18 @@ class KernelFrame(FixedPart):
                 known[key] = sum(1 << other.event for other in near if row.holds(point, other))
             rows[number] = known[key]
         self._relations[name] = rows
+        return rows
+
+    def _also_met(self, name: str) -> Rows:
+        """A relation between events at one location: as the tables settle it, and between those that meet besides."""
+        row = RELATION_ROWS[name]
+        rows = self._whole(row) if name == "whole" else super().relation(name)
+        holds = _AT_ONE_LOCATION[name]
+        for pair in self._meets:
+            one, other = (self.events[number].point for number in pair)
+            if holds(one, other):
+                rows[one.event] |= 1 << other.event
+                rows[other.event] |= 1 << one.event
         return rows
 
     def _same_object(self) -> Rows:
@@ -167,6 +185,19 @@ class KernelFrame(FixedPart):
         return rows
 
 
+def _one_address(one: Point, other: Point) -> bool:
+    """Are two accesses at one location made through one virtual address?"""
+    return aliased(one.label) == aliased(other.label)
+
+
+def _one_size(one: Point, other: Point) -> bool:
+    """Do two accesses at one location have scalar operations of one size?"""
+    holds = RELATION_ROWS["whole"].holds
+    return holds is not None and holds(one, other)
+
+
+_AT_ONE_LOCATION: dict[str, Holds] = {"loc": lambda one, other: True, "vloc": _one_address, "whole": _one_size}
+"""Relations between accesses of one location, and what they ask besides."""
 _OF_CTA = (None, Covers.OWN_SHARED, Covers.SHARED, Covers.GLOBAL)
 """What a fence covers that depends on its CTA only."""
 
@@ -195,6 +226,29 @@ def covered(points: Sequence[Point], events: Mapping[int, TraceEvent]) -> dict[i
             inside = [mask for (other, low, high), mask in maps if other is block and first <= low and high <= end]
             found[number] = sum(inside)
     return found
+
+
+def ends(points: Sequence[Point], threads: Sequence[TraceThread]) -> dict[str, Rows]:
+    """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
+    relations = {"exits": [0] * len(points), "ctaends": [0] * len(points)}
+    exits: dict[object, int] = {}
+    running = {thread.place.cta_id for thread in threads if not thread.ended}
+    for one in points:
+        if one.place is None or one.place.cta_id in running:
+            continue
+        if isinstance(one.label, Mark) and one.label.what is Marker.EXIT:
+            exits[one.place.cta_id] = exits.get(one.place.cta_id, 0) | 1 << one.event
+    for one in points:
+        if one.place is None:
+            continue
+        if isinstance(one.label, Allocates):
+            relations["ctaends"][one.event] = exits.get(one.place.cta_id, 0)
+        owner = None if one.cell is None else one.cell.instance.owner
+        if owner is None or not isinstance(one.label, Access | Mbarrier | Signal):
+            continue
+        if owner != one.place.cta_id or outlives(one.label):
+            relations["exits"][one.event] = exits.get(owner, 0)
+    return relations
 
 
 def side_of(label: Label) -> Side | None:

@@ -19,11 +19,7 @@ from memmodel.base.labels import (
     InitialWrite,
     Issue,
     Label,
-    Mark,
-    Marker,
-    Mbarrier,
     Side,
-    Signal,
 )
 from memmodel.base.points import BarrierId, Point, Range
 from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
@@ -31,9 +27,9 @@ from memmodel.base.sets import DECIDED as DECIDED_SETS
 from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
 from memmodel.kernel.judge.conflicts import OBJECT_BYTES, Conflicts
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent, WeakAccess
-from memmodel.kernel.judge.frame import KernelFrame, action_of, covered
+from memmodel.kernel.judge.frame import KernelFrame, action_of, covered, ends
 from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps, outlives
+from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
 from memmodel.memory.bytes import Cell, CtaId, Instance
 from memmodel.ptx import Proxy, Scope, Sem, Space
 
@@ -71,6 +67,7 @@ class Graph:
         self._initial: set[tuple[object, ...]] = set()
         self.given: list[tuple[int, int]] = []
         self.pair_of: dict[tuple[int, int], int] = {}
+        self._meets: list[tuple[int, int]] = []
         self._restricted = any(
             isinstance(event.label, Fence) and event.label.covers is not None
             for thread in run.threads
@@ -188,9 +185,7 @@ class Graph:
         uses = list(zip((pair.one, pair.other), threads, strict=True))
         uses.sort(key=lambda one: one[0].event is None)
         (strong, thread), (weak, other) = uses
-        event = self.run.threads[thread].events[strong.epoch]
-        if strong.event is not None and strong.event.issue is not None:
-            event = event.signals[strong.part]
+        event = self._strong(strong, thread)
         assert event.block is not None
         cell = Cell(event.block.instance, event.first, event.size)
         key = (other, weak.epoch, weak.label, weak.scalar, cell)
@@ -198,15 +193,36 @@ class Graph:
             self.shared[key] = self._use(index, weak, other, cell)
         self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
 
+    def _strong(self, use: Use, number: int) -> TraceEvent:
+        """The event of a thread that is such a strong access."""
+        event = self.run.threads[number].events[use.epoch]
+        return event if use.event is None or use.event.issue is None else event.signals[use.part]
+
     def _place(self, number: int, place: SharedPlace) -> None:
-        """All accesses of a place, at a location of its own."""
+        """All accesses of a place, at a location of its own. Strong ones keep the bytes that they have, so that what
+        observed them counts, and meet the others of the place there as well.
+        """
         whole = place.block.instance
         cell = Cell(Instance(f"{whole.name} #{number}", place.owner, whole.space, 1), 0, 1)
         base = len(self.pairs)
-        points = [self._use(base, use, stands, cell) for use, stands in place.members]
+        points = [
+            self._use(base, use, stands, cell) if use.event is None else self.number[id(self._strong(use, stands))]
+            for use, stands in place.members
+        ]
+        self._meet(place, points)
         for (one, other), pair in place.pairs.items():
             self.pair_of[ends_of(points[one], points[other])] = len(self.pairs)
             self.pairs.append(pair)
+
+    def _meet(self, place: SharedPlace, points: list[int]) -> None:
+        """The strong accesses of a place and the others there."""
+        members = [(*member, point) for member, point in zip(place.members, points, strict=True)]
+        weak = [member for member in members if member[0].event is None]
+        for strong, _, event in members:
+            where = self.points[event].cell
+            for use, stands, point in weak if strong.event is not None else ():
+                self._meets.append((event, point))
+                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, where), point)
 
     def _touch(self, use: Use, number: int, at: int) -> None:
         """An access to the memory of an mbarrier object."""
@@ -271,7 +287,9 @@ class Graph:
 
     def execution(self, *, fences: bool) -> Execution:
         """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
-        frame = KernelFrame([ConcreteEvent(point) for point in self.points], covered(self.points, self.events))
+        frame = KernelFrame(
+            [ConcreteEvent(point) for point in self.points], covered(self.points, self.events), self._meets
+        )
         count, sets = len(self.points), dict.fromkeys(DECIDED_SETS, 0)
         relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
         self._barriers(relations)
@@ -282,7 +300,7 @@ class Graph:
                 self._communication(event, pairs)
         for name, found in pairs.items():
             relations[name] = rows_of(found, count)
-        self._ends(relations)
+        relations.update(ends(self.points, self.run.threads))
         relations["complwg"] = self._warpgroups(relations["compl"])
         if fences:
             relations["sync_fence"] = self._fence_order(frame.relation("sr"))
@@ -334,26 +352,6 @@ class Graph:
             alike = source.label.proxy is mine.proxy and aliased(source.label) == aliased(mine)
             source = source.partner.source if source.partner is not None and alike else None
         return source if near or wide else None
-
-    def _ends(self, relations: dict[str, Rows]) -> None:
-        """The ends of CTAs: after what others and bulk copies do in their memory, and after what they do themselves."""
-        exits: dict[object, int] = {}
-        running = {thread.place.cta_id for thread in self.run.threads if not thread.ended}
-        for one in self.points:
-            if one.place is None or one.place.cta_id in running:
-                continue
-            if isinstance(one.label, Mark) and one.label.what is Marker.EXIT:
-                exits[one.place.cta_id] = exits.get(one.place.cta_id, 0) | 1 << one.event
-        for one in self.points:
-            if one.place is None:
-                continue
-            if isinstance(one.label, Allocates):
-                relations["ctaends"][one.event] = exits.get(one.place.cta_id, 0)
-            owner = None if one.cell is None else one.cell.instance.owner
-            if owner is None or not isinstance(one.label, Access | Mbarrier | Signal):
-                continue
-            if owner != one.place.cta_id or outlives(one.label):
-                relations["exits"][one.event] = exits.get(owner, 0)
 
     def _warpgroups(self, complete: Rows) -> Rows:
         """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own

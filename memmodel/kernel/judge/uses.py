@@ -122,11 +122,12 @@ class SharedPlace:
     _compared: set[tuple[int, ...]] = field(default_factory=set)
 
     def meet(self, first: int) -> None:
-        """Pair the members of which one writes, where they meet at a byte."""
+        """Pair the members of which one writes, where they meet at a byte; two strong ones meet at their own events."""
+        strong = [use.event is not None for use, _ in self.members]
         writes = [use.writes for use, _ in self.members]
         for n, (one, _) in enumerate(self.members):
             for m in range(n + 1, len(writes)):
-                if writes[n] or writes[m]:
+                if (writes[n] or writes[m]) and not (strong[n] and strong[m]):
                     self.pairs[n, m] = ConflictPair(self.block, one, self.members[m][0], first)
         self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
 
