@@ -280,8 +280,8 @@ setp.eq.s32 %p3, %r0, 37;
 @%p3 ld{{sem}}.shared.b64 %d9, [%r2];
 END:
 """
-"""Thread 0 writes four bytes and copies to four; the end of the copy tells of what the copy wrote, and of what its thread
-had written there before."""
+"""Thread 0 writes four bytes and copies to four; the end of the copy tells of what the copy wrote, and of what its
+thread had written there before."""
 
 
 @pytest.mark.parametrize("sem", ["", ".relaxed.cta"])
@@ -314,8 +314,8 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r10], [%d0],
 END:
 {MEET}
 """
-"""CTA 0 writes a word and copies bytes to CTA 1, which then copies others over that word; then it is read. Only the copy from
-there comes between the write and what overwrites it."""
+"""CTA 0 writes a word and copies bytes to CTA 1, which then copies others over that word; then it is read. Only the copy
+from there comes between the write and what overwrites it."""
 
 
 @pytest.mark.parametrize("sem", ["", ".relaxed.cta"])
