@@ -245,6 +245,31 @@ def test_why_mutants_are_not_noticed() -> None:
     assert {one.noticed for one in table.results if one.mutation.instruction.words[0] == "fence"} == {Noticed.UNNOTICED}
 
 
+OTHER_GROUPS = """
+shl.b32 %r5, %r0, 4;
+add.s32 %r6, %r2, %r5;
+cvt.u64.u32 %d2, %r5;
+add.s64 %d1, %d0, %d2;
+cp.async.ca.shared.global [%r6], [%d1], 16;
+setp.eq.s32 %p1, %r2, 0;
+@!%p1 bra ON;
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;
+cp.async.bulk.commit_group;
+ON:
+cp.async.commit_group;
+cp.async.wait_group 0;
+ld.shared.u32 %r21, [%r6];
+"""
+
+
+def test_a_commit_is_reached_where_the_copies_of_its_own_kind_are() -> None:
+    read = module(OTHER_GROUPS)
+    table = mutation_table(read, entry(read), launch(32), load_model("ptx-9.3"))
+    found = {one.mutation.instruction.opcode: one.noticed for one in table.results if one.mutation.what == "removed"}
+    assert found["cp.async.commit_group"] is Noticed.FINDING
+    assert found["cp.async.bulk.commit_group"] is Noticed.UNREACHED
+
+
 def test_commands(tmp_path: Path) -> None:
     source, given = tmp_path / "k.ptx", tmp_path / "l.json"
     source.write_text(module(NEIGHBOUR.format(sync="bar.sync 0;")).source.text)

@@ -173,12 +173,25 @@ def _mutant(number: int) -> tuple[Noticed, str]:
 
 
 def _reached(work: _Work, instruction: PtxInstruction) -> bool:
-    """Did a thread get there? A commit leaves no trace; it is reached if the copy in the text before it is."""
+    """Did a thread get there? A commit leaves no trace; it is reached if what stands before it in the text, of those
+    that have groups as it has, is reached, or if there is none what stands behind it.
+    """
     number = instruction.number
     if "commit_group" in instruction.words:
-        body = work.entry.body or ()
-        number = next((n for n in range(number, 0, -1) if "async" in body[n].words and n != number), number)
+        mine = [n for n, one in enumerate(work.entry.body or ()) if _groups(one) == _groups(instruction)]
+        at = mine.index(number)
+        number = next((n for n in mine[:at][::-1] + mine[at + 1 :] if "commit_group" not in _words(work, n)), number)
     return number in work.base.reached
+
+
+def _words(work: _Work, number: int) -> tuple[str, ...]:
+    return (work.entry.body or ())[number].words
+
+
+def _groups(instruction: PtxInstruction) -> tuple[bool, ...]:
+    """Which groups an instruction works with: those of wgmma, of bulk copies, of other asynchronous copies, or none."""
+    words = instruction.words
+    return words[:1] == ("wgmma",), words[:2] == ("cp", "async"), "bulk" in words
 
 
 def compared(base: KernelVerdict, verdict: KernelVerdict) -> tuple[Noticed, str]:
