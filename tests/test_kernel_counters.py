@@ -266,3 +266,39 @@ def test_a_barrier_that_flips(change: dict[str, str], expected: str) -> None:
         assert verdict.word != "clean"
     else:
         assert verdict.word == expected, (verdict.findings, verdict.choices, verdict.open)
+
+
+SUM = """
+@%p0 st.shared.u32 [%r2], 0;
+bar.sync 0;
+{made}
+{sync}
+ld.shared.u32 %r10, [%r2];
+setp.eq.u32 %p1, %r10, 64;
+@%p1 st.shared.u32 [%r3+64], 1;
+"""
+"""A sum is looked at behind a barrier, as a histogram does that adds up the bins that are not empty."""
+
+
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        ("atom.shared.add.u32 %r9, [%r2], 1;", "clean"),
+        ("atom.shared.add.u32 %r9, [%r2], 1;\nred.shared.add.u32 [%r2], 2;", "clean"),
+        ("atom.shared.or.b32 %r9, [%r2], %r0;", "clean"),
+        ("atom.shared.add.u32 %r9, [%r2], 1;\natom.shared.max.u32 %r9, [%r2], 70;", "explored"),
+        ("atom.shared.exch.b32 %r9, [%r2], %r0;", "explored"),
+        ("atom.shared.add.u32 %r9, [%r2], 1;\nred.shared.add.u32 [%r2], %r9;", "explored"),
+        ("atom.shared.add.u32 %r9, [%r2], 1;\nst.relaxed.cta.shared.u32 [%r2], 5;", "explored"),
+        ("atom.shared.add.u64 %d9, [%r2], 1;\natom.shared.add.u32 %r9, [%r2+4], 1;", "undecided"),
+        ("atom.shared.add.f32 %f9, [%r2], 0f3F800000;", "undecided"),
+    ],
+)
+def test_what_a_set_of_atomic_operations_leaves(made: str, word: str) -> None:
+    """Their results are not known, but what they leave together is, if it does not depend on their order."""
+    assert judged(SUM.format(made=made, sync="bar.sync 1;"), threads=64).word == word
+
+
+def test_a_sum_that_nothing_keeps_apart_from_what_is_added() -> None:
+    made = "atom.shared.add.u32 %r9, [%r2], 1;"
+    assert "data-race" in {one.rule for one in judged(SUM.format(made=made, sync=""), threads=64).serious}

@@ -314,8 +314,8 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r10], [%d0],
 END:
 {MEET}
 """
-"""CTA 0 writes a word and copies bytes to CTA 1, which then copies others over that word; then it is read. Only the copy
-from there comes between the write and what overwrites it."""
+"""CTA 0 writes a word and copies bytes to CTA 1, which then copies others over that word; then it is read. Only the
+copy from there comes between the write and what overwrites it."""
 
 
 @pytest.mark.parametrize("sem", ["", ".relaxed.cta"])

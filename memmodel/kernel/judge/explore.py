@@ -23,7 +23,7 @@ from memmodel.kernel.judge.conditions import residents
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.judge.fences import BASE
 from memmodel.kernel.judge.judging import Judgement, OtherReadings, RunJudge, add, problems
-from memmodel.kernel.judge.leftover import Polls, contested
+from memmodel.kernel.judge.leftover import Polls, contested, tallied
 from memmodel.kernel.judge.quiet import hushed
 from memmodel.kernel.judge.verdict import FindingKey, FindingPlace, KernelFinding, KernelReading, KernelVerdict
 from memmodel.kernel.launch import Launch
@@ -115,7 +115,8 @@ class LaunchJudge:
             if unsure := frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits)):
                 base, run = self._failing(base, run, unsure)
             self._waits.look(run, lambda: self._run(base))
-            base = replace(base, counted=self._waits.counted)
+            alike = tallied(run, self.entry.body or (), whole=not self.options.ctas)
+            base = replace(base, counted=self._waits.counted | alike)
             run.choices |= self._last_writes(base, run)
             settled = frozenset(number for _, number in run.choices) - self._waits.loads - self._waits.told
             real = self._depends(base, run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Hashable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Side
@@ -65,6 +66,42 @@ def last_writes(
             if ("atomic", number) not in run.choices:
                 found["order", number] = body[number]
     return found
+
+
+def tallied(run: LaunchTrace, body: Body, *, whole: bool) -> frozenset[int]:
+    """The atomic operations whose words hold the same after a set of them, in whatever order they were made.
+
+    They add, or are of one other kind that commutes, with integers, and nothing else that is strong touches a byte of
+    theirs. `whole`: were all CTAs run? Else others may operate on global memory.
+    """
+    kinds: dict[tuple[Block, int, int], set[Hashable]] = {}
+    numbers: dict[int, set[tuple[Block, int, int]]] = {}
+    for event in (event for thread in run.threads for event in thread.strong()):
+        assert event.block is not None
+        place = event.block, event.first, event.size
+        kinds.setdefault(place, set()).add(_tally(event, body[event.at]))
+        numbers.setdefault(event.at, set()).add(place)
+    across: dict[Block, list[tuple[int, int]]] = {}
+    for block, first, size in kinds:
+        across.setdefault(block, []).append((first, size))
+    for block, places in across.items():
+        places.sort()
+        for (first, size), (other, length) in pairwise(places):
+            if other < first + size:
+                kinds[block, first, size].add(None)
+                kinds[block, other, length].add(None)
+    good = {
+        place
+        for place, found in kinds.items()
+        if len(found) == 1 and None not in found and (whole or place[0].instance.space is Space.SHARED)
+    }
+    return frozenset(number for number, places in numbers.items() if places <= good)
+
+
+def _tally(event: TraceEvent, one: PtxInstruction) -> Hashable:
+    """The kind of an atomic operation on integers that commutes with those of its kind; None for all else."""
+    whole = one.words[-1][:1] in "usb" and "x" not in one.words[-1]
+    return _kind(event, one) if one.words[0] in ("atom", "red") and event.issue is None and whole else None
 
 
 class Polls:
