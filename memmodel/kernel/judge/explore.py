@@ -115,8 +115,7 @@ class LaunchJudge:
             if unsure := frozenset(one.number for one, _ in complaints(self.entry, run.tests, run.awaits)):
                 base, run = self._failing(base, run, unsure)
             self._waits.look(run, lambda: self._run(base))
-            alike = tallied(run, self.entry.body or (), whole=not self.options.ctas)
-            base = replace(base, counted=self._waits.counted | alike)
+            base = replace(base, counted=self._waits.counted | tallied(run, self.entry, whole=not self.options.ctas))
             run.choices |= self._last_writes(base, run)
             settled = frozenset(number for _, number in run.choices) - self._waits.loads - self._waits.told
             real = self._depends(base, run)

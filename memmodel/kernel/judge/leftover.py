@@ -68,7 +68,7 @@ def last_writes(
     return found
 
 
-def tallied(run: LaunchTrace, body: Body, *, whole: bool) -> frozenset[int]:
+def tallied(run: LaunchTrace, entry: PtxFunction, *, whole: bool) -> frozenset[int]:
     """The atomic operations whose words hold the same after a set of them, in whatever order they were made.
 
     They add, or are of one other kind that commutes, with integers, and nothing else that is strong touches a byte of
@@ -79,7 +79,7 @@ def tallied(run: LaunchTrace, body: Body, *, whole: bool) -> frozenset[int]:
     for event in (event for thread in run.threads for event in thread.strong()):
         assert event.block is not None
         place = event.block, event.first, event.size
-        kinds.setdefault(place, set()).add(_tally(event, body[event.at]))
+        kinds.setdefault(place, set()).add(_tally(event, (entry.body or ())[event.at]))
         numbers.setdefault(event.at, set()).add(place)
     across: dict[Block, list[tuple[int, int]]] = {}
     for block, first, size in kinds:
