@@ -106,6 +106,32 @@ def test_operands_that_differ(step: str) -> None:
     assert "depends on the number of the CTA" in any_grid(step, ctas=2)
 
 
+MATRIX = """
+mov.u32 %r20, %ctaid.x;
+mov.u32 %r21, %ctaid.y;
+mul.lo.u32 %r22, %r20, {row};
+mad.lo.u32 %r22, %r21, 128, %r22;
+shr.u32 %r23, %r0, 5;
+mad.lo.u32 %r22, %r23, 256, %r22;
+and.b32 %r24, %r1, 127;
+add.u32 %r22, %r22, %r24;
+cvt.u64.u32 %d1, %r22;
+add.s64 %d2, %d0, %d1;
+st.global.u32 [%d2], %r0;
+"""
+"""A tile has two rows of 128 bytes, and two tiles lie beside each other in rows of 256 bytes."""
+
+
+@pytest.mark.parametrize(("row", "along"), [(512, "yes, with any number of CTAs along x"), (256, "not shown")])
+def test_a_matrix_of_tiles(row: int, along: str) -> None:
+    """Rows of tiles may be added; what a row is longer by is in the next one."""
+    read = module(MATRIX.format(row=row))
+    given = launch().model_copy(update={"grid": (3, 2, 1)})
+    verdict = judge(read, entry(read), given, load_model("ptx-9.3"), ExploreOptions(any_grid=True))
+    assert verdict.beyond["any grid"].startswith(f"along x: {along}")
+    assert "; along y: not shown: CTAs touch" in verdict.beyond["any grid"]
+
+
 TRIPS = """ld.param.u32 %r8, [k_param_0];
 mov.u32 %r9, 0;
 L: add.s32 %r9, %r9, 1;

@@ -1,12 +1,12 @@
 """Does the verdict of a launch hold for any grid? Or which term stops that?
 
 In: module, entry, launch, run. Out: a sentence. Settled here: CTAs that do the same, on bytes that move with the number
-of the CTA by a constant step and lie apart, say nothing new in a larger grid of one dimension.
+of the CTA by a constant step and lie apart, say nothing new in a grid that is longer in one dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -32,8 +32,8 @@ def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchT
         return "not shown: CTAs of a cluster meet"
     if run.cancels:
         return "not shown: CTAs take over others"
-    if sum(extent > 1 for extent in launch.grid) != 1 or len({thread.cta for thread in run.threads}) < 2:
-        return "not shown: that takes a launch with several CTAs in one dimension"
+    if len({thread.cta for thread in run.threads}) < 2:
+        return "not shown: that takes a launch with several CTAs"
     for thread in run.threads:
         for event in thread.strong():
             if event.block is not None and _global(event.block):
@@ -42,11 +42,19 @@ def any_grid(module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchT
     for one in run.weak():
         if isinstance(one.label, Access) and one.label.rmw and _global(one.block) and one.block not in counted:
             return f"not shown: CTAs may meet at {_at(body[one.at])}"
-    shares = Shares(module, entry, launch)
+    found = {axis: _along(module, entry, launch, run, axis, counted) for axis in range(3) if launch.grid[axis] > 1}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"along {'xyz'[axis]}: {said}" for axis, said in found.items())
+
+
+def _along(
+    module: PtxModule, entry: PtxFunction, launch: Launch, run: LaunchTrace, axis: int, counted: set[Block]
+) -> str:  # fmt: skip
+    """The answer for grids that are longer in one dimension."""
+    body, shares = entry.body or (), Shares(module, entry, launch, "xyz"[axis])
     why = next((why for step in body if (why := _uneven(step, shares)) is not None), None)
-    if why is not None:
-        return f"not shown: {why}"
-    return _apart(run, body, counted, "xyz"[launch.grid.index(max(launch.grid))])
+    return f"not shown: {why}" if why is not None else _apart(run, body, counted, launch.grid, axis)
 
 
 def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
@@ -69,8 +77,13 @@ def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
     return None
 
 
-def _apart(run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Block], axis: str) -> str:
-    """Does each CTA do what the one before it does, on bytes that lie further by a step, and apart from the others'?"""
+def _apart(
+    run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Block], grid: tuple[int, int, int], axis: int
+) -> str:  # fmt: skip
+    """Does each CTA do what the one before it does, on bytes that lie further by a step, and apart from the others'?
+
+    Together with it stand the CTAs that differ from it in the other dimensions.
+    """
     ctas: dict[int, list[TraceThread]] = {}
     for thread in run.threads:
         ctas.setdefault(thread.cta, []).append(thread)
@@ -81,8 +94,12 @@ def _apart(run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Bloc
     every = [one for listed in accesses.values() for one in listed]
     changed = {one.block for one in every if _global(one.block) and _writes(one)}
     steps: dict[Block, set[float]] = {block: set() for block in changed}
-    for (cta, mine), (other, theirs) in pairwise(sorted(ctas.items())):
-        for first, second in zip(mine, theirs, strict=True):
+    lines = _lines(ctas, grid, axis)
+    neighbours = [pair for line in lines for pair in pairwise(line)]
+    if len({tuple(place for place, _ in line) for line in lines}) > 1 or not neighbours:
+        return "not shown: that takes CTAs beside each other in this dimension"
+    for (place, cta), (further, other) in neighbours:
+        for first, second in zip(ctas[cta], ctas[other], strict=True):
             at = _first_unlike(first.events, second.events, _same_event)
             both = accesses.get(first.number, []), accesses.get(second.number, [])
             at = _first_unlike(*both, _same_access) if at is None else at
@@ -90,8 +107,8 @@ def _apart(run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Bloc
                 return f"not shown: CTAs {cta} and {other} differ at {_at(body[at])}"
             for a, b in zip(*both, strict=True):
                 if a.block in changed:
-                    steps[a.block].add((b.first - a.first) / (other - cta))
-    own = {thread.number for thread in next(iter(ctas.values()))}
+                    steps[a.block].add((b.first - a.first) / (further - place))
+    own = {thread.number for line in lines for thread in ctas[line[0][1]]}
     found = []
     for block in sorted(changed, key=lambda block: block.address):
         spans = [(one.first, one.first + one.size) for one in every if one.block is block and one.thread in own]
@@ -104,7 +121,17 @@ def _apart(run: LaunchTrace, body: tuple[PtxInstruction, ...], counted: set[Bloc
         found.append(f"{size} bytes of {block.instance.name}, {step:g} bytes apart")
     where = f", each on its own {' and '.join(found)}" if found else ""
     reach = "as long as buffers reach and no number wraps"
-    return f"yes, with any number of CTAs along {axis}, {reach}: CTAs do the same{where}"
+    return f"yes, with any number of CTAs along {'xyz'[axis]}, {reach}: CTAs do the same{where}"
+
+
+def _lines(ctas: Iterable[int], grid: tuple[int, int, int], axis: int) -> list[list[tuple[int, int]]]:
+    """CTAs that differ in one dimension alone: for each its place in it, and its number."""
+    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for number in sorted(ctas):
+        index = [number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])]
+        place = index.pop(axis)
+        found.setdefault(tuple(index), []).append((place, number))
+    return list(found.values())
 
 
 def _first_unlike(ones: Sequence[Made], others: Sequence[Made], same: Callable[[Made, Made], bool]) -> int | None:

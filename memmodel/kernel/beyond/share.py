@@ -1,7 +1,8 @@
 """What registers and memory hold of the number of the CTA, for every grid: from the text alone.
 
-In: module, entry, launch. Out: `Share` by register. A number may be the same in all CTAs, go with the number of the CTA
-by a constant step (which may differ between threads), or depend on it, or on the size of the grid, in another way.
+In: module, entry, launch, the dimension in which the grid grows. Out: `Share` by register. A number may be the same in
+all CTAs, go with the number of the CTA by a constant step (which may differ between threads), or depend on it or on the
+size of the grid, in another way.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ class Share(IntEnum):
 class Shares:
     """The share of every register of an entry, and of what each state space holds."""
 
-    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
+    def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch, axis: str) -> None:
         self._body = entry.body or ()
         self._params = {one.name for one in entry.params}
-        self._axis = "xyz"[max(range(3), key=lambda axis: launch.grid[axis])]
+        self._axis = axis
         contents = any(one.init or one.hex or one.file for one in launch.all_buffers)
         self._tables = contents or any(one.initial for one in (*module.variables.values(), *entry.variables))
         self.registers: dict[int, Share] = {}
