@@ -55,8 +55,8 @@ def alone(made: RunJudge, finding: KernelFinding) -> CutStory:
         _twice(found, finding)
     elif finding.sides and finding.rule == "undefined-tensor-memory-freed":
         at = finding.sides[0].instruction.number
-        every = (one for thread in made.run.threads for one in thread.events if one.at == at and not one.owners)
-        _allocation(found, next(every))
+        every = (one for thread in made.run.threads for one in thread.events if one.at == at)
+        _allocation(found, next(one for one in every if isinstance(one.label, Allocates) and not one.owners))
     elif finding.sides and finding.rule == "undefined-address":
         _bad_address(found, finding)
     elif finding.sides and finding.rule == "undefined-tensor-memory":
