@@ -237,3 +237,9 @@ SEEN = "ld.relaxed.cta.shared.u32 %r9, [s+1000]"
 def test_a_reduction_waits_for_nothing(one: str, other: str, word: str) -> None:
     """Two groups of warps meet at one barrier. That the reduction of the one came first in the run orders nothing."""
     assert judged(TWO_GROUPS.format(one, other), 128, init="zero").word == word
+
+
+def test_a_loop_that_polls_with_operands_that_no_assembler_takes() -> None:
+    """A number of operands that is wrong is refused where it is reached, and not before."""
+    body = "L: ld.acquire.gpu.global.u32 %r9, [%d0];\nadd.s32 %r10, 1;\nsetp.eq.u32 %p3, %r9, 1;\n@%p3 bra L;"
+    assert judged(body).word == "undecided"

@@ -146,3 +146,33 @@ def test_a_word_of_two_megabytes_is_not_quoted_whole() -> None:
     with pytest.raises(InputError) as caught:
         parse_module(Source("k.ptx", "a" * 2_000_000))
     assert caught.value.span is not None and len(str(caught.value)) < 2_000
+
+
+FAMILIES = [
+    "mbarrier",
+    "ld",
+    "st",
+    "atom",
+    "red",
+    "bar",
+    "cp",
+    "wgmma",
+    "tcgen05",
+    "setp",
+    "shfl",
+    "membar",
+    "fence",
+    "multimem",
+    "mul",
+    "cvt",
+    "selp",
+    "prmt",
+]
+
+
+@pytest.mark.parametrize("opcode", FAMILIES)
+def test_opcodes_of_one_word(opcode: str) -> None:
+    """A family of instructions with nothing behind its name is refused where it is reached."""
+    loop = f"L: mbarrier.try_wait.parity.shared.b64 %p3, [%r4], 0;\n{opcode} %r5, %r6;\n@!%p3 bra L;\n{opcode};"
+    for body in (f"bra E;\n{loop}\nE:", loop, f"{opcode} %r5, %r6;"):
+        assert survives(module(body).source.text, "k.ptx") != "explored"

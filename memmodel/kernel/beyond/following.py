@@ -214,7 +214,7 @@ class FollowedRounds(Follower):
         return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
 
     def _tested(self, words: tuple[str, ...], sources: Sequence[Operand], warp: Warp, lane: int) -> Drifting:
-        if is_float(words[-1]) or len(sources) != 2:
+        if len(words) < 3 or is_float(words[-1]) or len(sources) != 2:
             return UNEVEN
         first, second = (self._number(item, warp, lane, words[-1]) for item in sources)
         for item in (first, second):

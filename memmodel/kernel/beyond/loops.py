@@ -192,7 +192,7 @@ def _decides(step: PtxInstruction) -> list[int]:
 
 
 def _tests(one: PtxInstruction) -> bool:
-    return one.words[0] == "mbarrier" and one.words[1] in ("try_wait", "test_wait")
+    return one.words[0] == "mbarrier" and one.kind in ("try_wait", "test_wait")
 
 
 def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstruction, slots: Iterable[int]) -> bool:

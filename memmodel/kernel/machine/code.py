@@ -88,7 +88,7 @@ class Code:
     def computes(self) -> bool:
         """Does it change nothing but registers and what its thread alone has?"""
         words = self.instruction.words
-        private = words[0] in ("ld", "st") and words[1].split("::")[0] in ("local", "const", "param")
+        private = words[0] in ("ld", "st") and self.instruction.kind.split("::")[0] in ("local", "const", "param")
         known = self.refusal is None and (private or words[0] == "nanosleep")
         return known or (self.pure is not None and not self.touched)
 

@@ -108,7 +108,7 @@ def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> 
         read = ".read" if side.what.startswith("reads") else ""
         wait = f"cp.async.bulk.wait_group{read} 0;"
         texts = [wait, f"cp.async.bulk.commit_group; {wait}"]
-    elif words[0] == "tcgen05" and words[1] in ("ld", "st"):
+    elif words[0] == "tcgen05" and words[1:2] in (("ld",), ("st",)):
         texts = [f"tcgen05.wait::{words[1]}.sync.aligned;"]
     elif words[0] == "wgmma":
         wait = "wgmma.wait_group.sync.aligned 0;"

@@ -18,7 +18,7 @@ def halved(work: LaunchJudge, edits: PtxEdits) -> bool:
     new = {
         one.number
         for one in work.entry.body or ()
-        if ("aligned" in one.words or (one.words[0] == "bar" and one.words[1] != "warp"))
+        if ("aligned" in one.words or (one.words[0] == "bar" and one.kind != "warp"))
         and any(one.span.start in place for place in places)
     }
     return bool(new) and bool(new & split(work))

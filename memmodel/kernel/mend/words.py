@@ -76,7 +76,7 @@ def _stronger(way: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
 
 def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
     words = one.words
-    if words[0] in ("atom", "red") and words[1] != "async":
+    if words[0] in ("atom", "red") and "async" not in words[1:2]:
         sem = "release" if words[0] == "red" else "acq_rel"
     elif words[0] in ("ld", "st"):
         if (words[0] == "st") is not releases:
@@ -106,7 +106,7 @@ def _with_sem(one: PtxInstruction, *, releases: bool) -> Reworded | None:
 def _arrives(words: tuple[str, ...]) -> bool | None:
     """Is it an arrive, or a wait? None for others."""
     if words[0] == "mbarrier":
-        return words[1] not in TESTS
+        return not set(words[1:2]) & set(TESTS)
     return "arrive" in words if words[:2] == ("barrier", "cluster") else None
 
 
@@ -119,8 +119,8 @@ def _wider(named: list[PtxInstruction]) -> Iterator[tuple[Reworded, ...]]:
             cost = OTHER + SCOPE_COST[scope]
             if old is not None and SCOPES.index(old) < SCOPES.index(scope):
                 found.append(_opcode(one, tuple(scope if word == old else word for word in one.words), cost))
-            elif old is None and one.words[0] == "mbarrier" and one.words[1] in (*TESTS, "arrive", "arrive_drop"):
-                sem = "acquire" if one.words[1] in TESTS else "release"
+            elif old is None and one.words[0] == "mbarrier" and one.kind in (*TESTS, "arrive", "arrive_drop"):
+                sem = "acquire" if one.kind in TESTS else "release"
                 at = 3 if one.words[2:3] in (("expect_tx",), ("noComplete",), ("parity",)) else 2
                 found.append(_opcode(one, (*one.words[:at], sem, scope, *one.words[at:]), cost))
         yield from ((change,) for change in found)
@@ -140,7 +140,7 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     if lacking is None or lacking[1] != lacking[2] or "bytes" in finding.message:
         return  # a test that asks for the phase before would hide that this one never ends
     for one in (side.instruction for side in finding.sides):
-        if one.words[0] == "mbarrier" and one.words[1] in TESTS and "parity" in one.words:
+        if one.words[0] == "mbarrier" and one.kind in TESTS and "parity" in one.words:
             operand = one.operands[2] if len(one.operands) > 2 else None
             if isinstance(operand, IntegerLiteral):
                 text = re.sub(r",\s*\d+(\s*(,|$))", f", {operand.value ^ 1}\\1", one.span.text, count=1)

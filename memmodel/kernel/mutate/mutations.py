@@ -63,15 +63,15 @@ def _of(one: PtxInstruction) -> Iterator[Mutation]:
         yield from _more_groups(one)
     elif head == "cp" and words[2:4] == ("mbarrier", "arrive"):
         yield _removed(one)
-    elif head == "wgmma" and words[1] != "mma_async":
+    elif head == "wgmma" and one.kind != "mma_async":
         yield _removed(one)
         yield from _more_groups(one)
-    elif (head == "tcgen05" and words[1] in TENSOR) or head == "griddepcontrol":
+    elif (head == "tcgen05" and one.kind in TENSOR) or head == "griddepcontrol":
         yield _removed(one)
-    elif head == "multimem" and words[1] != "cp":
+    elif head == "multimem" and one.kind != "cp":
         yield from _semantics(one)
         yield from _scope(one)
-    elif head in ACCESSES and words[1] == "async":
+    elif head in ACCESSES and one.kind == "async":
         if "sys" in words and "mmio" not in words:
             yield _worded(one, "sys", "gpu")
     elif head in ACCESSES:
@@ -110,8 +110,8 @@ def _scope(one: PtxInstruction) -> Iterator[Mutation]:
 def _fence(one: PtxInstruction) -> Iterator[Mutation]:
     words = one.words
     if words[0] == "membar":
-        if words[1] in ("gl", "sys"):
-            yield _worded(one, words[1], "cta")
+        if one.kind in ("gl", "sys"):
+            yield _worded(one, one.kind, "cta")
         return
     if "proxy" in words:
         space = next((word for word in words if word in PROXY_SPACES), None)
@@ -158,7 +158,7 @@ def _with(one: PtxInstruction, place: int, value: int, what: str) -> Mutation:
 
 
 def _object(one: PtxInstruction) -> Iterator[Mutation]:
-    kind = one.words[1]
+    kind = one.kind
     if kind == "init":
         yield _removed(one)
         yield from _numbered(one, 1, "arrival")

@@ -25,7 +25,7 @@ def looking_ahead(entry: PtxFunction) -> Mapping[int, frozenset[int]]:
     does nothing at all, the answer decides nothing: by NOBODY, the tests of a parity of which that is so.
     """
     body = entry.body or ()
-    tests = [one.number for one in body if one.words[0] == "mbarrier" and one.words[1] in ("test_wait", "try_wait")]
+    tests = [one.number for one in body if one.words[0] == "mbarrier" and one.kind in ("test_wait", "try_wait")]
     loops = {n for n in tests if len(written(body[n])) == 1 and failing(body, n, written(body[n])[0])[0] is None}
     live: list[set[int]] | None = None
     used = [_used(one) for one in body]

@@ -358,7 +358,10 @@ def _value(one: PtxInstruction, values: Mapping[int, int]) -> int | None:
     if one.words[-1] == "pred":
         return _joined(one.words[0], given)
     fn = function(one.words)
-    return None if fn is None or None in given else fn(*given)
+    try:
+        return None if fn is None or None in given else fn(*given)
+    except TypeError:  # too few operands, or too many: no assembler takes that
+        return None
 
 
 def _compared(one: PtxInstruction, given: list[int | None]) -> int | None:

@@ -158,6 +158,11 @@ class PtxInstruction:
         return ".".join(self.words)
 
     @property
+    def kind(self) -> str:
+        """The second word of the opcode; nothing if it has but one."""
+        return self.words[1] if len(self.words) > 1 else ""
+
+    @property
     def line(self) -> int:
         return self.span.line
 

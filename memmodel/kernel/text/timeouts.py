@@ -82,7 +82,7 @@ def _by_time(body: tuple[PtxInstruction, ...], branch: PtxInstruction, other: in
 
 def _polls(one: PtxInstruction) -> bool:
     if one.words[0] == "mbarrier":
-        return one.words[1] in ("test_wait", "try_wait")
+        return one.kind in ("test_wait", "try_wait")
     return one.words[0] == "ld" and any(word in POLLS for word in one.words)
 
 

@@ -217,7 +217,7 @@ class Naming(Follower):
         data, *rest = one.operands[1:]
         if words[0] == "movmatrix":
             return lambda warp, lanes: self._turned([[self.read(data, warp, lane, 32)] for lane in lanes])
-        synced = words[1] == "sync"
+        synced = one.kind == "sync"
 
         def of(warp: Warp, lanes: Lanes) -> list[list[int]]:
             masks = [terms.known(self.read(rest[-1], warp, lane, 32)) if synced else 0 for lane in lanes]
