@@ -115,6 +115,103 @@ def test_rounds_that_need_not_repeat(source: str, why: str) -> None:
     assert why in answer
 
 
+BARRIER = "bar.sync 0;\n"
+
+
+def bad(register: str, value: int) -> str:
+    """A race if a register holds a value."""
+    return f"setp.eq.u32 %p7, {register}, {value};\n@%p7 st.shared.u32 [s+4008], %r0;\n"
+
+
+def at_top(body: str, before: str = "", behind: str = "") -> str:
+    """A loop that is left at its head."""
+    head = "L:\nsetp.ge.u32 %p3, %r9, %r8;\n@%p3 bra END;\n"
+    return text(f"{head}{body}\nadd.u32 %r9, %r9, 1;\nbra L;\nEND:\n{behind}", f"{BEFORE}\n{before}")
+
+
+def counted(body: str, before: str = "", behind: str = "") -> str:
+    return text(
+        f"L:\n{BARRIER}{body}\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, %r8;\n@%p3 bra L;\n{behind}",
+        f"{BEFORE}\n{before}",
+    )
+
+
+CHAIN = "".join(f"mov.u32 %r{40 + n}, %r{41 + n};\n" for n in range(20))
+FOURTEEN = "".join(f"mov.u32 %r{40 + n}, 14;\n" for n in range(20))
+LOADED = "".join(f"mov.u32 %r{40 + n}, %r30;\n" for n in range(20))
+EACH = ("ld.global.u32 %r30, [%d0];\nmul.wide.u32 %d5, %r0, 4;\nadd.s64 %d5, %d5, %d0;\n"
+        f"ld.global.u32 %r60, [%d5];\n{LOADED}")  # fmt: skip
+NOT_14 = "setp.ne.u32 %p7, %r30, 14;\n@%p7 st.shared.u32 [s+4008], %r0;\n"
+COPIED = "@%p0 st.global.u32 [%d0], %r9;\nbar.sync 0;\n@%p0 cp.async.ca.shared.global [s+4000], [%d0], 4;\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        *(pytest.param(at_top(f"{BARRIER}{bad('%r29', 1)}shr.u32 %r31, %r9, 4;\n{step}", "mov.u32 %r29, 0;"),
+                       "whether st.shared.u32 is carried out", id=step.split(".")[0])
+          for step in ("popc.b32 %r29, %r31;", "prmt.b32 %r29, %r31, 0, 0x4440;", "lop3.b32 %r29, %r31, 0, 0, 0xF0;")),
+        pytest.param(at_top(f"{BARRIER}setp.ne.u32 %p7, %r40, 14;\n@%p7 st.shared.u32 [s+4008], %r0;\n{CHAIN}",
+                            f"{FOURTEEN}mov.u32 %r60, %r8;"), "what a register holds after a period",
+                     id="a long chain"),
+        pytest.param(at_top(f"{BARRIER}addc.u32 %r30, 0, 0;\nxor.b32 %r30, %r30, 1;\nsub.cc.u32 %r31, 0, %r30;",
+                            "add.cc.u32 %r31, 0, 0;", f"addc.u32 %r30, 0, 0;\n{bad('%r30', 1)}"),
+                     "the carry of addc.u32", id="a carry from round to round"),
+        pytest.param(counted("sub.s32 %r30, 20, %r9;\nmin.relu.s32 %r31, %r30, 100;\nadd.s32 %r32, %r9, %r31;\n"
+                             f"{bad('%r32', 25)}"), "whether st.shared.u32 is carried out", id="not below zero"),
+        pytest.param(counted(f"and.b32 %r31, %r50, 16;\n{bad('%r31', 16)}and.b32 %r50, %r50, 0xFFFF0000;\n"
+                             "or.b32 %r50, %r50, %r9;", "ld.global.u32 %r50, [%d0];\nand.b32 %r50, %r50, 0xFFFF0000;",
+                             "st.relaxed.gpu.global.u32 [%d0+64], %r50;\n"
+                             "@%p0 atom.relaxed.gpu.global.or.b32 %r50, [%d0+128], 0;"),
+                     "whether st.shared.u32 is carried out", id="known bits of an unknown word"),
+        pytest.param(counted("", behind="@%p0 st.volatile.shared.u32 [s+4000], %r9;\nbar.sync 0;\n"
+                                        f"ld.shared.u32 %r30, [s+4000];\n{NOT_14}"),
+                     "whether st.shared.u32 is carried out", id="a strong store"),
+        pytest.param(counted("", behind=f"{COPIED}cp.async.wait_all;\nbar.sync 0;\nld.shared.u32 %r30, [s+4000];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="what is copied"),
+        pytest.param(counted("", behind=f"{COPIED}cp.async.wait_all;\nbar.sync 0;\nld.global.u32 %r30, [%d0];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="what was copied"),
+        pytest.param(counted("", behind="mov.b64 %d5, trips;\ncvta.param.u64 %d5, %d5;\nld.u32 %r30, [%d5];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="a generic parameter"),
+        pytest.param(counted("", behind="@!%p0 mov.u32 %r9, 14;\nst.global.u32 [%d0], %r9;"),
+                     "may no longer store what others store", id="equal numbers"),
+        pytest.param(at_top(f"{BARRIER}st.global.u32 [%d0+256], %r40;\nbar.sync 0;\n{CHAIN}", EACH),
+                     "may no longer store what others store", id="equal data"),
+        pytest.param(text("setp.gt.u32 %p5, %r8, 20;\n@%p5 bra X;\nbra Z;\nX:\nmov.u32 %r30, 4;\nbra Y;\nZ:\n"
+                          "mov.u32 %r30, 3;\nY:\nL:\nbar.sync 0;\nadd.u32 %r9, %r9, 1;\n"
+                          "setp.lt.u32 %p6, %r9, %r30;\n@%p6 bra L;", BEFORE), "a parameter", id="a bound by a branch"),
+        pytest.param(text("mov.u32 %r7, %nclusterid.x;\nL:\nbar.sync 0;\nadd.u32 %r9, %r9, 1;\n"
+                          "setp.lt.u32 %p6, %r9, %r7;\n@%p6 bra L;", BEFORE), "a parameter", id="clusters of the grid"),
+    ],
+)  # fmt: skip
+def test_what_comes_late(source: str, why: str) -> None:
+    """Clean with so few rounds, and not with more."""
+    answer = said(source, 14)
+    assert answer.startswith("not shown: how often the loop"), answer
+    assert why in answer
+
+
+def test_the_parity_behind_a_loop() -> None:
+    """A phase more in each round: what waits behind for a parity is right for every other number of rounds."""
+    source = counted(
+        "mbarrier.arrive.shared.b64 _, [%r4];\nbar.sync 0;",
+        "@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;",
+        "W:\nmbarrier.try_wait.parity.shared.b64 %p6, [%r4], 1;\n@!%p6 bra W;",
+    )
+    assert step(said(source, 14)) == 2
+    assert kept(source, 14)
+
+
+def test_a_loop_with_a_wait_at_its_head() -> None:
+    """The register of the test decides also whether there is another round."""
+    source = text(
+        "L:\nmbarrier.try_wait.parity.shared.b64 %p6, [%r4], 1;\n@!%p6 bra L;\nbar.sync 0;\n"
+        "setp.lt.u32 %p6, %r9, %r8;\nadd.u32 %r9, %r9, 1;\n@%p6 bra L;",
+        f"{BEFORE}\n@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;",
+    )
+    assert "no trip count depends on a parameter" not in said(source, 14)
+
+
 def test_too_few_rounds() -> None:
     assert "no state comes back twice in 5 rounds" in said(rounds(), 5)
 

@@ -19,6 +19,9 @@ MOST_PERIODS = 1 << 64
 READ = ("cvt", "shr", "div", "rem", "bfe", "min", "max")
 """First words of instructions that read their operands as numbers of their type, not modulo a power of two."""
 
+ROUNDED = frozenset(("sat", "relu"))
+"""Words of instructions whose result stays at a bound."""
+
 ORDERS: dict[str, Callable[[float, float], bool | None]] = {
     "lt": lambda low, high: True if high < 0 else False if low >= 0 else None,
     "gt": lambda low, high: True if low > 0 else False if high <= 0 else None,
@@ -81,8 +84,12 @@ class Drifts:
 
     def read(self, one: Going, kind: str) -> None:
         """A number that drifts is read as one of that type."""
-        width, drift = width_of(kind) or 64, one.drift or STILL
-        least, most = (-(1 << width - 1), (1 << width - 1) - 1) if kind[0] == "s" else (0, (1 << width) - 1)
+        width = width_of(kind) or 64
+        self._keeps(one, *((-(1 << width - 1), (1 << width - 1) - 1) if kind[0] == "s" else (0, (1 << width) - 1)))
+
+    def _keeps(self, one: Going, least: int, most: int) -> None:
+        """A number stays between two others."""
+        drift = one.drift or STILL
         for sign, room in ((1, most - one.value), (-1, one.value - least)):
             if drift != STILL:
                 self._room[sign, drift] = min(room, self._room.get((sign, drift), room))
@@ -104,20 +111,23 @@ class Drifts:
         if head == "cvt":
             if is_float(words[-2]):
                 return UNEVEN
-            width = min(width, width_of(words[-2]) or 0)
+            width = width_of(words[-2]) or 0
         if head in READ or "wide" in words or "hi" in words:
             for one in given[:2]:
                 self.read(one, kind)
         found = self._of(words, head, given)
+        width *= 2 if "wide" in words else 1
         # Fewer bits wrap soon.
         return found if found is None or width >= 32 else self._divided(found, 1 << width, rest=True)
 
     def _of(self, words: tuple[str, ...], head: str, given: list[Going]) -> Drifting:
+        if not ROUNDED.isdisjoint(words):
+            return UNEVEN
         drifts = [one.drift or STILL for one in given]
         numbers = [None if one != STILL else two.value for one, two in zip(drifts, given, strict=True)]
-        if head in ("mov", "cvt", "cvta") and "sat" not in words:
+        if head in ("mov", "cvt", "cvta"):
             return drifts[0]
-        if head in ("add", "sub") and len(given) == 2 and "sat" not in words:
+        if head in ("add", "sub") and len(given) == 2:
             return _plus(drifts[0], drifts[1], 1 if head == "add" else -1)
         if head in ("neg", "not"):
             return _plus(STILL, drifts[0], -1)
@@ -170,7 +180,7 @@ class Drifts:
             return _plus(STILL, drifts[0], 1 << by) if by < 64 else STILL
         width = width_of(words[-1]) or 32
         if head == "shr" and by == width - 1 and given[0].value >> by == 0:
-            self.read(given[0], f"u{by}")
+            self._keeps(given[0], 0, (1 << by) - 1)
             return STILL
         if head == "shr":
             return self._divided(drifts[0], 1 << min(by, 64))
@@ -180,8 +190,8 @@ class Drifts:
         if head == "bfe":
             if words[-1][0] == "s":
                 return UNEVEN
-            shifted = self._divided(drifts[0], 1 << by)
-            return None if shifted is None else self._divided(shifted, 1 << (numbers[2] or 0), rest=True)
+            shifted = self._divided(drifts[0], 1 << (by & 255))
+            return None if shifted is None else self._divided(shifted, 1 << ((numbers[2] or 0) & 255), rest=True)
         return self._divided(drifts[0], by, rest=head == "rem")
 
     def _masked(self, head: str, drift: Drift, mask: int, width: int) -> Drifting:

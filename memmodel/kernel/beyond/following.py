@@ -8,15 +8,16 @@ however often the stretched loops run, and their state must come back after a pe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from memmodel.base.labels import Access, Role
 from memmodel.kernel.beyond.cells import DriftCells, made_since
-from memmodel.kernel.beyond.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going, centred
-from memmodel.kernel.beyond.loops import LoopText, ParamPart, parts_of, widths
-from memmodel.kernel.judge.events import Refused, WeakAccess
+from memmodel.kernel.beyond.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going
+from memmodel.kernel.beyond.kinds import copies_in, in_shared, named_in, step_of, tests_state, tiles
+from memmodel.kernel.beyond.loops import LoopText, ParamPart, address_taken, parts_of, widths
+from memmodel.kernel.judge.events import Refused
 from memmodel.kernel.machine.alu import is_float, signed, width_of
 from memmodel.kernel.machine.code import Code, Follower
 from memmodel.kernel.machine.memory import Block
@@ -42,7 +43,6 @@ from memmodel.kernel.text.syntax import (
 )
 from memmodel.kernel.values.lanes import Step
 from memmodel.kernel.values.specials import special
-from memmodel.ptx import Space
 
 MOST_VISITS = 400
 """Rounds of a loop that are looked at."""
@@ -90,9 +90,17 @@ class FollowedRounds(Follower):
     def __init__(
         self, loops: Mapping[int, LoopText], entry: PtxFunction, param: ParamPart,
         before: Mapping[int, Sequence[RoundEnd]] | None = None,
-        stretches: Mapping[int, Sequence[Stretch]] | None = None,
+        stretches: Mapping[int, Sequence[Stretch]] | None = None, uneven: Collection[int] = (),
     ) -> None:  # fmt: skip
         self._entry, self._widths = {one.name for one in entry.params}, widths(entry.body or ())
+        self._taken = address_taken(entry.body or (), param)
+        self.uneven = set(uneven)
+        """Registers that do not go on evenly over a period, so that nothing may come of what they hold at its begin."""
+        self.varying: set[int] = set()
+        """Stores of numbers that drift, and stores of unknown ones behind the begin of the period."""
+        self._begun: dict[tuple[int, int], Drifting] = {}
+        self._stale: set[int] = set()
+        """Threads whose carry comes from before a cut."""
         self.value: int | None = None
         """The parameter in this launch."""
         self.drifts = Drifts()
@@ -109,6 +117,7 @@ class FollowedRounds(Follower):
         self._strict = stretches is not None
         self._counts: dict[tuple[int, int], int] = {}
         self._inside: dict[int, int] = {}
+        self._reached: set[int] = set()
         self._going: dict[Warp, dict[int, dict[int, Drifting]]] = {}
         self._machine: Machine | None = None
 
@@ -128,7 +137,7 @@ class FollowedRounds(Follower):
         return self._going.get(warp, {}).get(slot, {}).get(lane, STILL)
 
     def _set(self, warp: Warp, slot: int, lane: int, drift: Drifting) -> None:
-        if drift == STILL or warp.registers[slot][lane] is None:
+        if drift == STILL or not warp.knows(slot, lane):
             self._going.get(warp, {}).get(slot, {}).pop(lane, None)
         else:
             self._going.setdefault(warp, {}).setdefault(slot, {})[lane] = drift
@@ -171,8 +180,8 @@ class FollowedRounds(Follower):
 
         def change(warp: Warp, lanes: Lanes) -> None:
             moving = self._moving(warp, sources)
-            if moving and self._strict and "cc" in one.words:
-                raise Refused(f"the carry of {one.opcode}", one.span)
+            if self._strict:
+                self._carries(one, warp, lanes, moving)
             if not moving:
                 step(warp, lanes)
                 self._still(warp, targets, lanes)
@@ -188,6 +197,14 @@ class FollowedRounds(Follower):
                     self._set(warp, slot, lane, found.get(lane, STILL))
 
         return change
+
+    def _carries(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> None:
+        """The carry is no register: what drifts may not go into it, and it may not go over a cut."""
+        threads = {warp.threads[lane].number for lane in lanes} if self._stale else set()
+        uses, sets = one.words[0] in ("addc", "subc", "madc"), "cc" in one.words
+        if (sets and moving) or (uses and threads & self._stale):
+            raise Refused(f"the carry of {one.opcode}", one.span)
+        self._stale -= threads if sets else set()
 
     def _still(self, warp: Warp, slots: Sequence[int], lanes: Lanes) -> None:
         for slot in self._moving(warp, slots):
@@ -226,7 +243,7 @@ class FollowedRounds(Follower):
     def _done(self, one: PtxInstruction, step: Blocking) -> Blocking:
         sources, targets = tuple(read_slots(one)), tuple(written(one))
         loads = one.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in one.words
-        loads = loads and not ("param" in one.words and _named(one) in self._entry)
+        loads = loads and not ("param" in one.words and named_in(one) in self._entry)
 
         def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
             moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
@@ -237,13 +254,15 @@ class FollowedRounds(Follower):
             found: Drifting = STILL
             if moving and team is None:
                 self._uses(one, machine, warp, moving, single, many)
-                found = STILL if _tests(one) else UNEVEN
+                found = STILL if tests_state(one) else UNEVEN
             if one.words[:2] == ("mbarrier", "arrive"):
                 found = UNEVEN  # a state has the number of its phase
+            if one.words[0] in ("alloca", "stacksave"):
+                found = UNEVEN  # the stack is no register
             if loads:
                 threads = {warp.threads[lane].number for lane in lanes}
-                asked = self.cells.any or not threads.isdisjoint(self._inside)
-                if asked and self.cells.brought(one, made_since(machine, single, many), self._inside, threads):
+                made = made_since(machine, single, many)
+                if self.cells.brought(one, made, self._inside, threads) or (self._taken and not made):
                     found = UNEVEN
             if team is None and found == STILL:
                 self._still(warp, targets, lanes)
@@ -255,12 +274,19 @@ class FollowedRounds(Follower):
                 self._through(one, machine, warp, lanes, single, many)
             if one.words[0] == "ld" and "param" in one.words:
                 self._parameter(one, warp, lanes)
-            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap") and (moving or self.cells.any):
-                drifts = one.words[0] in ("st", "tensormap") and bool(moving)
+            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap"):
+                drifts = one.words[0] in ("st", "tensormap", "cp") and bool(moving)
                 self.cells.left(one, made_since(machine, single, many), drifts=drifts)
+                if one.words[0] == "st" and (drifts or self._unknown(one, warp, lanes)):
+                    self.varying.add(one.number)
             return True
 
         return change
+
+    def _unknown(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> bool:
+        """Does a thread store what is not known, behind the begin of a period?"""
+        behind = [lane for lane in lanes if warp.threads[lane].number in self._reached]
+        return any(warp.registers[slot][lane] is None for slot in read_slots(one) for lane in behind)
 
     def _touches(self, warp: Warp, slot: int, lanes: Lanes) -> bool:
         going = self._going[warp][slot]
@@ -284,22 +310,22 @@ class FollowedRounds(Follower):
         words, free = one.words, set[int]()
         if words[0] in ("st", "ld", "ldu") and len(one.operands) == 2:
             data, place = one.operands[::-1] if words[0] == "st" else one.operands
-            made = [each for each in made_since(machine, single, many) if not _shared(each.block)]
-            free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if made else ())
+            made = made_since(machine, single, many)
+            elsewhere = bool(made) and not any(in_shared(each.block) for each in made)
+            free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if elsewhere else ())
             for each in made if not set(registers(place)).isdisjoint(moving) else ():
                 drift = self._drift(warp, registers(place)[0], machine.run.threads[each.thread].lane)
                 self.placed.setdefault(each.block, Counter())[Moved(each.first, each.size, drift)] += 1
-        elif _tests(one):
+        elif tests_state(one):
             free = {slot for item in one.operands[2:] for slot in registers(item)}
         elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
             free = {slot for item in one.operands[1:] for slot in registers(item)}
-        elif words[0] in ("prefetch", "prefetchu") or _copies_in(one):
+        elif words[0] in ("prefetch", "prefetchu") or copies_in(one):
             place = one.operands[0 if words[0].startswith("prefetch") else 1]
             free = set(registers(place))
             if "tensor" in words and isinstance(place, AddressOperand):  # another map is another tensor
                 free -= set(registers(place.base))
-            reads = (made.block for made in made_since(machine, single, many) if _elsewhere(made))
-            self.wandering |= dict.fromkeys(reads, one)
+            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
         if not free.issuperset(moving):
             raise Refused(f"an operand of {one.opcode}", one.span)
 
@@ -310,10 +336,9 @@ class FollowedRounds(Follower):
             named = events[-1].range if events else None
             if named is None or not self.cells.hold(*named):
                 continue
-            if self._strict and not _copies_in(one):
+            if self._strict and not copies_in(one):
                 raise Refused(f"the tensor map of {one.opcode}", one.span)
-            reads = (made.block for made in made_since(machine, single, many) if _elsewhere(made))
-            self.wandering |= dict.fromkeys(reads, one)
+            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
 
     def _parameter(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
         """A load of a parameter: of the one that grows?"""
@@ -391,51 +416,22 @@ class FollowedRounds(Follower):
             loop = self._loops[begun.head]
             for slot in loop.slots:
                 now = self._drift(warp, slot, lane)
-                step = _step(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
-                even = slot in loop.live and now is not None and step is not None
+                step = step_of(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
                 if visit == one.first:
-                    self._set(warp, slot, lane, Drift(now.grows, step) if even and now and step is not None else UNEVEN)
-                elif even and now is not None and now.moves != step:
+                    even = slot in loop.live and slot not in self.uneven and now is not None and step is not None
+                    begin = Drift(now.grows, step) if even and now is not None and step is not None else UNEVEN
+                    self._begun[thread, slot] = begin
+                    self._set(warp, slot, lane, begin)
+                    continue
+                begin = self._begun.pop((thread, slot))
+                if begin is not None and now is None:
+                    self.uneven.add(slot)
+                elif begin not in (None, now):
                     raise Refused("what a register holds after a period", jump.span)
-                else:
-                    self._set(warp, slot, lane, self.drifts.done(now))
+                self._set(warp, slot, lane, self.drifts.done(now))
+            self._stale.add(thread)
+            self._reached.add(thread)
             if visit == one.first:
                 self._inside[thread] = visit
             else:
                 self._inside.pop(thread, None)
-
-
-def _step(before: Value, after: Value, width: int) -> int | None:
-    """By how much a register goes on in a period; None where that is not known, or a predicate changes."""
-    if before is None or after is None:
-        return None
-    return centred(after - before, width) if width > 1 or before == after else None
-
-
-def _shared(block: Block) -> bool:
-    return block.instance.space is Space.SHARED
-
-
-def _tests(one: PtxInstruction) -> bool:
-    """Is it a test of a state? That is the one of its phase, whichever this is."""
-    return one.words[:2] in (("mbarrier", "test_wait"), ("mbarrier", "try_wait")) and "parity" not in one.words
-
-
-def _named(one: PtxInstruction) -> str:
-    """The variable that a load names."""
-    place = one.operands[1]
-    return place.base.name if isinstance(place, AddressOperand) and isinstance(place.base, Symbol) else ""
-
-
-def _elsewhere(made: WeakAccess) -> bool:
-    """Is it about global memory whose address may drift? The place of a tensor map does not."""
-    descriptor = isinstance(made.label, Access) and made.label.role is Role.DESCRIPTOR
-    return not _shared(made.block) and not descriptor
-
-
-def _copies_in(one: PtxInstruction) -> bool:
-    """Is it a copy from global to shared memory?"""
-    if one.words[0] != "cp" or len(one.operands) < 2:
-        return False
-    spaces = [word for word in one.words if word.startswith(("shared", "global"))]
-    return len(spaces) >= 2 and spaces[0].startswith("shared") and spaces[1] == "global"

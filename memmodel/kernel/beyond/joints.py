@@ -135,6 +135,8 @@ class Joints:
                 if comes & {ONE, OTHER}:
                     return f"each round adds to one phase, {at}"
                 continue
+            if shift % 2 and any(self._by_parity(one) for one in sides):
+                return f"the parity of a phase is another one in longer loops, {at}"
             if max(parts) - min(parts) > 1:
                 return f"a phase lasts for more than a period, {at}"
             heard = {one.thread for one in sides if one.waits and self.part(one.thread, one.order) == AFTER}
@@ -143,6 +145,10 @@ class Joints:
                 if not heard <= {one.thread for one in earlier if one.waits}:
                     return f"the end of a copy is waited for behind the loop only, {at}"
         return None
+
+    def _by_parity(self, one: Comer) -> bool:
+        """Is it a test of a parity behind the loop?"""
+        return one.waits and "parity" in self._body[one.at].words and self.part(one.thread, one.order) == AFTER
 
     def _at(self, at: int) -> str:
         return f"{self._body[at].opcode} at line {self._body[at].line}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import networkx
 
 from memmodel.kernel.beyond.share import READS
+from memmodel.kernel.beyond.sides import BranchSides
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.text.origin import read_slots
 from memmodel.kernel.text.polling import ENDS, failing, liveness, registers, written
@@ -30,9 +31,14 @@ from memmodel.kernel.text.syntax import (
 TOUCHES = frozenset((
     "ld", "st", "atom", "red", "cp", "bar", "barrier", "mbarrier", "fence", "membar", "ldmatrix", "stmatrix", "wgmma",
     "tcgen05", "multimem", "discard", "suld", "sust", "sured", "call", "griddepcontrol", "tensormap",
-    "clusterlaunchcontrol", "setmaxnreg",
+    "clusterlaunchcontrol", "setmaxnreg", "ldu", "wmma", "mma", "tex", "tld4", "shfl", "vote", "match", "redux",
+    "elect", "activemask", "trap", "brkpt", "exit", "ret",
 ))  # fmt: skip
 """The first words of instructions that touch memory or order something."""
+
+
+SIZES = ("%nctaid", "%nclusterid")
+"""Special registers that have the size of the grid."""
 
 
 class LoopText(NamedTuple):
@@ -136,6 +142,17 @@ def targets_of(entry: PtxFunction, jump: PtxInstruction) -> list[int]:
     return [at for name in names for at in entry.tables.get(name, ())]
 
 
+def address_taken(body: Iterable[PtxInstruction], param: ParamPart) -> bool:
+    """Is a parameter named elsewhere than in a load from it?"""
+    return any(
+        isinstance(base := operand.base if isinstance(operand, AddressOperand) else operand, Symbol)
+        and base.name == param.name
+        for one in body
+        if not parts_of(one)
+        for operand in one.operands
+    )
+
+
 def widths(body: Iterable[PtxInstruction]) -> dict[int, int]:
     """The width of each register in bits."""
     found: dict[int, int] = {}
@@ -148,13 +165,12 @@ def widths(body: Iterable[PtxInstruction]) -> dict[int, int]:
     return found
 
 
-def depending(
-    body: tuple[PtxInstruction, ...], loops: Mapping[int, LoopText], without: Iterable[ParamPart] = ()
-) -> dict[int, int]:
+def depending(entry: PtxFunction, loops: Mapping[int, LoopText], without: Iterable[ParamPart] = ()) -> dict[int, int]:
     """The loops that touch memory or order something, and how often they run may depend on what a launch gives: by
     head a register that decides it. `without`: parameters that do not count.
     """
-    given, found = _given(body, frozenset(without)), dict[int, int]()
+    body = entry.body or ()
+    given, found = _given(body, _sides(entry, loops), frozenset(without)), dict[int, int]()
     for head, loop in loops.items():
         inside = [body[at] for at in sorted(loop.inside)]
         slots = [slot for step in leaving(body, loop) for slot in _decides(step)]
@@ -197,11 +213,14 @@ def _tests(one: PtxInstruction) -> bool:
 
 def _waits(body: tuple[PtxInstruction, ...], loop: LoopText, test: PtxInstruction, slots: Iterable[int]) -> bool:
     """Does a loop end with the success of a test, and nothing else?"""
-    told, result = set(written(test)), written(test)
-    for one in (body[at] for at in sorted(loop.inside) if at >= test.number):
+    told, result, tells = set(written(test)), written(test), {test.number}
+    for one in (body[at] for at in sorted(loop.inside) if at > test.number):
         reads = read_slots(one)
         if reads and reads <= told:
             told.update(written(one))
+            tells.add(one.number)
+    if any(not told.isdisjoint(written(body[at])) for at in loop.inside - tells):
+        return False  # a register that is used for something else as well
     return len(result) == 1 and set(slots) <= told and failing(body, test.number, result[0])[0] is None
 
 
@@ -252,7 +271,16 @@ def _backwards(body: tuple[PtxInstruction, ...], slot: int) -> Iterable[PtxInstr
             waiting += sorted(new)
 
 
-def _given(body: tuple[PtxInstruction, ...], without: frozenset[ParamPart]) -> set[int]:
+def _sides(entry: PtxFunction, loops: Mapping[int, LoopText]) -> BranchSides:
+    """What branches decide. A call goes on behind it."""
+    graph = _flow(entry)
+    calls = [one.number for one in entry.body or () if one.words[0] == "call" and one.number in graph]
+    graph.remove_edges_from([(one, to) for one in calls for to in list(graph[one]) if to != one + 1])
+    back = [edge for edge in graph.edges if edge[1] in loops and edge[0] in loops[edge[1]].inside]
+    return BranchSides(graph, back, [one.inside for one in loops.values()])
+
+
+def _given(body: tuple[PtxInstruction, ...], sides: BranchSides, without: frozenset[ParamPart]) -> set[int]:
     """The registers that may depend on parameters, on memory or on the size of the grid."""
     writers: dict[int, list[int]] = {}
     for one in body:
@@ -264,13 +292,13 @@ def _given(body: tuple[PtxInstruction, ...], without: frozenset[ParamPart]) -> s
         for one in body:
             parts = parts_of(one)
             source = (one.words[0] in READS and not (parts and without.issuperset(parts))) or any(
-                isinstance(operand, Special) and operand.name.startswith("%nctaid") for operand in one.operands
+                isinstance(operand, Special) and operand.name.startswith(SIZES) for operand in one.operands
             )
             guarded = one.guard is not None and one.guard.slot in found
             if source or guarded or read_slots(one) & found:
                 found.update(written(one))
-            if guarded and one.words[0] == "bra" and body[min(begin_of(one), len(body) - 1)].words[0] not in ENDS:
-                first, last = sorted((one.number, begin_of(one)))
-                found |= {s for s, at in writers.items() if len(at) > 1 and any(first < n < last for n in at)}
+            if (guarded and one.words[0] == "bra") or (one.words[0] == "brx" and not found.isdisjoint(_decides(one))):
+                between = sides.of(one.number)
+                found |= {s for s, at in writers.items() if len(at) > 1 and not between.isdisjoint(at)}
         if len(found) == before:
             return found

@@ -28,43 +28,49 @@ from memmodel.kernel.beyond.loops import (
 from memmodel.kernel.beyond.periods import LoopRun, Site, apart, left_in, order_in, repeated, turns, written_blocks
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.text.polling import liveness
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, Symbol
 from memmodel.ptx import Space
 
 Again = Callable[[FollowedRounds], LaunchTrace]
 """Runs the launch under one schedule, with a follower."""
 
-MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS = 8, 3, 4
-"""Parameters, lengths of a period, and places of it that are tried."""
+MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
+"""Parameters, lengths of a period, places of it that are tried, and runs of it."""
 
 NO_STATE = "no state comes back twice"
 MOST_LENGTH = 64
 """Rounds of a period."""
 
 
-def any_trips(entry: PtxFunction, again: Sequence[Again]) -> str:
-    """`yes: …` or `not shown: …`. `again`: for each schedule that is judged; none where what happens depends on it."""
+def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()) -> str:
+    """`yes: …` or `not shown: …`. `again`: for each schedule that is judged; none where what happens depends on it.
+    `equal`: stores that are no finding because others store the same.
+    """
     body = entry.body or ()
     for one in body:
         if (one.words[0] == "brx" and not targets_of(entry, one)) or (one.words[0] == "call" and _back(entry, one)):
             return f"not shown: where {one.opcode} at line {one.line} goes was not followed"
+    for name, called in entry.callees.items():  # they would come from an earlier call
+        if liveness(entry)[called.start]:
+            return f"not shown: {name} reads registers that it has not written"
     loops = loops_of(entry)
     if loops is None:
         return "not shown: there is a loop with several heads"
     if not loops:
         return "yes: there is no loop"
-    open_ = depending(body, loops)
+    open_ = depending(entry, loops)
     if not open_:
         return "yes: no trip count depends on a parameter"
     why = "" if again else "what it does depends on the schedule"
     shown: list[Longer] = []
     for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
-        longer = [Longer(entry, loops, param, one) for one in again]
+        longer = [Longer(entry, loops, param, one, equal) for one in again]
         if longer[0].heads & open_.keys() - {head for each in shown for head in each.heads}:
             reasons = [reason for each in longer if (reason := each.why_not()) is not None]
             why = reasons[0] if reasons else why
             shown += [] if reasons else [_joined(longer)]
-    still = depending(body, loops, [each.param for each in shown])
+    still = depending(entry, loops, [each.param for each in shown])
     left = [head for head in open_ if head in still and not any(head in each.heads for each in shown)]
     said = ["yes, " + str(one) for one in shown[:1]] + list(map(str, shown[1:]))
     if left:
@@ -95,6 +101,7 @@ class Longer:
     loops: Mapping[int, LoopText]
     param: ParamPart
     again: Again
+    equal: frozenset[int] = frozenset()
     heads: frozenset[int] = frozenset()
     length: int = 0
     step: int = 1
@@ -164,12 +171,22 @@ class Longer:
         stretches = {
             thread: [Stretch(site[thread].second, site[thread].third) for site in sites] for thread in sites[0]
         }
-        followed = FollowedRounds(self.loops, self.entry, self.param, self._visits, stretches)
-        try:
-            run = self.again(followed)
-        except Refused as error:
-            place = f" at line {error.span.line}" if error.span is not None else ""
-            return f"{error.message}{place} is not the same in longer loops"
+        uneven: set[int] = set()
+        for _ in range(MOST_TRIALS):
+            followed = FollowedRounds(self.loops, self.entry, self.param, self._visits, stretches, uneven)
+            try:
+                run = self.again(followed)
+            except Refused as error:
+                place = f" at line {error.span.line}" if error.span is not None else ""
+                return f"{error.message}{place} is not the same in longer loops"
+            if followed.uneven == uneven:
+                break
+            uneven = followed.uneven
+        else:
+            return "registers do not go on evenly"
+        body = self.entry.body or ()
+        for at in sorted(followed.varying & self.equal):
+            return f"{body[at].opcode} at line {body[at].line} may no longer store what others store there"
         step, rate, written = followed.drifts.step(), followed.drifts.rate, written_blocks(run)
         if step is None or rate is None:
             return "the end of its rounds does not go with the parameter"

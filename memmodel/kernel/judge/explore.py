@@ -286,7 +286,7 @@ class LaunchJudge:
         if self.options.any_trips:
             each = [replace(base, last_elected=last, opaque=settled) for last in (False, True)[: 1 + run.elected]]
             again = [partial(run_launch, self.module, self.entry, self.launch, one) for one in each if judged]
-            self.verdict.beyond["any trip count"] = any_trips(self.entry, again)
+            self.verdict.beyond["any trip count"] = any_trips(self.entry, again, self.verdict.equal_stores)
 
     def _count(self, run: LaunchTrace) -> None:
         """What the run did, before anything is left out."""

@@ -136,6 +136,11 @@ class KernelVerdict:
         """The findings that change the verdict."""
         return [one for one in self.findings if not one.harmless]
 
+    @property
+    def equal_stores(self) -> frozenset[int]:
+        """The numbers of stores that race with others, and are harmless because they store the same."""
+        return frozenset(side.instruction.number for one in self.findings if one.harmless for side in one.sides)
+
     def __repr__(self) -> str:
         found = [f"{one.rule}: {one.message}" if one.message else one.rule for one in self.findings]
         return shown("KernelVerdict", f"{self.entry} under {self.model}: {self.word}", *found, *self.open)
