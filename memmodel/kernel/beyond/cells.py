@@ -27,7 +27,7 @@ class DriftCells:
     @property
     def any(self) -> bool:
         """Is there anything that drifts?"""
-        return self._own or bool(self._cells)
+        return self._own or self._strong or bool(self._cells)
 
     def brought(
         self, one: PtxInstruction, made: Sequence[WeakAccess], inside: Container[int], threads: set[int]

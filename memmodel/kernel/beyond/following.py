@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from memmodel.base.labels import Access, Role
 from memmodel.kernel.beyond.cells import DriftCells, made_since
 from memmodel.kernel.beyond.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going
 from memmodel.kernel.beyond.kinds import copies_in, in_shared, named_in, step_of, tests_state, tiles
