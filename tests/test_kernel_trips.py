@@ -328,3 +328,32 @@ def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, 
         for made in range(more + 1):
             parameter = two + int(grows * rate * more)
             assert bool(fn((one + by * made) & mask, parameter & mask)) is truth
+
+
+TOKENS = """
+{init}
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 %d5, [%r4];
+L:
+{round}
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p3, %r9, %r8;
+@%p3 bra L;
+"""
+INITS = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 64;"
+WAIT = "{n}: mbarrier.try_wait.shared::cta.b64 %p5, [%r4], {state};\n@!%p5 bra {n};"
+
+
+@pytest.mark.parametrize(
+    ("round_", "shown"),
+    [
+        ("mbarrier.arrive.shared::cta.b64 %d6, [%r4];\n" + WAIT.format(n="W", state="%d6"), True),
+        (WAIT.format(n="W", state="%d5") + "\nmbarrier.arrive.shared::cta.b64 %d5, [%r4];", False),
+    ],
+    ids=["of the same round", "of the round before"],
+)
+def test_states_of_mbarrier_objects(round_: str, shown: bool) -> None:
+    """A state that one round leaves to the next one is a number that goes on."""
+    first = WAIT.format(n="F", state="%d5") if shown else ""
+    source = text(TOKENS.format(init=INITS, round=round_).replace("L:\n", f"{first}\nL:\n", 1), "mov.u32 %r9, 0;")
+    assert (step(said(source, 8)) is not None) is shown

@@ -112,6 +112,7 @@ class FollowedRounds(Follower):
         """Where weak accesses to global memory are whose addresses drift, and how many."""
         self.cells = DriftCells()
         self._loops, self._param = loops, param
+        self._carried = frozenset(slot for loop in loops.values() for slot in loop.live.intersection(loop.slots))
         self._before, self._stretches = before or {}, stretches or {}
         self._strict = stretches is not None
         self._counts: dict[tuple[int, int], int] = {}
@@ -316,7 +317,8 @@ class FollowedRounds(Follower):
                 drift = self._drift(warp, registers(place)[0], machine.run.threads[each.thread].lane)
                 self.placed.setdefault(each.block, Counter())[Moved(each.first, each.size, drift)] += 1
         elif tests_state(one):
-            free = {slot for item in one.operands[2:] for slot in registers(item)}
+            # A state that a round leaves to the next one may be that of another object in a longer loop.
+            free = {slot for item in one.operands[2:] for slot in registers(item)} - self._carried
         elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
             free = {slot for item in one.operands[1:] for slot in registers(item)}
         elif words[0] in ("prefetch", "prefetchu") or copies_in(one):

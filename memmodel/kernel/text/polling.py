@@ -36,7 +36,7 @@ _COMPUTE = "mov add sub mul mad and or xor not shl shr setp set selp cvt cvta mi
 _BITS = "clz lop3 shf prmt cnot sad slct bfind bmsk szext fns mul24 mad24 dp4a dp2a isspacep testp"
 PURE = frozenset((*_COMPUTE.split(), *_BITS.split(), "bra", "nanosleep"))
 ENDS = ("ret", "exit", "trap")
-_NO_RESULT = "st red bra bar barrier fence membar ret exit brx call nanosleep"
+_NO_RESULT = "st red bra bar barrier fence membar ret exit brx call nanosleep stackrestore"
 NO_RESULT = frozenset(_NO_RESULT.split())
 Known = tuple[tuple[int, int], ...]
 
@@ -403,7 +403,7 @@ def written(one: PtxInstruction) -> list[int]:
     """The registers that an instruction writes: its first operand, unless it stores, branches or only reads."""
     if "red" in one.words[1:] and one.words[0] in ("bar", "barrier"):
         return registers(one.operands[0]) if one.operands else []
-    if one.words[0] in NO_RESULT:
+    if one.words[0] in NO_RESULT or one.words[:2] == ("tcgen05", "dealloc"):
         return []
     return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
 
