@@ -131,3 +131,86 @@ def random_loop(seed: int) -> str:
     end = "setp.ne.u32 %p3, %r20, 0;" if down else "setp.lt.u32 %p3, %r9, %r8;"
     loop = ["L:", *body, "add.u32 %r9, %r9, 1;", "sub.u32 %r20, %r20, 1;", end, "@%p3 bra L;"]
     return text("\n".join(loop), before)
+
+
+def _slot(rng: random.Random, stages: int, names: tuple[str, str, str, str]) -> tuple[list[str], list[str], list[str]]:
+    """Which slot a round has, and its parity: before the loop, at the beginning of a round and at its end."""
+    slot, parity, count, pred = names
+    kind = rng.choice(["counter", "divided", "masked" if stages in (1, 2, 4) else "divided"])
+    if kind == "counter":
+        flip = [f"@{pred} xor.b32 {parity}, {parity}, 1;"]
+        if rng.random() < 0.7:
+            flip = [f"selp.u32 %r30, 1, 0, {pred};", f"xor.b32 {parity}, {parity}, %r30;"]
+        end = [f"add.u32 {slot}, {slot}, 1;", f"setp.eq.u32 {pred}, {slot}, {stages};"]
+        end += [f"selp.u32 {slot}, 0, {slot}, {pred};", *flip]
+        return [f"mov.u32 {slot}, 0;", f"mov.u32 {parity}, 0;"], [], end
+    if kind == "masked":
+        shift = stages.bit_length() - 1
+        begin = [f"and.b32 {slot}, {count}, {stages - 1};", f"shr.u32 {parity}, {count}, {shift};"]
+    else:
+        begin = [f"rem.u32 {slot}, {count}, {stages};", f"div.u32 {parity}, {count}, {stages};"]
+    return [], [*begin, f"and.b32 {parity}, {parity}, 1;"], []
+
+
+def _late(rng: random.Random, count: str, what: str) -> list[str]:
+    """An instruction, perhaps left out in some rounds."""
+    if rng.random() < 0.9:
+        return [what]
+    how, at = rng.choice(["ne", "lt", "gt", "ge"]), rng.choice([1, 2, 15, 24, 40])
+    return [f"setp.{how}.u32 %p12, {count}, {at};", f"@%p12 {what}"]
+
+
+def random_ring(seed: int) -> str:
+    """A producer fills slots and a consumer reads them, with mbarrier objects that say full and empty."""
+    rng = random.Random(seed)
+    stages = rng.choice([1, 2, 2, 3, 4])
+    body = ["@!%p0 bra I;"]
+    body += [f"mbarrier.init.shared::cta.b64 [bar+{8 * n}], 1;" for n in range(stages)]
+    body += [f"mbarrier.init.shared::cta.b64 [bar+{32 + 8 * n}], 1;" for n in range(stages)]
+    body += ["I:", "bar.sync 0;", "setp.eq.u32 %p2, %r0, 32;", "@%p0 bra P;", "@%p2 bra C;", "bra E;"]
+    for role, mine, other in (("P", 32, 0), ("C", 0, 32)):
+        before, begin, end = _slot(rng, stages, ("%r10", "%r11", "%r9", "%p9"))
+        body += [f"{role}:", *before, "mov.u32 %r9, 0;"]
+        flips = role == "P"  # the producer's first wait is for the phase before the first
+        start = int(role == "C" and rng.random() < 0.1)  # one round less
+        body += [f"mov.u32 %r9, {start};"] if start else []
+        body += [f"L{role}:", *begin, "shl.b32 %r12, %r10, 3;", "add.u32 %r12, %r12, %r4;"]
+        body += ["xor.b32 %r13, %r11, 1;"] if flips else ["mov.u32 %r13, %r11;"]
+        body += [f"W{role}: mbarrier.try_wait.parity.shared::cta.b64 %p6, [%r12+{mine}], %r13;", f"@!%p6 bra W{role};"]
+        body += ["shl.b32 %r14, %r10, 8;", "add.u32 %r14, %r14, %r2;"]
+        access = "st.shared.u32 [%r14], 7;" if role == "P" else "ld.shared.u32 %r15, [%r14];"
+        arrive = f"mbarrier.arrive.shared::cta.b64 %d5, [%r12+{other}];"
+        body += [*_late(rng, "%r9", access), *_late(rng, "%r9", arrive), *end]
+        count = "%r8" if rng.random() < 0.85 else "%r31"
+        body += ["add.u32 %r9, %r9, 1;", f"setp.lt.u32 %p3, %r9, {count};", f"@%p3 bra L{role};", "bra E;"]
+    body += ["E:", "bar.sync 0;"] if rng.random() < 0.5 else ["E:"]
+    return text("\n".join(body), f"add.u32 %r31, %r8, {rng.choice([0, 1])};")
+
+
+def random_copies(seed: int) -> str:
+    """Slots that cp.async fills some rounds ahead, waited for by groups, with barriers, and tiles of global memory."""
+    rng = random.Random(seed)
+    slots, ahead = rng.choice([2, 3, 4]), rng.choice([1, 1, 2])
+    fill = ["rem.u32 %r10, {0}, " + str(slots) + ";", "shl.b32 %r10, %r10, 8;", "add.u32 %r10, %r10, %r2;",
+            "add.u32 %r10, %r10, %r1;", "mul.wide.u32 %d1, {0}, " + str(rng.choice([0, 256, 1024])) + ";",
+            "add.s64 %d1, %d1, %d0;", "cvt.u64.u32 %d2, %r1;", "add.s64 %d1, %d1, %d2;",
+            "cp.async.ca.shared.global [%r10], [%d1], 4;", "cp.async.commit_group;"]  # fmt: skip
+    before = ["mov.u32 %r9, 0;"]
+    for n in range(ahead):
+        before += [f"mov.u32 %r16, {n};", *(line.format("%r16") for line in fill)]
+    body = ["L:", f"add.u32 %r16, %r9, {ahead};"]
+    made = [line.format("%r16") for line in fill]
+    if rng.random() < 0.4:  # the last rounds fill nothing, and commit empty groups
+        body += ["setp.lt.u32 %p4, %r16, %r8;"]
+        made[-2] = "@%p4 " + made[-2]
+    wait = [f"cp.async.wait_group {max(0, ahead - rng.choice([0, 0, 1]))};", "bar.sync 0;"]
+    load = ["rem.u32 %r11, %r9, " + str(slots) + ";", "shl.b32 %r11, %r11, 8;", "add.u32 %r11, %r11, %r2;"]
+    load += [f"xor.b32 %r12, %r1, {rng.choice([4, 128])};", "add.u32 %r11, %r11, %r12;", "ld.shared.u32 %r13, [%r11];"]
+    body += [*made, *wait, *load] if rng.random() < 0.5 else [*wait, *load, *made]
+    body += _late(rng, "%r9", "bar.sync 0;") if rng.random() < 0.7 else []
+    if rng.random() < 0.4:
+        step = rng.choice([256, 256, 128, 512])
+        body += [f"mul.wide.u32 %d3, %r9, {step};", "add.s64 %d3, %d3, %d0;", "cvt.u64.u32 %d4, %r1;",
+                 "add.s64 %d3, %d3, %d4;", f"st.global.u32 [%d3+{rng.choice([0, 32768])}], %r13;"]  # fmt: skip
+    body += ["add.u32 %r9, %r9, 1;", "setp.lt.u32 %p3, %r9, %r8;", "@%p3 bra L;"]
+    return text("\n".join(body), "\n".join(before))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kernel_loops import kept, random_loop, said, step, text
+from kernel_loops import kept, random_copies, random_loop, random_ring, said, step, text
 
 from memmodel import check_kernel
 from memmodel.kernel.beyond.drift import STILL, Drift, Drifts, Going
@@ -216,9 +217,11 @@ def test_too_few_rounds() -> None:
     assert "no state comes back twice in 5 rounds" in said(rounds(), 5)
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMMODEL_KERNEL_LOOPS", "10"))))
-def test_random_loops(seed: int) -> None:
-    assert kept(random_loop(seed), 14) is not False
+@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMMODEL_KERNEL_LOOPS", "8"))))
+@pytest.mark.parametrize(("made", "trips"), [(random_loop, 14), (random_ring, 20), (random_copies, 14)])
+def test_random_loops(seed: int, made: Callable[[int], str], trips: int) -> None:
+    """Slots in shared memory with barriers; rings of mbarrier objects; copies that run ahead, and tiles that go on."""
+    assert kept(made(seed), trips) is not False
 
 
 def example(name: str, **values: int) -> tuple[str, str]:
