@@ -21,7 +21,8 @@ from memmodel.kernel.text.syntax import AddressOperand, PtxFunction, PtxInstruct
 from memmodel.ptx import Scope, Space
 
 Made = TypeVar("Made", TraceEvent, WeakAccess)
-DATA = ("ld", "st", "atom", "red", "stmatrix", "sust", "sured", "tensormap")
+DATA = ("ld", "ldu", "st", "atom", "red", "stmatrix", "sust", "sured", "tensormap", "tex", "tld4", "mma", "wmma",
+        "shfl", "vote", "match", "redux")  # fmt: skip
 """First words of instructions whose operands without brackets are results or data."""
 
 
