@@ -7,9 +7,7 @@ jumps back to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
-
-import networkx
+from typing import TYPE_CHECKING, NamedTuple
 
 from memmodel.kernel.beyond.share import READS
 from memmodel.kernel.beyond.sides import BranchSides
@@ -27,6 +25,9 @@ from memmodel.kernel.text.syntax import (
     Symbol,
     VectorOperand,
 )
+
+if TYPE_CHECKING:
+    import networkx
 
 TOUCHES = frozenset((
     "ld", "st", "atom", "red", "cp", "bar", "barrier", "mbarrier", "fence", "membar", "ldmatrix", "stmatrix", "wgmma",
@@ -73,6 +74,8 @@ class ParamPart(NamedTuple):
 
 def loops_of(entry: PtxFunction) -> dict[int, LoopText] | None:
     """The loops by their heads; None if a loop has several of them."""
+    import networkx
+
     body = entry.body or ()
     graph = _flow(entry)
     above = networkx.immediate_dominators(graph, 0)
@@ -104,6 +107,8 @@ def loops_of(entry: PtxFunction) -> dict[int, LoopText] | None:
 
 def _flow(entry: PtxFunction) -> networkx.DiGraph[int]:
     """Which instruction may follow which, from the first one on. A function that is called follows its calls."""
+    import networkx
+
     body, graph = entry.body or (), networkx.DiGraph()
     graph.add_node(0)
     waiting = [0]

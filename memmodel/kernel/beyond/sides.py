@@ -7,8 +7,10 @@ thread only meets nobody, and a branch that leaves a loop or begins it again dec
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import networkx
+if TYPE_CHECKING:
+    import networkx
 
 END = -1
 """Stands behind all ends."""
@@ -43,6 +45,8 @@ class BranchSides:
 
     def _between(self, branch: int) -> set[int]:
         """Up to where the sides meet, without jumps back."""
+        import networkx
+
         reached = [{one, *networkx.descendants(self._forward, one)} for one in self._forward.successors(branch)]
         common = set.intersection(*reached) if reached else set[int]()
         if not common:
