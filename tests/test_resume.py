@@ -181,7 +181,7 @@ def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path)
     said, err = child.communicate()
     assert (child.returncode, err) == (3, f"the same command goes on from {kept}\n")
     assert said.rstrip().endswith("; a process was killed (did memory run out?)")
-    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"]), 5), Processes(1, 1 << 20))
+    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"]), 7), Processes(1, 1 << 20))
     assert (found.interrupted, found.reason) == (True, "the budget of 1 MB of memory ran out")
 
 

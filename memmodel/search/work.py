@@ -27,6 +27,7 @@ from memmodel.search.vocabulary import Vocabulary
 from memmodel.workers import abandon, settle
 
 _CHUNK = 16
+TIME = "the time ran out"
 _LONG = 1e9
 _AHEAD = 4
 """Chunks that wait for each worker."""
@@ -251,7 +252,8 @@ def run(
             if enough([record for those in kept.done.values() for record in those]):
                 break
     except BudgetSpent as spent:
-        found.interrupted, found.reason = True, str(spent)
+        late = seconds is not None and monotonic() - started >= seconds
+        found.interrupted, found.reason = True, TIME if late else str(spent)
     except BrokenProcessPool:
         found.interrupted, found.reason = True, "a process was killed (did memory run out?)"
     except KeyboardInterrupt as signal:
@@ -290,7 +292,7 @@ def _size(
     while running:
         left = 1.0 if deadline is None else deadline - monotonic()
         if left <= 0:
-            found.reason = "the time ran out"
+            found.reason = TIME
             return False
         for future in where.first(set(running), min(1.0, left)):
             number = running.pop(future)
