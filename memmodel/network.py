@@ -10,8 +10,6 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from memmodel.errors import InputError
-
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
@@ -22,11 +20,9 @@ LARGEST = (1 << 63) - 1
 
 
 def graph(witness: Witness) -> MultiDiGraph:
-    """Events and all relations of an execution. Raises InputError where networkx is not installed."""
-    try:
-        from networkx import MultiDiGraph
-    except ImportError as error:
-        raise InputError("networkx is not installed", hint="pip install 'memmodel[graph]'") from error
+    """Events and all relations of an execution."""
+    from networkx import MultiDiGraph
+
     found: MultiDiGraph = MultiDiGraph(waits="\n".join(witness.waits))
     for shown in witness.events:
         found.add_node(shown.uid, **_attributes(shown))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from memmodel import api
-from memmodel.errors import InputError
 from memmodel.search.judging.judge import ModelJudge
 from memmodel.search.programs import Ready
 from memmodel.search.sketches import sketches
@@ -42,10 +41,8 @@ def implications(names: Sequence[str], vocabulary: Vocabulary, most: int) -> set
 
 def lattice(names: Sequence[str], implied: set[tuple[str, str]]) -> networkx.DiGraph:
     """The order without what follows from the rest; a node is the names of models that allow the same."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise InputError("the lattice needs networkx", hint="pip install 'memmodel[graphs]'") from error
+    import networkx
+
     graph = networkx.DiGraph()
     graph.add_nodes_from(names)
     graph.add_edges_from(implied)
