@@ -7,10 +7,10 @@ file's question hold" (holds) and "is that what was expected" (report) are three
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.oneline import count, shown
 from memmodel.litmus.syntax import Quantifier
 from memmodel.ptx import Place

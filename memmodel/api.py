@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memmodel import cat, engine, litmus
 from memmodel.answer import Answer, Budget, Observation, Outcomes
-from memmodel.base.classes import replace
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options
 from memmodel.errors import BudgetSpent, nearest

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from pathlib import Path
 
 from memmodel import api, cat
 from memmodel.answer import Budget
-from memmodel.base.classes import dataclass, field
 from memmodel.base.oneline import shown
 from memmodel.base.resources import cache_dir, suite_dir
 from memmodel.cache.verdicts import Posed, Verdicts

@@ -5,11 +5,11 @@ In: LoweredTest, Model. Out: Answer, Outcomes. A test beyond a stated limit is u
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from memmodel.answer import Answer, Budget, Observation, Outcomes
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.syntax import Model
 from memmodel.errors import BudgetSpent, InputError, TooLarge
 from memmodel.limits import Limits, available

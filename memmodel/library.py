@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memmodel import api, batch, cat, litmus
 from memmodel.answer import Budget
-from memmodel.base.classes import dataclass, field
 from memmodel.base.codes import Exit, worst
 from memmodel.base.oneline import shown
 from memmodel.batch import Entry, Outcome, Settings

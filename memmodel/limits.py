@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from time import monotonic, sleep
 from types import TracebackType
 from weakref import ReferenceType, ref
 
 from memmodel.answer import Budget
-from memmodel.base.classes import replace
 from memmodel.errors import BudgetSpent
 
 GRACE = 0.5

@@ -5,9 +5,10 @@ Nothing here decides what is allowed; it only names. Source: PTX ISA chapter 8 (
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
-from memmodel.base.classes import WordList, dataclass
+from memmodel.base.words import WordList
 
 
 class Scope(IntEnum):

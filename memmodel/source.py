@@ -9,8 +9,8 @@ import os
 import re
 import stat
 import sys
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 
 STANDARD_INPUT = "-"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from time import monotonic, sleep
 
 import pytest
 
 from memmodel import api
 from memmodel.answer import Budget, Ground, Witness
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.concrete.meter import USUAL, Meter
 from memmodel.errors import BudgetSpent
 from memmodel.limits import ALLOCATIONS, Limits, outside, settle

@@ -17,14 +17,14 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "memmodel"
 
 ROOMS = (
-    "base.classes", "errors", "source", "output", "ptx", "network",
+    "base.words", "errors", "source", "output", "ptx", "network",
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
     "repair", "kernel", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
-`base.classes`, from which every room imports."""
+`base.words`, from which every room imports."""
 
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 """(file, module): why it may import against the order."""

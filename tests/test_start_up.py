@@ -6,11 +6,11 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import pytest
 
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.load import load_model, parse_model
 from memmodel.cat.monotonicity import effect_of_more
 from memmodel.enumeration.code import code_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memmodel.base.classes import WordList
+from memmodel.base.words import WordList
 
 
 class Kind(WordList):

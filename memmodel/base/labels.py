@@ -6,7 +6,9 @@ both engines carry them along unread. What an execution adds (locations, values,
 
 from __future__ import annotations
 
-from memmodel.base.classes import WordList, dataclass
+from dataclasses import dataclass
+
+from memmodel.base.words import WordList
 from memmodel.ptx import Proxy, Scope, Sem
 
 

@@ -6,7 +6,8 @@ that it may access. An event without a place has one point.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import Domain, Label, Signal
 from memmodel.memory.bytes import Cell, Instance
 from memmodel.ptx import Place, Space

@@ -7,8 +7,8 @@ is decided by the execution; the engines supply the last kind (`DECIDED`), and a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     Access,
     Action,

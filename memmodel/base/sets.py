@@ -7,9 +7,9 @@ engines supply the last kind (`DECIDED`), and a test asks both for every name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     TCGEN,
     Access,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import memmodel
-from memmodel.base.classes import dataclass
 from memmodel.base.resources import axioms_dir, look
 from memmodel.errors import InputError
 from memmodel.source import Source

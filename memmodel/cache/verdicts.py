@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.base.resources import cache_dir
 from memmodel.cache import keys
 

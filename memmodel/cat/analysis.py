@@ -6,8 +6,8 @@ In: Model. Out: which base names a definition or check depends on; whether a val
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.identity import by_identity
 from memmodel.cat.syntax import Binary, Definition, Expr, Model, Name, Unary
 

@@ -7,10 +7,10 @@ Settled here: no sentence about a decision stands anywhere but beside the defini
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memmodel.base.classes import dataclass
 from memmodel.base.resources import axioms_dir
 from memmodel.cat.text.lexer import tokenize
 from memmodel.errors import InternalError

@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memmodel.base.classes import dataclass
 from memmodel.base.resources import cache_dir, look
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from memmodel.base.resources import axioms_dir, is_file, is_shipped
@@ -92,14 +93,12 @@ def strictly(model: Model) -> None:
 
 def load_from(files: Files, path: Path, name: str) -> Model:
     """The model of a file, read with all that it includes from `files`, under a name. Raises InputError."""
-    from memmodel.base.classes import replace
     from memmodel.cat.loader import Loader
 
     return replace(Loader((), _ALLOWED, files).load(files.read(path), path).model, name=name)
 
 
 def _shipped(name: str, path: Path) -> LoadedModel:
-    from memmodel.base.classes import replace
     from memmodel.cat.loader import Loader
 
     # Its includes lie beside it, wherever the program runs.

@@ -5,7 +5,8 @@ In: the tables of `memmodel.base`. Out: BASE_NAMES, which the resolver, `memmode
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.kinds import Kind
 from memmodel.base.relations import RELATIONS
 from memmodel.base.sets import SETS

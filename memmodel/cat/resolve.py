@@ -8,8 +8,8 @@ unknown name, no kind error and no function.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from memmodel.base.classes import replace
 from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import names_in
 from memmodel.cat.interpret.branching import asked_for, clause

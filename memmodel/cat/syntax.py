@@ -6,7 +6,8 @@ an engine never looks names up by spelling. `as`-names of checks are the axiom n
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass, field, replace
+from dataclasses import dataclass, field, replace
+
 from memmodel.base.kinds import Kind
 from memmodel.base.oneline import count, shown
 from memmodel.source import Source, Span

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
-from memmodel.base.classes import dataclass
 from memmodel.cli.exits import say
 from memmodel.output import escaped
 

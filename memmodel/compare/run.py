@@ -7,11 +7,11 @@ process dies, costs its own result and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 
 from memmodel import api, cat
-from memmodel.base.classes import dataclass
 from memmodel.cache.verdicts import Verdicts
 from memmodel.compare.judge import Contrast, Sides, contrasts
 from memmodel.errors import InputError, TooLarge

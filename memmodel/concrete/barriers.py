@@ -7,9 +7,9 @@ generation of each arrive half and the relations that follow; none if some wait 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace

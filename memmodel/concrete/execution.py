@@ -8,9 +8,9 @@ Settled here: which events an execution has. The tables of `memmodel.base` say w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     Access,
     Family,

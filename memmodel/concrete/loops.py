@@ -7,7 +7,8 @@ assigned again, so going round once more changes nothing that anyone sees.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.identity import by_identity
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program

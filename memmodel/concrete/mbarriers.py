@@ -7,8 +7,8 @@ what each test may see; the relations and sets that follow. docs/executions.md, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from memmodel.base.classes import dataclass, replace
 from memmodel.base.labels import Action
 from memmodel.base.lives import in_life
 from memmodel.concrete.meter import STEP, Meter

@@ -7,10 +7,11 @@ what memory holds between its accesses.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import WordList, dataclass, field
 from memmodel.base.labels import Access, Action, Half, Label
 from memmodel.base.points import BarrierId, Range
+from memmodel.base.words import WordList
 from memmodel.memory.bytes import Cell, Footprint
 from memmodel.program.ops import Track
 

@@ -7,9 +7,9 @@ are several answers, the run continues once for each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from memmodel.base.classes import dataclass, field
 from memmodel.concrete.meter import Meter
 from memmodel.concrete.records import BytesRead, Contribution, Ending, Record, RecordName, Trace
 from memmodel.memory.bytes import Cell, Footprint

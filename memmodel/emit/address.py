@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable, root_of
 from memmodel.ptx import Proxy, Space

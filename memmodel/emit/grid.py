@@ -7,7 +7,8 @@ CTA n of a cluster has rank n in it.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.errors import InputError
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, LitmusTest, Reg, Thread

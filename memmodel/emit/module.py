@@ -6,7 +6,8 @@ kernel's parameters, the set-up of shared and tensor memory, the dispatch of thr
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass, replace
+from dataclasses import dataclass, replace
+
 from memmodel.base.oneline import count, shown
 from memmodel.emit.address import OURS, EmittedVariables, clean, pointer
 from memmodel.emit.body import LAST_BARRIER, Line, ThreadBody

@@ -11,10 +11,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
 
-from memmodel.base.classes import dataclass
 from memmodel.emit.module import EmittedModule
 from memmodel.emit.target import Target
 from memmodel.errors import InputError, render

@@ -7,8 +7,8 @@ Settled here: how wide each operand of an instruction is; a load, a store and a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.isa.row import Spelling, data_type
 from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg

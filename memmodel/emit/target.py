@@ -6,8 +6,8 @@ In: LitmusTest, or `sm_90a` as typed. Out: Target. Settled here: the oldest targ
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.litmus.constants import instructions

@@ -8,8 +8,8 @@ there, an operation reads both sides from one operation, and pieces of copies ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import InitialWrite
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.encode.communication import Communication

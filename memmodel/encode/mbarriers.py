@@ -7,7 +7,8 @@ MBBAD, MBSTALE and MBLATER. Each object is ordered in `object_order`, counted in
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass, field
+from dataclasses import dataclass, field
+
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE
 from memmodel.encode.object_order import ObjectOrder, must_precede

@@ -7,11 +7,11 @@ evaluation before it leaves; a disagreement is an InternalError, never an answer
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
-from memmodel.base.classes import dataclass, field
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model

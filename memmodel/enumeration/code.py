@@ -8,9 +8,9 @@ definitions share one of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from memmodel.base.classes import dataclass
 from memmodel.base.identity import by_identity
 from memmodel.base.kinds import Kind
 from memmodel.cat.analysis import CHOICE, group_at

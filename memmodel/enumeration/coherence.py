@@ -8,8 +8,8 @@ group one by one; what is undecided lies between two bounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.concrete.execution import bits
 from memmodel.enumeration.orders import Order, grow, write_orders
 from memmodel.errors import TooLarge

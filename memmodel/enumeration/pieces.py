@@ -5,7 +5,8 @@ In: Cutting, Trace. Out: `TraceBytes`.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import Side
 from memmodel.concrete.cutting import Cutting
 from memmodel.concrete.records import AccessRecord, Trace

@@ -8,8 +8,8 @@ Equal subexpressions share one slot. Nothing here approximates: every stage comp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.monotonicity import MORE, effect_of_more, least_suffices
 from memmodel.cat.syntax import Check, Model
 from memmodel.enumeration.code import ORDERS as ORDERS

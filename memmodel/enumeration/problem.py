@@ -8,8 +8,8 @@ too; then the threads are run once more with only the values that some run write
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Side
 from memmodel.base.relations import include
 from memmodel.concrete.cutting import Cutting

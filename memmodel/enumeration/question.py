@@ -6,8 +6,8 @@ In: LoweredTest. Out: `Question`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.concrete.records import End, Trace
 from memmodel.litmus.syntax import Term, terms_of
 from memmodel.memory.bytes import Extent

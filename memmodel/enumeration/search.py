@@ -8,11 +8,11 @@ barriers and objects, rf, sync_fence, co. A family is skipped only if nothing in
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
 from math import prod
 
-from memmodel.base.classes import dataclass, field
 from memmodel.cat.monotonicity import LESS, MORE
 from memmodel.concrete.execution import Position, bits, position
 from memmodel.concrete.meter import CANDIDATE, Meter

@@ -7,9 +7,9 @@ sync_fence and co are tried on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.barriers import Meeting, meetings, reductions_agree

@@ -7,8 +7,8 @@ operation, and the values that go to registers. An access whose address an execu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access
 from memmodel.base.logic import FALSE
 from memmodel.base.points import Range

@@ -7,8 +7,8 @@ does nothing; one whose tensor map gives a bad address reads the map and does no
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Action
 from memmodel.base.logic import FALSE, TRUE
 from memmodel.events.accesses import AccessTarget, Bytes, reads, targets, value_of, writes

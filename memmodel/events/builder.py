@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Access, Fault, InitialWrite, Label, Undefined
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.base.points import Point, Range

@@ -6,9 +6,9 @@ whose address, count or barrier an execution decides has events for each possibi
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Action, Half, Label
 from memmodel.base.logic import TRUE, Logic
 from memmodel.base.points import BarrierId, Point

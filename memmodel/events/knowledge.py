@@ -6,8 +6,8 @@ In: what accesses touch and write. Out: `Knowledge`, which only grows; once a pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.lives import in_lives
 from memmodel.events.loops import Loop
 from memmodel.memory.bytes import Cell, Extent

@@ -6,7 +6,8 @@ round that goes round again leaves nothing behind (docs/executions.md, "Loops").
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import Action, Allocates
 from memmodel.program.lowered import Program
 from memmodel.program.ops import Assign, Emit, Jump, OnObject, Op, Read, UndefinedIf, Unmodelled, WaitForGroups, Write

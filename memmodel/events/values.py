@@ -12,10 +12,10 @@ them, and they cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.errors import TooLarge
 from memmodel.events import bits

@@ -7,9 +7,9 @@ which operand is legal where, with an error that points at it. Every lowering fu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
 from memmodel.isa.row import SCOPES, Spelling, data_type

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
-from memmodel.base.classes import replace
 from memmodel.errors import InputError
 from memmodel.isa.call import part_span
 from memmodel.isa.lower import lower_test, read_instruction

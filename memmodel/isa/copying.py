@@ -6,7 +6,8 @@ each destination; which pieces these are is for the engines to find out.
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of

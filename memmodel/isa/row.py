@@ -7,10 +7,10 @@ A new instruction is one row, one lowering function, one test; `document` writes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from memmodel.base.classes import dataclass, field
 from memmodel.program.ops import Op
 from memmodel.ptx import DataType, Scope
 

@@ -6,8 +6,8 @@ In: nothing. Out: `Advice`; the variable that an address names, the labels and r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Label
 from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import AddressSpace

@@ -7,8 +7,8 @@ of what assigns it say. `-1` in a .u32 is 4294967295, and a condition that asks 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.litmus.syntax import And, Compare, Condition, LocValue, Not, Number, Or, RegValue, Term
 from memmodel.program.arith import COMPARISONS
 from memmodel.program.expressions import Apply, Const

@@ -8,8 +8,8 @@ what is doubtful about asynchronous instructions, `reach` scopes that reach nobo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Family
 from memmodel.errors import render
 from memmodel.isa.lower import target

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
-from memmodel.base.classes import dataclass, replace
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.condition import Question
 from memmodel.litmus.declarations import Declarations

@@ -7,8 +7,8 @@ than `\\/`, and `not` tighter than both. Names are checked later, by `check`.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.declarations import thread_name
 from memmodel.litmus.lexer import Reader, Token, shorten

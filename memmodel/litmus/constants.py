@@ -7,8 +7,8 @@ descriptor) can be looked at before the test runs if it is such a register.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.litmus.syntax import (
     Group,
     Imm,

@@ -6,7 +6,8 @@ In: Reader. Out: Declarations, filled statement by statement. Both layouts write
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass, field, replace
+from dataclasses import dataclass, field, replace
+
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.header import KEYS
 from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten

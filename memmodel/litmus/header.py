@@ -7,8 +7,8 @@ header line and what already is a declaration (a line whose key we do not know a
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import listed, shorten
 from memmodel.litmus.syntax import Expectation

@@ -7,7 +7,8 @@ object has.
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import Reader, listed, shorten
 from memmodel.litmus.syntax import TensorView, Variable

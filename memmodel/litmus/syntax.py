@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import copysign, inf
 
-from memmodel.base.classes import WordList, dataclass, field, replace
 from memmodel.base.oneline import count, shown
+from memmodel.base.words import WordList
 from memmodel.ptx import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
 

@@ -6,9 +6,9 @@ if every column of an allocation had four bytes ("Memory Operations", docs/execu
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 
-from memmodel.base.classes import dataclass, field
 from memmodel.ptx import Space
 
 COLUMN_BYTES = 4

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.memory.bytes import Cell, Extent, Footprint, Gap, Instance, Stretch
 
 

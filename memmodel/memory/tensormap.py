@@ -7,10 +7,9 @@ In: the fields of a map. Out: the number that stands for its bytes, and back. PT
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from math import prod
-
-from memmodel.base.classes import dataclass
 
 TENSORMAP_BYTES = 128
 MAX_DIMENSIONS = 5

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.errors import InputError, TooLarge
 from memmodel.litmus.syntax import LitmusTest, LocValue, TensorView, Variable, root_of
 from memmodel.memory.bytes import COLUMN_BYTES, BadAddress, BadFootprint, CtaId, Extent, Instance

@@ -7,8 +7,8 @@ with a `#` are notes that an instruction leaves for later ones. Values are Pytho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.ptx import DataType
 
 

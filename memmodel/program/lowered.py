@@ -6,8 +6,8 @@ In: nothing. Out: `Step`, `Program`, `LoweredTest`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.litmus.syntax import Guard, Instruction, LitmusTest
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.ops import Op

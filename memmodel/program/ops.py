@@ -7,8 +7,10 @@ its own way (with concrete integers, or with formulas), so that the meaning of a
 
 from __future__ import annotations
 
-from memmodel.base.classes import WordList, dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
+from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt
 from memmodel.ptx import DataType

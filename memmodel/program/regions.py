@@ -5,7 +5,8 @@ In: nothing. Out: `Region` and its kinds.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.program.expressions import Expr
 from memmodel.ptx import Window
 

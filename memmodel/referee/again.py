@@ -7,7 +7,8 @@ hands back is an execution of the other test, whatever the first one was.
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.cat.syntax import Model
 from memmodel.concrete.records import RecordName
 from memmodel.errors import BudgetSpent, InternalError, TooLarge

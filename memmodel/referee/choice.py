@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass, field
+from dataclasses import dataclass, field
+
 from memmodel.base.labels import Side
 from memmodel.concrete.records import RecordName
 from memmodel.memory.bytes import Cell

@@ -8,9 +8,9 @@ rows (`base.rows`); `let rec` is Kleene iteration from empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import and_, or_
 
-from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.base.rows import closure, compose, inverse, range_of
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Model, Name, Unary

@@ -7,10 +7,10 @@ does not fit is an InternalError, since an engine that hands it over contradicts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from memmodel.answer import Budget, Witness
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Fence, InitialWrite, Side
 from memmodel.cat.syntax import Model
 from memmodel.concrete.assembly import Assembly

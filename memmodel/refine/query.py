@@ -7,8 +7,8 @@ which hang, what flags report, and which executions exceed the bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.logic import TRUE
 from memmodel.cat.analysis import grounds_values
 from memmodel.cat.syntax import Model

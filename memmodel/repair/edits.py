@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.litmus.syntax import Instruction
 from memmodel.source import Source
 

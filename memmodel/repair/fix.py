@@ -11,10 +11,10 @@ before. Each repair that is returned has been judged in full.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from memmodel.answer import HANG, Observation
-from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options

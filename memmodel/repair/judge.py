@@ -6,11 +6,11 @@ In: text, model, options. Out: `Standing`, which can be compared. A test that ca
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from memmodel import api
 from memmodel.answer import HANG, Answer, Finding, Observation, Witness
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options

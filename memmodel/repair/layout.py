@@ -7,9 +7,9 @@ spelling that it had, and a text is given back only if it means what the blocks 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from memmodel.base.classes import dataclass, replace
 from memmodel.errors import InputError
 from memmodel.isa.convert import convert
 from memmodel.litmus import parse_litmus, print_litmus

@@ -8,10 +8,10 @@ test as it was, and no flag is raised that was not raised before. Everything tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from memmodel import engine
 from memmodel.answer import HANG
-from memmodel.base.classes import dataclass, replace
 from memmodel.base.oneline import count, shown
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options

@@ -8,9 +8,9 @@ words. `never` … `undecided` are observations; `race` and the words after it a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memmodel.answer import HANG, Answer, Observation
-from memmodel.base.classes import replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError, nearest

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.ptx import Scope
 from memmodel.report.execution import Style, execution_lines, line_of

@@ -8,9 +8,9 @@ model's own relation only repeats of program order, issue and completion, or of 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from memmodel.answer import Witness
-from memmodel.base.classes import dataclass
 
 Pair = tuple[int, int]
 

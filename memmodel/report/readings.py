@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
 from memmodel.answer import Answer, Observation
-from memmodel.base.classes import dataclass
 from memmodel.base.oneline import shown
 from memmodel.cat.decisions import Decision, DecisionSide, decisions
 from memmodel.litmus.syntax import LitmusTest

@@ -6,11 +6,11 @@ In: LoweredTest, Model, Answer, the expected word. Out: Report, which explains i
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Answer, Finding, Observation, Times, Witness
-from memmodel.base.classes import dataclass, field
 from memmodel.base.oneline import shown
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memmodel.answer import HANG, Answer, Budget, FinalValues, Finding, Observation, Outcomes, Times, Witness
-from memmodel.base.classes import replace
 from memmodel.base.labels import Access
 from memmodel.base.logic import FALSE
 from memmodel.cat.analysis import grounds_values

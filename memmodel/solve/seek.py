@@ -7,9 +7,9 @@ is no such execution is the answer of `solve_answer` and `solve_outcomes`.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from memmodel.answer import HANG, Budget, Finding, Witness
-from memmodel.base.classes import dataclass
 from memmodel.base.logic import FALSE
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Model

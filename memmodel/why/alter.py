@@ -8,9 +8,9 @@ second says what a change does.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from memmodel.base.classes import dataclass, replace
 from memmodel.base.labels import Label
 from memmodel.base.points import Point
 from memmodel.base.relations import RELATION_ROWS, BaseRelation

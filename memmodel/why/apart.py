@@ -7,9 +7,9 @@ thread is about what an acquire of the second one is about; else something else 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side
 from memmodel.concrete.execution import Execution, bits
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord

@@ -8,8 +8,8 @@ accesses are weak is a reason for a race only where nothing else is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import (
     Access,
     Action,

@@ -7,8 +7,8 @@ is wrong. With the changes the execution breaks an axiom whatever order its writ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Fence
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Expr, Model, Name

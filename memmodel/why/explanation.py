@@ -6,8 +6,9 @@ race or hazard is explained by that; what the question is about comes first.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memmodel.answer import HANG, Answer, Finding, Observation, Witness
-from memmodel.base.classes import replace
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Model
 from memmodel.engine import Options

@@ -6,7 +6,8 @@ reads from other threads, observed mbarrier phases and barriers.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import Access, Signal
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
 

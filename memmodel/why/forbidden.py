@@ -6,9 +6,10 @@ every other axiom of the model allows, or, where there is none, every other axio
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memmodel import engine
 from memmodel.answer import Answer, Observation, Witness
-from memmodel.base.classes import replace
 from memmodel.cat.syntax import Check, Model
 from memmodel.engine import Options
 from memmodel.errors import InternalError

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TypeVar
 
 from memmodel.answer import Answer, Budget
-from memmodel.base.classes import replace
 from memmodel.errors import BudgetSpent
 from memmodel.limits import Limits, available, together
 

@@ -5,10 +5,10 @@ In: nothing. Out: frozen types. `At` is a place on a path: an event of the shown
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 
 from memmodel.answer import Witness
-from memmodel.base.classes import dataclass, field
 from memmodel.source import Span
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
-from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.base.labels import Fence, Mark, ProxyFence
 from memmodel.cat.syntax import Binary, Check, Definition, Expr, Name, Unary

@@ -14,9 +14,9 @@ meaning; what it makes of these it makes of all, since cat can neither compare n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import product
 
-from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.cat.interpret.expand import Expander
 from memmodel.cat.interpret.values import Orders, Typed, Value, describe, elements

@@ -6,7 +6,8 @@ monotone, so that it has a least fixpoint; and what has to hold of a chosen rela
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.base.kinds import Kind
 from memmodel.cat.interpret.choice import choose, order_name, substituted
 from memmodel.cat.interpret.expand import Expander

@@ -7,9 +7,9 @@ tuples, tags, sets of these) is known and used up when a model loads, so that no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from memmodel.base.classes import dataclass
 from memmodel.base.kinds import Kind
 from memmodel.cat.syntax import Binary, Definition, Empty, Expr, Name, Unary
 from memmodel.cat.text import tree

@@ -5,7 +5,8 @@ In: nothing. Out: the nodes between `cat.parser` and `cat.resolve`. Unlike `cat.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.source import Span
 
 # ---- expressions -----------------------------------------------------------------------------------------------------

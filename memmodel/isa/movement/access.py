@@ -6,7 +6,8 @@ combined.
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.base.labels import Access, Side
 from memmodel.isa import caching
 from memmodel.isa.caching import CACHE_HINT, check_policy

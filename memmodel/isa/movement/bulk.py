@@ -6,7 +6,8 @@ and a complete-tx for each destination, unless a bulk group tells of the end. Se
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.base.labels import Family, Role, Side
 from memmodel.isa.caching import CACHE_HINT
 from memmodel.isa.call import Call

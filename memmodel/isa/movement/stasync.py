@@ -9,8 +9,8 @@ qualifiers and types.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from memmodel.base.classes import replace
 from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.copying import signal

@@ -8,7 +8,8 @@ whether an arrive with .noComplete made it. Settled here: which states an instru
 
 from __future__ import annotations
 
-from memmodel.base.classes import replace
+from dataclasses import replace
+
 from memmodel.base.lives import LIFE_BITS
 from memmodel.isa.call import Call
 from memmodel.isa.place import U64, rank_of

@@ -6,9 +6,9 @@ In: nothing. Out: `TraceEvent`, `WeakAccess`, `LaunchTrace`, `Refused`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memmodel.base.classes import dataclass, field
 from memmodel.base.labels import Access, Label, Mark, Marker
 from memmodel.base.points import BarrierId
 from memmodel.errors import InputError

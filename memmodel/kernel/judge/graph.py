@@ -6,7 +6,8 @@ mean for races is the model's.
 
 from __future__ import annotations
 
-from memmodel.base.classes import dataclass
+from dataclasses import dataclass
+
 from memmodel.base.labels import (
     Access,
     Action,

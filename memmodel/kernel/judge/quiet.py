@@ -8,9 +8,9 @@ executions only, so that no order that every execution has comes of it. docs/ker
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from memmodel.base.classes import replace
 from memmodel.base.labels import Access
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.machine.memory import Block

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import bisect
 import struct
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from memmodel.base.classes import dataclass, field
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Buffer, Launch, Param
 from memmodel.kernel.machine.maps import described

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 
-from memmodel.base.classes import dataclass
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding
 from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction

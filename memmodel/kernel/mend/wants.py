@@ -6,10 +6,10 @@ In: LaunchJudge whose verdict is there, the edits that its text has already. Out
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise, product, takewhile
 from math import prod
 
-from memmodel.base.classes import dataclass
 from memmodel.kernel.judge.explore import LaunchJudge
 from memmodel.kernel.judge.graph import STEP
 from memmodel.kernel.judge.judging import RunJudge

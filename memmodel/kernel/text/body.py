@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import dataclass, field, replace
 
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.errors import InputError, nearest
 from memmodel.kernel.text.constants import constant, product
 from memmodel.kernel.text.lexer import Cursor, PtxToken, integer_of

@@ -7,8 +7,8 @@ its list of instructions; the braces that scope both are gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from memmodel.base.classes import dataclass, field
 from memmodel.source import Source, Span
 
 

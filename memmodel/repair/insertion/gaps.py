@@ -7,8 +7,8 @@ waits. What order it needs stands before the loop or after it, and in the loop i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memmodel.base.classes import dataclass
 from memmodel.concrete.loops import find_loops
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Instruction, Label, Thread

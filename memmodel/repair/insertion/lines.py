@@ -7,9 +7,9 @@ a wait after what it waits for, a tcgen05 fence beside tcgen05 instructions, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations, product
 
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import TCGEN, Access, Action, Family, Fence, Mark, Marker, ProxyFence
 from memmodel.lint.advice import part_label
 from memmodel.litmus.constants import instructions

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.base.classes import replace
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import CommitGroup, Emit, Op, WaitForGroups

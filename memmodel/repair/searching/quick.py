@@ -7,8 +7,9 @@ anybody: it says which changes are worth judging. The sums are those that enumer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from memmodel.answer import HANG
-from memmodel.base.classes import dataclass
 from memmodel.base.identity import by_identity
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Model

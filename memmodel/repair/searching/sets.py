@@ -9,10 +9,10 @@ does not suffice, there is more to answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from memmodel.answer import HANG
-from memmodel.base.classes import dataclass
 from memmodel.concrete.execution import bits
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.hints import kind, reasons

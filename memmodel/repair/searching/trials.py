@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from time import monotonic
 
 from memmodel.answer import HANG, Witness
-from memmodel.base.classes import dataclass
 from memmodel.errors import BudgetSpent
 from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest

@@ -7,9 +7,8 @@ told from the `base`, the text in which every site has its cheapest form: a form
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 
-from memmodel.base.classes import replace
 from memmodel.base.labels import Label
 from memmodel.concrete.execution import Execution
 from memmodel.program.lowered import LoweredTest

@@ -9,9 +9,9 @@ this is tried next.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from memmodel.base.classes import dataclass
 from memmodel.repair.carry import survives
 from memmodel.repair.judge import Against
 from memmodel.repair.weakening.raised import Forms, Raised

@@ -9,11 +9,10 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Observation, Witness
-from memmodel.base.classes import replace
 from memmodel.base.oneline import count
 from memmodel.cat.flags import FindingKind
 from memmodel.errors import InputError, TooLarge

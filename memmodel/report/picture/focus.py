@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Witness
-from memmodel.base.classes import dataclass, field, replace
 from memmodel.errors import InputError, nearest
 from memmodel.report.expect import is_called
 from memmodel.report.graph import BASIC, Edge, shown_edges

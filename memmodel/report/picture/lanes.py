@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.base.classes import dataclass
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.base.classes import dataclass
 from memmodel.ptx import Place
 from memmodel.report.graph import Edge
 from memmodel.report.picture.lanes import Lane, is_async, lanes_of, rows_of

@@ -6,9 +6,9 @@ In: Witness, with its execution; without one there is nothing to say. Out: `Phas
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from memmodel.answer import Witness
-from memmodel.base.classes import dataclass
 from memmodel.base.labels import Action
 from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Rows

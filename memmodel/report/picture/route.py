@@ -7,9 +7,9 @@ curve crosses a box except where it starts and ends, and labels avoid boxes firs
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 
-from memmodel.base.classes import dataclass
 from memmodel.report.graph import Edge
 from memmodel.report.picture.layout import BAND_WIDTH, NodeBox, Picture, label_lines, label_width
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from html import escape
 
-from memmodel.base.classes import dataclass
 from memmodel.output import escaped
 from memmodel.report.graph import JOIN
 from memmodel.report.picture.layout import (
