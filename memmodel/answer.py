@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.base.oneline import count, shown
 from memmodel.litmus.syntax import Quantifier
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.source import Span
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from memmodel.program.arith import apply
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import IssueAsync, Op
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 from memmodel.source import Source
 
 BLOCKS = """PTX sample

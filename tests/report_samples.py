@@ -8,7 +8,7 @@ from memmodel.answer import HANG, Answer, Finding, Observation, ShownEvent, Time
 from memmodel.cat.syntax import Model
 from memmodel.isa.lower import lower_test
 from memmodel.litmus.syntax import And, Compare, Expectation, LitmusTest, Number, Quantifier, RegValue, Thread
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.report.report import Report
 from memmodel.source import Source
 

@@ -17,34 +17,26 @@ from memmodel.litmus.syntax import (
     Always,
     And,
     Asked,
-    Blank,
     Compare,
     Condition,
     Expectation,
-    Group,
     Guard,
-    Imm,
     Instruction,
     Label,
     LitmusTest,
     LocValue,
-    Mem,
-    Negated,
     Not,
     Number,
-    Operand,
     Or,
-    Pair,
     Quantifier,
-    Reg,
     RegisterInit,
     RegValue,
-    Sym,
     TensorView,
     Thread,
     Variable,
 )
-from memmodel.ptx import Place, Space
+from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Place, Space
 
 VARIABLE_NAMES = ("x", "y", "z", "flag", "bar", "r0", "$s", "cta", "a_1")
 REGISTER_NAMES = ("r0", "r1", "rd1", "p", "x", "L0", "tid.x", "_", "not", "$t")
@@ -151,9 +143,9 @@ def operands(declared: tuple[Variable, ...], all_places: tuple[Place, ...]) -> s
         st.builds(Mem, names, offsets),
         st.builds(lambda r: Negated(Reg(r)), registers),
     )
-    vectors = st.lists(single, min_size=1, max_size=4).map(lambda items: Group(tuple(items)))
+    vectors = st.lists(single, min_size=1, max_size=4).map(lambda items: Vector(tuple(items)))
     rest = st.lists(single | vectors, min_size=1, max_size=2)
-    tensors = st.builds(lambda first, items: Group((first, *items), True), names, rest)
+    tensors = st.builds(lambda first, items: TensorOperand(first, tuple(items)), names, rest)
     return st.one_of(single, single, vectors, tensors)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memmodel.base.logic import FALSE, TRUE, Logic
 from memmodel.events import bits, values
 from memmodel.program import arith
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 TYPES = st.sampled_from([DataType("u", 8), DataType("s", 8), DataType("u", 32), DataType("s", 32), DataType("u", 64)])
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.integers(-5, 5)

@@ -14,7 +14,7 @@ from report_samples import early_witness, finding, hanging, mp_witness, never, r
 
 from memmodel.answer import Answer, Observation, ShownEvent, Witness
 from memmodel.errors import InputError, TooLarge
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge, shown_edges
 from memmodel.report.picture.draw import draw, format_of
 from memmodel.report.picture.layout import CHAR, arrange, shorten

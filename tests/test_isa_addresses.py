@@ -24,7 +24,7 @@ from memmodel.program.regions import (
     region_exprs,
 )
 from memmodel.program.resolve import resolve, start_of
-from memmodel.ptx import Window
+from memmodel.ptx.vocabulary import Window
 
 OUTSIDE, MISALIGNED, WINDOW, NO_OBJECT, *_ = BadAddress
 ZERO, DROPPED, INDETERMINATE = Filler

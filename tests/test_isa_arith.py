@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memmodel.errors import InternalError
 from memmodel.program import arith
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 TYPES = [DataType(kind, width) for kind in "us" for width in (8, 16, 32, 64)]
 types = st.sampled_from(TYPES)

@@ -14,9 +14,10 @@ from memmodel.isa.lower import lower_instruction, lower_test
 from memmodel.isa.mnemonic import read_mnemonic
 from memmodel.isa.row import Refusal
 from memmodel.isa.table import HEADS
-from memmodel.litmus.syntax import Instruction, Label, Layout, Reg, Sym
+from memmodel.litmus.syntax import Instruction, Label, Layout
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import special_register
+from memmodel.ptx.operands import Reg, Sym
 
 GOLDEN_BLOCKS = {
     "ld.acquire.u32 %r0, [x];": """

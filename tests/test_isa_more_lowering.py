@@ -11,7 +11,7 @@ from isa_samples import blocks, brief, ops, read, shown
 from memmodel.isa.lower import lower_test, target
 from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.ops import AtBarrier, UndefinedIf, Write
-from memmodel.ptx import Window
+from memmodel.ptx.vocabulary import Window
 
 NOTHING = (
     "setmaxnreg.inc.sync.aligned.u32 256;",

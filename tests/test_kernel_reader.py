@@ -9,7 +9,7 @@ from kernel_samples import HEAD, copy, module
 
 from memmodel.errors import InputError
 from memmodel.kernel.text.reader import parse_module
-from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, JumpTarget, Register, VectorOperand
+from memmodel.ptx.operands import Imm, JumpTarget, Mem, Register, TensorOperand, Vector
 from memmodel.source import Source
 
 SCOPED = """
@@ -46,10 +46,10 @@ def test_operands() -> None:
     )
     assert body is not None
     load, store = body[-3], body[-2]
-    assert isinstance(load.operands[0], VectorOperand) and isinstance(load.operands[1], AddressOperand)
+    assert isinstance(load.operands[0], Vector) and isinstance(load.operands[1], Mem | TensorOperand)
     assert load.operands[1].offset == 16
     assert store.negated and store.guard is not None and store.guard.name == "%p0"
-    assert isinstance(store.operands[0], AddressOperand) and store.operands[0].offset == -4
+    assert isinstance(store.operands[0], Mem | TensorOperand) and store.operands[0].offset == -4
 
 
 def test_locations_follow_inlining() -> None:
@@ -91,7 +91,7 @@ def test_module_directives() -> None:
     assert entry.directives == {"reqntid": (128,), "maxnreg": (168,)}
     assert [one.size for one in entry.params] == [8, 64] and entry.params[0].pointer
     assert entry.tables["L"] == (1, 1)
-    assert entry.body is not None and entry.body[1].operands[1] == IntegerLiteral(1)
+    assert entry.body is not None and entry.body[1].operands[1] == Imm(1)
 
 
 @pytest.mark.parametrize(

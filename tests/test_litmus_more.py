@@ -11,8 +11,9 @@ from isa_samples import read
 
 from memmodel.errors import InputError
 from memmodel.litmus.printer import print_litmus, print_real
-from memmodel.litmus.syntax import Imm, Instruction, LitmusTest, Real, TensorView
-from memmodel.ptx import DataType, Scope
+from memmodel.litmus.syntax import Instruction, LitmusTest, TensorView
+from memmodel.ptx.operands import Imm, Real
+from memmodel.ptx.vocabulary import DataType, Scope
 
 F32, F64 = DataType("f", 32), DataType("f", 64)
 

@@ -7,7 +7,8 @@ import pytest
 from memmodel.errors import InputError
 from memmodel.litmus.parse import parse_litmus
 from memmodel.litmus.printer import print_litmus
-from memmodel.litmus.syntax import Instruction, LitmusTest, Pair, Reg, TensorView
+from memmodel.litmus.syntax import Instruction, LitmusTest, TensorView
+from memmodel.ptx.operands import Pair, Reg
 from memmodel.source import Source
 
 TEXT = """PTX objects

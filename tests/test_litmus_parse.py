@@ -10,33 +10,25 @@ from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import (
     Always,
     And,
-    Blank,
     Compare,
     Condition,
     Expectation,
-    Group,
     Guard,
-    Imm,
     Instruction,
     Label,
     Layout,
     LitmusTest,
     LocValue,
-    Mem,
-    Negated,
     Not,
     Number,
-    Operand,
     Or,
-    Pair,
     Quantifier,
-    Reg,
     RegisterInit,
     RegValue,
-    Sym,
     Variable,
 )
-from memmodel.ptx import DataType, Place, Proxy, Space
+from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import DataType, Place, Proxy, Space
 from memmodel.source import Source
 
 MP_COLUMNS = r"""PTX MP+rel.gpu+acq.gpu
@@ -155,8 +147,8 @@ def test_a_bare_name_is_a_variable_or_label_if_there_is_one_and_else_a_register(
         ("x+4", Sym("x", offset=4)),
         ("x - 0x10", Sym("x", offset=-16)),
         ("s@cta0+8", Sym("s", 0, offset=8)),
-        ("{%r0, _, 3}", Group((Reg("r0"), Blank(), Imm(3)))),
-        ("[x, {%r1, 0}]", Group((Sym("x"), Group((Reg("r1"), Imm(0)))), bracketed=True)),
+        ("{%r0, _, 3}", Vector((Reg("r0"), Blank(), Imm(3)))),
+        ("[x, {%r1, 0}]", TensorOperand(Sym("x"), (Vector((Reg("r1"), Imm(0))),))),
         ("!%p", Negated(Reg("p"))),
         ("_", Blank()),
         ("%_", Reg("_")),

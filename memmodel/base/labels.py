@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.base.words import WordList
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
 
 class Side(WordList):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memmodel.base.labels import Domain, Label, Signal
 from memmodel.memory.bytes import Cell, Instance
-from memmodel.ptx import Place, Space
+from memmodel.ptx.vocabulary import Place, Space
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.base.points import Point
-from memmodel.ptx import Place, Scope, Space
+from memmodel.ptx.vocabulary import Place, Scope, Space
 
 Key = Callable[[Point], Hashable]
 Holds = Callable[[Point, Point], bool]

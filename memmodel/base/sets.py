@@ -40,7 +40,7 @@ from memmodel.base.labels import (
     sem_of,
 )
 from memmodel.memory.bytes import Cell
-from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 
 Holds = Callable[[Label], bool]
 

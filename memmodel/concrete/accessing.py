@@ -16,7 +16,7 @@ from memmodel.memory.bytes import BadFootprint, Extent, Footprint
 from memmodel.program.ops import Emit, Read, Write
 from memmodel.program.regions import Region, TensorMapAt, region_exprs
 from memmodel.program.resolve import resolve, start_of
-from memmodel.ptx import DataType, Window
+from memmodel.ptx.vocabulary import DataType, Window
 
 if TYPE_CHECKING:
     from memmodel.concrete.runner import Runner

@@ -31,7 +31,7 @@ from memmodel.program.ops import (
 )
 from memmodel.program.regions import Region, region_exprs
 from memmodel.program.uses import part_expressions
-from memmodel.ptx import UNTYPED
+from memmodel.ptx.vocabulary import UNTYPED
 
 if TYPE_CHECKING:
     from memmodel.base.labels import Access

@@ -15,7 +15,7 @@ from memmodel.concrete.records import AccessRecord, BarrierRecord, Contribution,
 from memmodel.concrete.state import Run, RunState
 from memmodel.memory.bytes import BadFootprint, Cell
 from memmodel.program.ops import AtBarrier, Combine, OnObject, Track, WaitForGroups
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 if TYPE_CHECKING:
     from memmodel.concrete.runner import Runner

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group, Imm, Instruction, LitmusTest, Mem, Operand, Sym, Variable, root_of
-from memmodel.ptx import Proxy, Space
+from memmodel.litmus.syntax import Instruction, LitmusTest, Variable, root_of
+from memmodel.ptx.operands import Imm, Mem, Operand, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Proxy, Space
 
 OURS = "mm_"
 """What every name of the set-up begins with."""
@@ -100,7 +101,7 @@ def _columns(item: Instruction) -> int:
 def _named(operands: tuple[Operand, ...]) -> Iterator[str]:
     """The variables in operands."""
     for operand in operands:
-        if isinstance(operand, Group):
+        if isinstance(operand, TensorOperand | Vector):
             yield from _named(operand.items)
         base = operand.base if isinstance(operand, Mem) else operand
         if isinstance(base, Sym):

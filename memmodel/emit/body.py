@@ -23,23 +23,9 @@ from memmodel.isa.scalar import compare, compute, control
 from memmodel.litmus.check import memory_position
 from memmodel.litmus.instructions import is_cta_barrier
 from memmodel.litmus.printer import print_real
-from memmodel.litmus.syntax import (
-    Blank,
-    Group,
-    Guard,
-    Imm,
-    Instruction,
-    Label,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Real,
-    Reg,
-    RegisterInit,
-    Sym,
-)
-from memmodel.ptx import Space
+from memmodel.litmus.syntax import Guard, Instruction, Label, RegisterInit
+from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Real, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Span
 
 Line = tuple[str, Span | None]
@@ -334,6 +320,7 @@ class ThreadBody:
     def _again(self, item: Instruction, reading: Spelling, operand: Mem, generic: bool) -> str:
         """The address of an access that ptxas would merge with an earlier one; empty for any other."""
         base = operand.base
+        assert not isinstance(base, Imm), "a litmus test names its memory"
         root = None if isinstance(base, Reg) else self.memory.symbol(base.name)
         times = self.opaque.repeats(item, reading, root)
         if not times:
@@ -345,6 +332,7 @@ class ThreadBody:
     def _row(self, operand: Mem, matrices: int, generic: bool) -> str:
         """The row of a matrix that a lane names: they follow one another."""
         base = operand.base
+        assert not isinstance(base, Imm), "a litmus test names its memory"
         if isinstance(base, Reg):
             text, width, offset = _register(base.name), self.registers.width(base.name), operand.offset
         elif generic:
@@ -373,14 +361,16 @@ class ThreadBody:
         if isinstance(operand, Mem):
             if isinstance(operand.base, Reg):
                 return f"[{plus(_register(operand.base.name), operand.offset)}]"
+            assert isinstance(operand.base, Sym), "a litmus test names its memory"
             return f"[{self.addresses.inside(operand.base, operand.offset, generic=generic)}]"
-        if isinstance(operand, Group):
+        if isinstance(operand, TensorOperand):
             items = [self._operand(item, generic) for item in operand.items]
-            first = operand.items[0]
-            if operand.bracketed and isinstance(first, Sym):
-                is_map = self.memory.root(first.name).space is not Space.TENSOR
-                items[0] = self.addresses.map(first) if is_map else self.addresses.inside(first, 0, generic=False)
-            return f"[{', '.join(items)}]" if operand.bracketed else f"{{{', '.join(items)}}}"
+            if isinstance(operand.base, Sym):
+                base, is_map = operand.base, self.memory.root(operand.base.name).space is not Space.TENSOR
+                items[0] = self.addresses.map(base) if is_map else self.addresses.inside(base, 0, generic=False)
+            return f"[{', '.join(items)}]"
+        if isinstance(operand, Vector):
+            return f"{{{', '.join(self._operand(item, generic) for item in operand.items)}}}"
         if isinstance(operand, Negated):
             return f"!{_register(operand.operand.name)}"
         if isinstance(operand, Pair):

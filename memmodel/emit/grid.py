@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Instruction, LitmusTest, Reg, Thread
+from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.special import is_special
+from memmodel.ptx.operands import Reg
 
 MAX_WARPS = 32
 MAX_CLUSTER = 16

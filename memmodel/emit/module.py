@@ -23,19 +23,10 @@ from memmodel.isa.lower import lower_test, read_instruction
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_condition
-from memmodel.litmus.syntax import (
-    Imm,
-    Instruction,
-    Layout,
-    LitmusTest,
-    LocValue,
-    Reg,
-    RegValue,
-    Term,
-    terms_of,
-)
+from memmodel.litmus.syntax import Instruction, Layout, LitmusTest, LocValue, RegValue, Term, terms_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.special import is_special, special_register
+from memmodel.ptx.operands import Imm, Reg
 from memmodel.source import Span
 
 PTX_VERSION = "9.3"

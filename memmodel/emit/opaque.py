@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from memmodel.emit.address import OURS
 from memmodel.isa.row import Spelling
-from memmodel.litmus.syntax import Imm, Instruction, Operand, Reg
+from memmodel.litmus.syntax import Instruction
+from memmodel.ptx.operands import Imm, Operand, Reg
 
 _CANCEL = ("xor", "sub")
 _FACTORS = {"and": (1, 2), "mul": (1, 2), "mad": (1, 2)}

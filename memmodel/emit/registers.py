@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from memmodel.errors import InputError
 from memmodel.isa.row import Spelling, data_type
-from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
+from memmodel.litmus.syntax import Instruction
 from memmodel.program.special import is_special
+from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, TensorOperand, Vector
 from memmodel.source import Span
 
 POINTER = 64
@@ -112,13 +113,14 @@ def _registers(operand: Operand, kind: RegisterClass) -> Iterator[tuple[Reg, Reg
     elif isinstance(operand, Mem):
         if isinstance(operand.base, Reg):
             yield operand.base, None
-    elif isinstance(operand, Group):
-        for position, item in enumerate(operand.items):
-            if operand.bracketed and position == 0:
-                if isinstance(item, Reg):
-                    yield item, None
-            else:
-                yield from _registers(item, B32 if operand.bracketed else kind)
+    elif isinstance(operand, TensorOperand):
+        if isinstance(operand.base, Reg):
+            yield operand.base, None
+        for item in operand.rest:
+            yield from _registers(item, B32)
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            yield from _registers(item, kind)
     elif isinstance(operand, Negated):
         yield operand.operand, PRED
     elif isinstance(operand, Pair):
@@ -173,7 +175,7 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
     typed = _typed(reading, "type", loose=reading.head in ("ld", "ldu", "st"))
     operands = instruction.operands
     if head == "mov":
-        counts = [len(operand.items) if isinstance(operand, Group) else 1 for operand in operands]
+        counts = [len(operand.items) if isinstance(operand, Vector) else 1 for operand in operands]
         return [typed if count == 1 else RegisterClass(max(16, typed.width // count)) for count in counts]
     if head == "setp":
         return [PRED, typed, typed, PRED][: len(operands)]
@@ -205,7 +207,7 @@ def kinds(instruction: Instruction, reading: Spelling) -> list[RegisterClass]:
         return _mma(operands)
     if reading.head.startswith("wgmma.mma_async"):
         metadata = [B32, B32] if reading.head.endswith(".sp") else []
-        found = [B32, B32 if isinstance(operands[1], Group) else B64, B64, *metadata, PRED]
+        found = [B32, B32 if isinstance(operands[1], Vector) else B64, B64, *metadata, PRED]
         return found + [B32] * (len(operands) - len(found))
     return [_named(name, reading, typed) for name in names(instruction, reading)]
 
@@ -216,7 +218,7 @@ def _copy(operands: Sequence[Operand], reading: Spelling) -> list[RegisterClass]
     tail = [("multicast", B16), ("hint", B64), ("cp_mask", B16)]
     last = [kind for slot, kind in tail if slot in reading.words]
     if reading.words.get("mode", "").startswith("im2col"):
-        found = [B16 if isinstance(operand, Group) and not operand.bracketed else B32 for operand in operands]
+        found = [B16 if isinstance(operand, Vector) else B32 for operand in operands]
     return found[: len(operands) - len(last)] + last
 
 
@@ -225,7 +227,7 @@ def _mma(operands: Sequence[Operand]) -> list[RegisterClass]:
     found = [B32, B64, B64]
     scalars = [B32, PRED, B64, B64]
     for operand in operands[3:]:
-        found.append(B32 if isinstance(operand, Mem | Group) else scalars.pop(0))
+        found.append(B32 if isinstance(operand, Mem | TensorOperand | Vector) else scalars.pop(0))
     return found
 
 

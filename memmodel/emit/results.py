@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from memmodel.litmus.printer import whose
 from memmodel.litmus.syntax import LitmusTest, LocValue, RegValue, Term, root_of, terms_of
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 
 def results_of(test: LitmusTest) -> Iterator[Term]:

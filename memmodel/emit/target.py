@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from memmodel.errors import InputError
 from memmodel.isa.lower import minimum_target, read_instruction
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import LitmusTest, Reg
+from memmodel.litmus.syntax import LitmusTest
 from memmodel.program.special import is_special
+from memmodel.ptx.operands import Reg
 
 OLDEST = 30
 """The set-up uses warp-level instructions (shfl.sync, bar.warp.sync), which begin here."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from memmodel.emit.address import OURS, EmittedVariables, clean, number
 from memmodel.emit.body import Line
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import LitmusTest, Mem, Sym, Variable
+from memmodel.litmus.syntax import LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import DataType, Space
+from memmodel.ptx.operands import Mem, Sym
+from memmodel.ptx.vocabulary import DataType, Space
 
 TILE = 128
 """Alignment of arrays: that of swizzled tiles in shared memory, the strictest that a copy asks for."""

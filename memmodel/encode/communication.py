@@ -19,7 +19,7 @@ from memmodel.errors import InternalError
 from memmodel.events.graph import Event, EventGraph, MemoryEvent
 from memmodel.events.values import Cases
 from memmodel.memory.bytes import Cell
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 
 E = TypeVar("E", bound=Event)
 

@@ -29,7 +29,7 @@ from memmodel.program.ops import (
     Write,
 )
 from memmodel.program.regions import Box, Region
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 
 _PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4231, 130023, 6129859)
 """How many strict partial orders there are on so many elements."""

@@ -24,7 +24,7 @@ from memmodel.memory.cells import Starts
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.uses import expressions
-from memmodel.ptx import Proxy, Sem
+from memmodel.ptx.vocabulary import Proxy, Sem
 
 
 @dataclass(frozen=True, slots=True)

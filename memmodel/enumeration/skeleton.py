@@ -25,7 +25,7 @@ from memmodel.enumeration.plan import Plan, PlannedCheck
 from memmodel.errors import TooLarge
 from memmodel.memory.bytes import Cell, Extent
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 
 MAX_FENCES = 10
 """More fence.sc in one execution have more orders than anyone can try."""

@@ -20,7 +20,7 @@ from memmodel.memory.bytes import BadFootprint, Cell, Filler, Footprint, Gap
 from memmodel.program.ops import Emit, Read, Track, Write
 from memmodel.program.regions import Region, TensorMapAt, region_exprs
 from memmodel.program.resolve import resolve, start_of
-from memmodel.ptx import DataType, Sem, Window
+from memmodel.ptx.vocabulary import DataType, Sem, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from memmodel.program.expressions import registers_of
 from memmodel.program.ops import AsyncRead, AsyncWrite, Gather, IssueAsync, Part, Respond, Scatter, SignalPart, Update
 from memmodel.program.regions import Region, region_exprs
 from memmodel.program.uses import part_expressions
-from memmodel.ptx import UNTYPED
+from memmodel.ptx.vocabulary import UNTYPED
 
 
 @dataclass(frozen=True, slots=True)

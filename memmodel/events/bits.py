@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memmodel.base.logic import FALSE, TRUE, Logic
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 Bits = tuple[int, ...]
 

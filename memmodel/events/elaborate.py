@@ -24,7 +24,7 @@ from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Jump, OnObject
 from memmodel.program.uses import expressions
-from memmodel.ptx import Proxy, Sem
+from memmodel.ptx.vocabulary import Proxy, Sem
 
 MAX_PASSES = 64
 MAX_PENDING = 256

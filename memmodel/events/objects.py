@@ -18,7 +18,7 @@ from memmodel.events.values import Cases, Value, merge_deps, select
 from memmodel.memory.bytes import Cell
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import AtBarrier, Combine, OnObject, WaitForGroups
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 
 def barrier_of(domain: Domain, key: tuple[int, ...], place: Place, thread: int) -> BarrierId:

@@ -22,7 +22,7 @@ from memmodel.events import bits
 from memmodel.events.bits import Bits
 from memmodel.program import arith
 from memmodel.program.expressions import AddressOf, Const, Expr, Get
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 FEW = 24
 """A value with more cases than this becomes wide."""

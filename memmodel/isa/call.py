@@ -14,30 +14,29 @@ from memmodel.base.labels import Access, Family, Side
 from memmodel.errors import InputError, nearest
 from memmodel.isa.row import SCOPES, Spelling, data_type
 from memmodel.litmus.constants import Fragments, cache_policies, constants, fragments, predicates
-from memmodel.litmus.syntax import (
-    Blank,
-    Group,
-    Imm,
-    Instruction,
-    Label,
-    Layout,
-    LitmusTest,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Real,
-    Reg,
-    Sym,
-    Thread,
-    Variable,
-    root_of,
-)
+from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.regions import Elements
 from memmodel.program.special import special_register
-from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
+from memmodel.ptx.operands import (
+    Arguments,
+    Blank,
+    Imm,
+    JumpTarget,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Part,
+    Real,
+    Reg,
+    Special,
+    Sym,
+    TensorOperand,
+    Vector,
+)
+from memmodel.ptx.vocabulary import UNTYPED, DataType, Place, Proxy, Scope, Sem, Space, Window
 from memmodel.source import Span
 
 ADDRESS = DataType("u", 64)
@@ -232,7 +231,7 @@ class Call:
     def vector(self, operand: Operand) -> tuple[Operand, ...]:
         """The elements of a data operand: as many as .v2, .v4 or .v8 says, one without."""
         count = int((self.word("vec") or "v1")[1:])
-        items = operand.items if isinstance(operand, Group) and not operand.bracketed else (operand,)
+        items = operand.items if isinstance(operand, Vector) else (operand,)
         if len(items) != count:
             hint = "a .v2 access names two registers in braces: {%r0, %r1}" if count > 1 else "add .v2 or .v4"
             self.fail(
@@ -394,8 +393,16 @@ def describe(operand: Operand) -> str:
         return f"the name '{operand.name}'"
     if isinstance(operand, Mem):
         return "a memory operand"
-    if isinstance(operand, Group):
-        return "a tensor operand" if operand.bracketed else "a vector"
+    if isinstance(operand, TensorOperand):
+        return "a tensor operand"
+    if isinstance(operand, Vector):
+        return "a vector"
     if isinstance(operand, Pair):
         return "a pair of registers"
-    return "left out" if isinstance(operand, Blank) else f"the predicate '!{operand.operand.name}'"
+    if isinstance(operand, Negated):
+        return f"the predicate '!{operand.operand.name}'"
+    if isinstance(operand, JumpTarget):
+        return f"the label '{operand.name}'"
+    if isinstance(operand, Special | Part | Arguments):
+        return "an operand of another kind"
+    return "left out"

@@ -24,23 +24,9 @@ from memmodel.litmus.check import memory_position
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.printer import print_litmus
-from memmodel.litmus.syntax import (
-    Blank,
-    Guard,
-    Imm,
-    Instruction,
-    Label,
-    Layout,
-    LitmusTest,
-    Mem,
-    Operand,
-    Reg,
-    Sym,
-    Thread,
-    Variable,
-    root_of,
-)
-from memmodel.ptx import UNTYPED, DataType, Space
+from memmodel.litmus.syntax import Guard, Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
+from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Reg, Sym
+from memmodel.ptx.vocabulary import UNTYPED, DataType, Space
 
 FILLED = ("s64", "u64", "b64", "u32", "b32", "pred", "lo")
 """What fills an empty slot: the first of these that the row allows."""

@@ -11,11 +11,11 @@ from dataclasses import replace
 from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import Receiver, in_cta, mapped, memory_base, rank_of
-from memmodel.litmus.syntax import Imm, Operand, Sym
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, Op, Part, Scatter, SignalPart, Track
 from memmodel.program.regions import Chunk, Object, Region
-from memmodel.ptx import Proxy, Scope, Sem, Space, Window
+from memmodel.ptx.operands import Imm, Operand, Sym
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space, Window
 
 CHUNK = 16
 """Sizes and addresses of bulk copies are multiples of 16 bytes."""

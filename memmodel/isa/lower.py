@@ -16,11 +16,12 @@ from memmodel.isa.row import Refusal, Spelling
 from memmodel.isa.synchronization.grids import at_end, at_start
 from memmodel.isa.table import HEADS
 from memmodel.litmus.constants import cache_policies
-from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Reg, RegValue, Thread, terms_of
+from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, RegValue, Thread, terms_of
 from memmodel.program.addresses import AddressSpace
 from memmodel.program.expressions import Get
 from memmodel.program.lowered import LoweredTest, Program, Step
 from memmodel.program.ops import Op
+from memmodel.ptx.operands import Reg
 
 
 @lru_cache(maxsize=1024)

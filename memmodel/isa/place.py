@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
-from memmodel.litmus.syntax import Imm, Mem, Operand, Reg, Sym, Variable
+from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS, cta_places
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
-from memmodel.ptx import DataType, Space, Window
+from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym
+from memmodel.ptx.vocabulary import DataType, Space, Window
 
 FULL_MASK = 0xFFFFFFFF
 CTAS = 16
@@ -39,7 +40,7 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
     """
     if not isinstance(operand, Mem):
         call.no_memory(operand)
-    if isinstance(operand.base, Reg):
+    if not isinstance(operand.base, Sym):
         return shifted(call.value(operand.base), operand.offset), None, operand.offset, None
     variable = call.variable(operand.base)
     root = call.root(variable)

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.program.ops import Op
-from memmodel.ptx import DataType, Scope
+from memmodel.ptx.vocabulary import DataType, Scope
 
 if TYPE_CHECKING:
     from memmodel.isa.call import Call

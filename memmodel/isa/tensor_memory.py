@@ -10,11 +10,11 @@ from memmodel.base.labels import Access, Family, Issue, Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import in_cta, memory_base, pair
 from memmodel.isa.row import Need, Rule, Slot, flag
-from memmodel.litmus.syntax import Mem, Operand, Reg, Sym
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import AsyncRead, Track
 from memmodel.program.regions import Accumulator, Matrix
-from memmodel.ptx import Proxy, Space
+from memmodel.ptx.operands import Mem, Operand, Reg, Sym
+from memmodel.ptx.vocabulary import Proxy, Space
 
 TENSOR_CORES = frozenset({100, 103, 110})
 """Targets with tcgen05: the sm_100 and sm_110 families."""

@@ -18,7 +18,7 @@ from memmodel.program.ops import Assign, Jump, UndefinedIf
 from memmodel.program.regions import Region, region_exprs
 from memmodel.program.resolve import resolve
 from memmodel.program.uses import assigned
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 Known = Mapping[str, int | None]
 """Registers with one value on every path; None: it varies. Registers that are missing were never assigned."""

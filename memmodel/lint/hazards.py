@@ -14,7 +14,7 @@ from memmodel.program.expressions import AddressOf
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Emit, IssueAsync, OnObject, Op, SignalPart
 from memmodel.program.regions import Box, BoxTile, Chunk, Elements, Matrix, Region
-from memmodel.ptx import Proxy, Space, Window
+from memmodel.ptx.vocabulary import Proxy, Space, Window
 
 _SPACE_NAMES = {Covers.OWN_SHARED: "shared", Covers.SHARED: "shared", Covers.GLOBAL: "global"}
 

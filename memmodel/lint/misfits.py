@@ -15,7 +15,7 @@ from memmodel.program.expressions import Apply, Const
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Read
 from memmodel.program.uses import assigned
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 from memmodel.source import Span
 
 

@@ -14,7 +14,7 @@ from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.expressions import AddressOf
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Emit, OnObject, Op, Read, Write
-from memmodel.ptx import Scope
+from memmodel.ptx.vocabulary import Scope
 
 
 def pointless_scopes(lowered: LoweredTest) -> Iterator[Advice]:

@@ -20,7 +20,7 @@ from memmodel.lint.misfits import misfits
 from memmodel.lint.reach import pointless_scopes
 from memmodel.program.lowered import LoweredTest, Step
 from memmodel.program.ops import Read, Write
-from memmodel.ptx import Scope, Space
+from memmodel.ptx.vocabulary import Scope, Space
 from memmodel.source import Span
 
 

@@ -16,24 +16,19 @@ from memmodel.litmus.condition import Question
 from memmodel.litmus.declarations import Declarations
 from memmodel.litmus.lexer import listed, shorten
 from memmodel.litmus.syntax import (
-    Group,
     Instruction,
     Label,
     LocValue,
-    Mem,
     Number,
-    Operand,
-    Pair,
-    Reg,
     RegValue,
-    Sym,
     Term,
     Thread,
     Variable,
     root_of,
     terms_of,
 )
-from memmodel.ptx import Space
+from memmodel.ptx.operands import Mem, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import Span
 
 PER_CTA = (Space.SHARED, Space.TENSOR)
@@ -98,7 +93,7 @@ def assigned(body: Iterable[Instruction | Label]) -> set[str]:
             results = 2 if item.mnemonic.startswith("tcgen05.ld.red") else 1
             for operand in item.operands[:results]:
                 items: tuple[Operand, ...] = (operand,)
-                if isinstance(operand, Group) and not operand.bracketed:
+                if isinstance(operand, Vector):
                     items = operand.items
                 elif isinstance(operand, Pair):
                     items = (operand.first, operand.second)
@@ -210,14 +205,14 @@ def _check_bodies(checked: Checked, known: dict[str, set[str]], implicit: bool) 
 
 def _bases(operand: Operand) -> Iterator[Reg | Sym]:
     """Names that are locations unless they are registers: of a memory operand, or a bare one in its position."""
-    if isinstance(operand, Mem):
+    if isinstance(operand, Mem | TensorOperand) and isinstance(operand.base, Reg | Sym):
         yield operand.base
-    elif isinstance(operand, (Reg, Sym)):
+    elif isinstance(operand, Reg | Sym):
         yield operand
-    elif isinstance(operand, Group):
-        for position, item in enumerate(operand.items):
-            if not isinstance(item, Reg) or (operand.bracketed and position == 0):
-                yield from _bases(item)
+    inner = operand.rest if isinstance(operand, TensorOperand) else operand.items if isinstance(operand, Vector) else ()
+    for item in inner:
+        if not isinstance(item, Reg):
+            yield from _bases(item)
 
 
 def _check_target(item: Instruction, labels: list[str]) -> None:

@@ -13,7 +13,7 @@ from memmodel.litmus.declarations import Declarations, read_statement
 from memmodel.litmus.instructions import MAX_INSTRUCTIONS, MAX_THREADS, read_instruction, read_place
 from memmodel.litmus.lexer import Reader, Token
 from memmodel.litmus.syntax import Instruction, Label, Layout, Thread
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 _Cell = tuple[int, int]
 _HEADER_HINT = "a table begins with its threads: `P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`"

@@ -9,20 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from memmodel.litmus.syntax import (
-    Group,
-    Imm,
-    Instruction,
-    Label,
-    LitmusTest,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Reg,
-    Sym,
-    Thread,
-)
+from memmodel.litmus.syntax import Instruction, Label, LitmusTest, Thread
+from memmodel.ptx.operands import Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
 
 
 def instructions(thread: Thread) -> Iterator[Instruction]:
@@ -82,7 +70,7 @@ def targets(item: Instruction) -> Iterator[str]:
         if isinstance(operand, Mem):
             return
         items: tuple[Operand, ...] = (operand,)
-        if isinstance(operand, Group):
+        if isinstance(operand, Vector):
             items = operand.items
         elif isinstance(operand, Pair):
             items = (operand.first, operand.second)
@@ -136,7 +124,7 @@ def _registers(operands: Iterable[Operand]) -> Iterator[str]:
             yield operand.name
         elif isinstance(operand, Mem):
             yield from _registers((operand.base,))
-        elif isinstance(operand, Group):
+        elif isinstance(operand, TensorOperand | Vector):
             yield from _registers(operand.items)
         elif isinstance(operand, Pair):
             yield from _registers((operand.first, operand.second))

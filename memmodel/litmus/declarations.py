@@ -14,7 +14,7 @@ from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
 from memmodel.litmus.objects import read_object
 from memmodel.litmus.reals import read_value
 from memmodel.litmus.syntax import RegisterInit, Variable
-from memmodel.ptx import DataType, Proxy, Space
+from memmodel.ptx.vocabulary import DataType, Proxy, Space
 from memmodel.source import Span
 
 MAX_VARIABLES = 1_000

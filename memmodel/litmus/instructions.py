@@ -11,21 +11,9 @@ from collections.abc import Container
 from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import MAX_PLACE, Reader, Token, listed, shorten
 from memmodel.litmus.reals import at_real, read_real
-from memmodel.litmus.syntax import (
-    Blank,
-    Group,
-    Guard,
-    Imm,
-    Instruction,
-    Layout,
-    Mem,
-    Negated,
-    Operand,
-    Pair,
-    Reg,
-    Sym,
-)
-from memmodel.ptx import Place
+from memmodel.litmus.syntax import Guard, Instruction, Layout
+from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Place
 from memmodel.source import Span
 
 MAX_THREADS = 256
@@ -149,7 +137,7 @@ def read_operand(reader: Reader, names: Container[str], depth: int = 0) -> Opera
         reader.next()
         items = _items(reader, names, depth)
         last = reader.expect("}", "`,` or `}`")
-        return Group(tuple(items), False, reader.span(token, last))
+        return Vector(tuple(items), reader.span(token, last))
     if token.kind == "(" and depth == 0:
         reader.next()
         pair = _pair(reader, _named(reader, names)) if reader.token.kind == "name" else None
@@ -212,7 +200,7 @@ def _offset(reader: Reader) -> int:
     return 0
 
 
-def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group:
+def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | TensorOperand:
     """`[base]`, `[base+offset]`, or a tensor operand `[map, {c0, c1}]`."""
     first = reader.next()
     if reader.token.kind != "name":
@@ -221,9 +209,9 @@ def _bracketed(reader: Reader, names: Container[str], depth: int) -> Mem | Group
     if isinstance(base, Blank):
         raise InputError("`_` is not an address", base.span)
     if reader.accept(","):
-        items = [base, *_items(reader, names, depth)]
+        rest = tuple(_items(reader, names, depth))
         last = reader.expect("]", "`,` or `]`")
-        return Group(tuple(items), True, reader.span(first, last))
+        return TensorOperand(base, rest, span=reader.span(first, last))
     offset = _offset(reader)
     last = reader.expect("]", "`]`", "write [x], [x+4] or [%rd1]")
     return Mem(base, offset, reader.span(first, last))

@@ -13,7 +13,7 @@ from memmodel.errors import InputError, nearest
 from memmodel.litmus.lexer import Reader, listed, shorten
 from memmodel.litmus.syntax import TensorView, Variable
 from memmodel.memory.tensormap import MAX_DIMENSIONS, TENSORMAP_BYTES
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 MAX_ARRIVALS = (1 << 20) - 1
 """The largest count of an mbarrier object ("Contents of the mbarrier object")."""

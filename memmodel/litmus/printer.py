@@ -14,34 +14,25 @@ from memmodel.litmus.instructions import is_cta_barrier, is_reduction
 from memmodel.litmus.syntax import (
     Always,
     And,
-    Blank,
     Compare,
     Condition,
-    Group,
-    Imm,
     Instruction,
     Label,
     Layout,
     LitmusTest,
     LocValue,
-    Mem,
-    Negated,
     Number,
-    Operand,
     Or,
-    Pair,
-    Real,
-    Reg,
     RegisterInit,
     RegValue,
-    Sym,
     TensorView,
     Term,
     Thread,
     Variable,
 )
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Place, Proxy, Space
+from memmodel.ptx.operands import Blank, Imm, Mem, Negated, Operand, Pair, Real, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Place, Proxy, Space
 from memmodel.source import Span
 
 
@@ -239,11 +230,10 @@ def _operand(operand: Operand, plain: frozenset[str]) -> str:
     if isinstance(operand, Sym):
         return _symbol(operand)
     if isinstance(operand, Mem):
-        base = _symbol(operand.base) if isinstance(operand.base, Sym) else _register(operand.base.name, plain)
-        return f"[{base}{f'{operand.offset:+d}' if operand.offset else ''}]"
-    if isinstance(operand, Group):
+        return f"[{_operand(operand.base, plain)}{f'{operand.offset:+d}' if operand.offset else ''}]"
+    if isinstance(operand, TensorOperand | Vector):
         items = ", ".join(_operand(item, plain) for item in operand.items)
-        return f"[{items}]" if operand.bracketed else f"{{{items}}}"
+        return f"[{items}]" if isinstance(operand, TensorOperand) else f"{{{items}}}"
     if isinstance(operand, Negated):
         return f"!{_register(operand.operand.name, plain)}"
     if isinstance(operand, Pair):

@@ -11,8 +11,8 @@ import struct
 
 from memmodel.errors import InputError
 from memmodel.litmus.lexer import Reader, shorten
-from memmodel.litmus.syntax import Real
-from memmodel.ptx import DataType
+from memmodel.ptx.operands import Real
+from memmodel.ptx.vocabulary import DataType
 
 _DECIMAL = re.compile(r"-?(?:(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)")
 _EXACT = re.compile(r"0([fFdD])([0-9a-fA-F]*)")

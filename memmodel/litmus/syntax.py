@@ -6,127 +6,14 @@ Instructions stay as spelled here (mnemonic and operands); `memmodel.isa` says w
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import copysign, inf
 
 from memmodel.base.oneline import count, shown
 from memmodel.base.words import WordList
-from memmodel.ptx import DataType, Place, Proxy, Space
+from memmodel.ptx.operands import Operand, no_span
+from memmodel.ptx.vocabulary import DataType, Place, Proxy, Space
 from memmodel.source import Source, Span
-
-
-def _span() -> Span:
-    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
-
-
-# ---- operands ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reg:
-    """A register, by its name without the percent sign: `r0`, `p`, `rd1`."""
-
-    name: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Imm:
-    """An integer written in place."""
-
-    value: int
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """A floating-point number written in place, by its bits in the IEEE format of that `width` (32 or 64)."""
-
-    bits: int
-    width: int
-    span: Span = _span()
-
-    @property
-    def value(self) -> float:
-        """The number, as Python has it."""
-        found: float = struct.unpack(_FORMATS[self.width], self.bits.to_bytes(self.width // 8, "little"))[0]
-        return found
-
-    def encoded(self, kind: DataType) -> int | None:
-        """Its bits where it is used with that type; None if PTX does not take it there ("Floating-Point Constants")."""
-        if kind.kind == "f" and kind.width in _FORMATS:
-            return self.bits if kind.width == self.width else _converted(self.value, kind.width)
-        return self.bits if kind == DataType("b", self.width) else None
-
-
-_FORMATS = {16: "<e", 32: "<f", 64: "<d"}
-
-
-def _converted(value: float, width: int) -> int:
-    """The bits of the nearest number in another format; beyond the largest, infinity."""
-    try:
-        packed = struct.pack(_FORMATS[width], value)
-    except OverflowError:
-        packed = struct.pack(_FORMATS[width], copysign(inf, value))
-    return int.from_bytes(packed, "little")
-
-
-@dataclass(frozen=True, slots=True)
-class Sym:
-    """A bare name: a declared variable (its address, plus `offset` bytes) or a label; `cta` for `x@cta1`."""
-
-    name: str
-    cta: int | None = None
-    span: Span = _span()
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Mem:
-    """A memory operand `[base + offset]`; `base` is a variable or a register holding an address; offset in bytes."""
-
-    base: Reg | Sym
-    offset: int = 0
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Several operands as one: a vector `{%r0, %r1}` or a tensor operand `[map, {c0, c1}]` (bracketed)."""
-
-    items: tuple[Operand, ...]
-    bracketed: bool = False
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Blank:
-    """The bit bucket `_`, or an operand that is left out."""
-
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Negated:
-    """`!%p` as a source operand."""
-
-    operand: Reg
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """`%r0|%p`: two results as one operand, as elect.sync and mbarrier.test_wait write them."""
-
-    first: Reg | Blank
-    second: Reg | Blank
-    span: Span = _span()
-
-
-Operand = Reg | Imm | Real | Sym | Mem | Group | Blank | Negated | Pair
-
 
 # ---- threads -------------------------------------------------------------------------------------------------
 
@@ -137,7 +24,7 @@ class Guard:
 
     register: str
     negated: bool = False
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +34,8 @@ class Instruction:
     mnemonic: str
     operands: tuple[Operand, ...] = ()
     guard: Guard | None = None
-    span: Span = _span()
-    mnemonic_span: Span = _span()
+    span: Span = no_span()
+    mnemonic_span: Span = no_span()
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -161,7 +48,7 @@ class Label:
     """`name:` in a thread's body."""
 
     name: str
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +62,7 @@ class Thread:
     place: Place
     body: tuple[Instruction | Label, ...]
     predicates: frozenset[str] = frozenset()
-    span: Span = _span()
+    span: Span = no_span()
 
 
 # ---- memory --------------------------------------------------------------------------------------------------
@@ -190,7 +77,7 @@ class TensorView:
     data: str
     box: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +106,7 @@ class Variable:
     mbarrier: int | None = None
     maps: tuple[TensorView, ...] = ()
     multimem: tuple[str, ...] = ()
-    span: Span = _span()
+    span: Span = no_span()
 
 
 def root_of(variables: Mapping[str, Variable], name: str) -> Variable:
@@ -237,7 +124,7 @@ class RegisterInit:
     thread: str
     register: str
     value: int | str
-    span: Span = _span()
+    span: Span = no_span()
 
 
 # ---- the question --------------------------------------------------------------------------------------------
@@ -249,7 +136,7 @@ class RegValue:
 
     thread: str
     register: str
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +150,7 @@ class LocValue:
     name: str
     index: int = 0
     cta: int | None = None
-    span: Span = _span()
+    span: Span = no_span()
     owner: tuple[object, ...] | None = None
     thread: str | None = None
 
@@ -271,7 +158,7 @@ class LocValue:
 @dataclass(frozen=True, slots=True)
 class Number:
     value: int
-    span: Span = _span()
+    span: Span = no_span()
 
 
 Term = RegValue | LocValue | Number
@@ -284,7 +171,7 @@ class Compare:
     left: Term
     op: str
     right: Term
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +229,7 @@ class Expectation:
 
     model: str
     word: str
-    span: Span = _span()
+    span: Span = no_span()
 
 
 @dataclass(frozen=True, slots=True)

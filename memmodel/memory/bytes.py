@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 COLUMN_BYTES = 4
 """Bytes that stand for one column of tensor memory."""

@@ -17,7 +17,7 @@ from memmodel.errors import InputError, TooLarge
 from memmodel.litmus.syntax import LitmusTest, LocValue, TensorView, Variable, root_of
 from memmodel.memory.bytes import COLUMN_BYTES, BadAddress, BadFootprint, CtaId, Extent, Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES, TensorMap
-from memmodel.ptx import UNTYPED, DataType, Place, Proxy, Space, Window
+from memmodel.ptx.vocabulary import UNTYPED, DataType, Place, Proxy, Space, Window
 
 WINDOW_BITS = 24
 """Bits of an address within the shared memory of one CTA."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from memmodel.errors import InternalError
 from memmodel.memory.tensormap import insert
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 
 def double(type: DataType) -> DataType:

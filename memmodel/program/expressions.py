@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, I
 from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt
-from memmodel.ptx import DataType
+from memmodel.ptx.vocabulary import DataType
 
 
 class Track(WordList):

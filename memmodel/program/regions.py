@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memmodel.program.expressions import Expr
-from memmodel.ptx import Window
+from memmodel.ptx.vocabulary import Window
 
 
 @dataclass(frozen=True, slots=True)

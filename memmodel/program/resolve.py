@@ -38,7 +38,7 @@ from memmodel.program.regions import (
     Region,
     TensorMapAt,
 )
-from memmodel.ptx import Place, Window
+from memmodel.ptx.vocabulary import Place, Window
 
 OBJECT_BYTES = 8
 BULK_ALIGN = 16

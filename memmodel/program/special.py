@@ -8,7 +8,7 @@ of the grid have no value.
 from __future__ import annotations
 
 from memmodel.program.addresses import AddressSpace
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 _UNKNOWN = frozenset(
     [

@@ -24,7 +24,7 @@ from memmodel.errors import InternalError, TooLarge
 from memmodel.litmus.syntax import terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.choice import Choice, Writer
 from memmodel.referee.evaluate import Evaluation, evaluate
 from memmodel.referee.finals import Finals

@@ -32,7 +32,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, Emit
 from memmodel.program.uses import is_hidden
-from memmodel.ptx import Sem, Space, Window
+from memmodel.ptx.vocabulary import Sem, Space, Window
 from memmodel.repair.edits import Edit, about_numbers, apply
 from memmodel.repair.insertion.gaps import visible
 from memmodel.repair.judge import Against

@@ -13,7 +13,7 @@ from itertools import product
 from memmodel.base.labels import Access, Fence, Label, Mark, ProxyFence
 from memmodel.concrete.execution import Execution
 from memmodel.litmus.constants import instructions
-from memmodel.ptx import Scope, Sem
+from memmodel.ptx.vocabulary import Scope, Sem
 from memmodel.repair.carry import Carry, shifted
 from memmodel.repair.edits import Edit, about_numbers
 from memmodel.repair.exchanges import ALIKE, THREADS

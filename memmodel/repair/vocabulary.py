@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from memmodel.base.labels import Action
 from memmodel.isa.lower import read_instruction
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Imm, Instruction, LitmusTest, Mem, Thread
+from memmodel.litmus.syntax import Instruction, LitmusTest, Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, CommitGroup, IssueAsync, OnObject, Op, SignalPart, WaitForGroups
+from memmodel.ptx.operands import Imm, Mem
 from memmodel.repair.costs import cost
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.exchanges import alike, alike_waits, exchanges, waits_of_rounds

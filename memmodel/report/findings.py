@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Observation, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind, kind_of
-from memmodel.ptx import Scope
+from memmodel.ptx.vocabulary import Scope
 from memmodel.report.execution import Style, execution_lines, line_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memmodel.answer import HANG, Finding, Outcomes, ShownEvent, Witness
 from memmodel.cat.flags import FindingKind
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.records.answers import (
     ErrorCause,
     ErrorKind,

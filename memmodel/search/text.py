@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.search.sketches import Homes, Sketch, Use
 from memmodel.search.vocabulary import GLOBAL, OBJECT, PLACED, SHARED, TENSOR, TILE, Form, Ingredient, Vocabulary
 

@@ -13,7 +13,7 @@ from typing import Any
 from memmodel.base.labels import Access, Action, Barrier, Domain, Fence, Half, Mbarrier, Side
 from memmodel.concrete.execution import Execution, bits
 from memmodel.concrete.records import AccessRecord, BarrierRecord, ObjectRecord
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.why.flow import Flow
 
 RELEASES = (Sem.RELEASE, Sem.ACQ_REL, Sem.SC)

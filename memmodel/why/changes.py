@@ -29,7 +29,7 @@ from memmodel.base.labels import (
     scope_of,
 )
 from memmodel.concrete.execution import Execution, Rows, bits, pairs_of
-from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 from memmodel.why.alter import Alteration, Inserted
 from memmodel.why.flow import Between, Flow
 from memmodel.why.phases import came_early, copied, phase_reason

@@ -13,7 +13,7 @@ from memmodel.base.labels import Fence
 from memmodel.cat.flags import FindingKind, kind_of
 from memmodel.cat.syntax import Check, Expr, Model, Name
 from memmodel.concrete.execution import Execution, pairs_of
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.referee.evaluate import Ranks
 from memmodel.why.alter import alter, combined, with_order
 from memmodel.why.changes import Change, Changes

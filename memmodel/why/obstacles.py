@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.answer import ShownEvent, Witness
 from memmodel.base.labels import Access, Covers, Family, Fence, ProxyFence, Signal
 from memmodel.concrete.execution import Execution, bits
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.why.apart import Apart, apart
 from memmodel.why.changes import Change
 from memmodel.why.flow import Flow

@@ -9,7 +9,7 @@ from memmodel.answer import Finding, Witness
 from memmodel.base.labels import Access, Barrier, GroupWait, Half, Label, Mbarrier, Signal
 from memmodel.cat.syntax import Model
 from memmodel.concrete.execution import Execution
-from memmodel.ptx import Proxy
+from memmodel.ptx.vocabulary import Proxy
 from memmodel.why.changes import Change
 from memmodel.why.diagnose import Diagnosing, Diagnosis
 from memmodel.why.limited import limited

@@ -13,11 +13,11 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
-from memmodel.litmus.syntax import Group, Operand, Reg
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Chunk
-from memmodel.ptx import DataType, Space, Window
+from memmodel.ptx.operands import Operand, Reg, Vector
+from memmodel.ptx.vocabulary import DataType, Space, Window
 
 LANES = 32
 ROWS_OF_MATRIX, ROW_BYTES = 8, 16
@@ -87,7 +87,7 @@ def _lanes(call: Call, item: Operand) -> list[Expr]:
 def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     """A register for each matrix."""
     wanted = int((call.word("num") or "x1")[1:])
-    if not isinstance(operand, Group) or operand.bracketed:
+    if not isinstance(operand, Vector):
         call.fail(f"{call.head} has its registers in braces, even one, and this is {describe(operand)}", operand)
     if len(operand.items) != wanted:
         call.fail(f".x{wanted} has {wanted} register(s), and {len(operand.items)} are given", operand)

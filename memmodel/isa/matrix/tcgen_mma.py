@@ -30,12 +30,12 @@ from memmodel.isa.tensor_memory import (
     tracked,
 )
 from memmodel.litmus.constants import instructions, targets
-from memmodel.litmus.syntax import Group, Imm, Negated, Operand, Reg
 from memmodel.memory.descriptor import SCALED, shape_mask
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part
 from memmodel.program.regions import Accumulator
-from memmodel.ptx import UNTYPED
+from memmodel.ptx.operands import Imm, Negated, Operand, Reg, Vector
+from memmodel.ptx.vocabulary import UNTYPED
 
 FLOATING = ("kind::f16", "kind::tf32", "kind::f8f6f4")
 
@@ -55,7 +55,7 @@ def mma(call: Call) -> tuple[Op, ...]:
     if call.word("block_scale"):
         tensors += [tensor(call, _brackets(call, rest, name)) for name in ("[scale-A-tmem]", "[scale-B-tmem]")]
     beyond: tuple[Op, ...] = ()
-    if rest and isinstance(rest[0], Group):
+    if rest and isinstance(rest[0], Vector):
         beyond = _lanes(call, rest.pop(0))
     if not rest:
         call.fail(f"{call.head} needs the predicate enable-input-d", hint="add a predicate register as last operand")
@@ -139,7 +139,7 @@ def _assigned(call: Call, name: str) -> bool:
 
 def _lanes(call: Call, operand: Operand) -> tuple[Op, ...]:
     wanted = 4 if group(call) == 1 else 8
-    if not isinstance(operand, Group) or len(operand.items) != wanted:
+    if not isinstance(operand, Vector) or len(operand.items) != wanted:
         call.fail(f"disable-output-lane is a vector of {wanted} with .cta_group::{group(call)}", operand)
     return hidden_lanes(call, operand)
 

@@ -26,11 +26,11 @@ from memmodel.isa.tensor_memory import (
     tensor,
     tracked,
 )
-from memmodel.litmus.syntax import Group, Imm, Operand, Reg
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, AsyncWrite, Gather, IssueAsync, Op, Part, Scatter, Track
 from memmodel.program.regions import Accumulator, Columns
-from memmodel.ptx import DataType, Proxy
+from memmodel.ptx.operands import Imm, Operand, Reg, Vector
+from memmodel.ptx.vocabulary import DataType, Proxy
 
 REGISTERS = {"16x64b": 1, "16x128b": 2, "16x256b": 4, "32x32b": 1, "16x32bx2": 1}
 """32-bit registers of one repetition of a shape."""
@@ -167,7 +167,7 @@ def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     wanted = REGISTERS[shape] * times
     if wanted > MAX_REGISTERS:
         call.refuse(f"{call.head}.{shape} has at most .x{MAX_REGISTERS // REGISTERS[shape]}", "num")
-    if not isinstance(operand, Group) or operand.bracketed:
+    if not isinstance(operand, Vector):
         hint = "write {%" + operand.name + "}" if isinstance(operand, Reg) else "for example {%r0, %r1}"
         call.fail(f"{call.head} has its registers in braces, even one", operand, hint)
     if len(operand.items) != wanted:

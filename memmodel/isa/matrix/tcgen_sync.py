@@ -26,12 +26,13 @@ from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
 from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Operand, Reg, Variable
+from memmodel.litmus.syntax import Variable
 from memmodel.program.addresses import WHOLE
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Emit, IssueAsync, Op, SignalPart, Track, UndefinedIf, WaitForGroups, Write
 from memmodel.program.regions import Elements, Object
-from memmodel.ptx import DataType, Scope, Space, Window
+from memmodel.ptx.operands import Operand, Reg
+from memmodel.ptx.vocabulary import DataType, Scope, Space, Window
 
 COLUMNS = (32, 64, 128, 256, 512)
 _U32 = DataType("u", 32)

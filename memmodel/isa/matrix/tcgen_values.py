@@ -14,15 +14,15 @@ from memmodel.isa.call import Call
 from memmodel.isa.place import U32, U64
 from memmodel.isa.tensor_memory import ctas, descriptor
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group, Operand
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+from memmodel.ptx.operands import Operand, Vector
 
 ZERO_COLUMNS = 1 << 39 | 0x3F << 56
 """Non-Zero Mask and Column Shift of a zero-column mask descriptor; without them all columns of B are used."""
 
 
-def hidden_lanes(call: Call, vector: Group) -> tuple[Op, ...]:
+def hidden_lanes(call: Call, vector: Vector) -> tuple[Op, ...]:
     """disable-output-lane: lanes whose bit is 1 keep what they have."""
     bits = [call.integer(item) for item in vector.items]
     if all(bit == Const(0) for bit in bits):

@@ -17,11 +17,11 @@ from memmodel.isa.row import Need, Row, Rule, Slot, flag
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
-from memmodel.litmus.syntax import Group, Imm, Operand
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, AsyncRead, Emit, IssueAsync, Op, Track
 from memmodel.program.regions import Matrix
-from memmodel.ptx import UNTYPED, DataType, Proxy
+from memmodel.ptx.operands import Imm, Operand, Vector
+from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 
 HOPPER = frozenset({90})
 U32 = DataType("u", 32)
@@ -43,13 +43,13 @@ def mma(call: Call) -> tuple[Op, ...]:
     metadata = _metadata(call, rest.pop(0), rest.pop(0)) if sparse else None
     scale_d = rest.pop(0)
     targets = _vector(call, result, _result_registers(call), "its result")
-    if isinstance(left, Group):
+    if isinstance(left, Vector):
         _vector(call, left, A_REGISTERS, "A")
-    _check_numbers(call, rest, in_registers=isinstance(left, Group))
+    _check_numbers(call, rest, in_registers=isinstance(left, Vector))
     rows, columns, depth = _shape(call)
     parts: list[AsyncRead] = []
     first: Expr
-    if isinstance(left, Group):
+    if isinstance(left, Vector):
         first = call.value(left.items[0])
     else:
         stored = depth // 2 if sparse else depth
@@ -93,7 +93,7 @@ def _shape(call: Call) -> tuple[int, int, int]:
 
 def _vector(call: Call, operand: Operand, wanted: int, what: str) -> tuple[Operand, ...]:
     """A matrix fragment in that many registers."""
-    if not isinstance(operand, Group) or operand.bracketed:
+    if not isinstance(operand, Vector):
         call.fail(f"{call.head} has {what} in a vector of registers, and this is {describe(operand)}", operand)
     if len(operand.items) != wanted:
         spelled = ", ".join(f"%r{k}" for k in range(wanted)) if wanted <= A_REGISTERS else f"%r0, ... %r{wanted - 1}"

@@ -13,12 +13,13 @@ epochs in which other instructions last wrote or read a register, `#multiplied` 
 from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.litmus.syntax import Group, Instruction, Mem, Negated, Operand, Pair, Reg
+from memmodel.litmus.syntax import Instruction
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.lowered import Program, Step
 from memmodel.program.ops import Assign, CommitGroup, Emit, Op, Track, UndefinedIf, WaitForGroups
 from memmodel.program.uses import assigned
-from memmodel.ptx import DataType
+from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, TensorOperand, Vector
+from memmodel.ptx.vocabulary import DataType
 
 HEAD = "wgmma.mma_async"
 
@@ -178,7 +179,7 @@ def _accumulator(item: Instruction) -> tuple[str, ...]:
 
 def _fragment(item: Instruction) -> tuple[str, ...]:
     """The registers of matrix A; none if it is in shared memory."""
-    return _names(item.operands[1:2]) if isinstance(item.operands[1], Group) else ()
+    return _names(item.operands[1:2]) if isinstance(item.operands[1], Vector) else ()
 
 
 def _touched(item: Instruction) -> tuple[str, ...]:
@@ -194,7 +195,7 @@ def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:
         match operand:
             case Reg(name) | Negated(Reg(name)) | Mem(Reg(name)):
                 found.append(name)
-            case Group(items):
+            case Vector(items=items) | TensorOperand(items=items):
                 found += _names(items)
             case Pair(first, second):
                 found += _names((first, second))

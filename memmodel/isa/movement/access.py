@@ -14,10 +14,10 @@ from memmodel.isa.caching import CACHE_HINT, check_policy
 from memmodel.isa.call import Call
 from memmodel.isa.place import writable
 from memmodel.isa.row import Row, Rule, Slot, flag, scope_slot
-from memmodel.litmus.syntax import Imm, Operand, Reg
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Elements
-from memmodel.ptx import Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Imm, Operand, Reg
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 SHARED = ("shared", "shared::cta", "shared::cluster")

@@ -27,11 +27,11 @@ from memmodel.isa.copying import (
 from memmodel.isa.place import count_operand, in_range, mask, mbarrier
 from memmodel.isa.row import NO_SUCH_SCOPE, Need, Row, Rule, Slot, data_type, flag
 from memmodel.isa.synchronization.atomic import NO_FLOATS
-from memmodel.litmus.syntax import Operand, Sym
 from memmodel.program.expressions import Expr
 from memmodel.program.ops import Gather, Op, Scatter, SignalPart, Update
 from memmodel.program.regions import Chunk, Object, Region
-from memmodel.ptx import DataType, Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Operand, Sym
+from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Sem, Window
 
 _PAGE = "Data Movement and Conversion Instructions: "
 RELAXED_FAMILIES = frozenset({90, 100, 103, 110})

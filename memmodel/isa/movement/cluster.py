@@ -9,10 +9,10 @@ from __future__ import annotations
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, check_shared, in_cta, lane, mapped, rank_of, warp_members
 from memmodel.isa.row import Row, Slot, type_slot
-from memmodel.litmus.syntax import Operand, Pair, Sym
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
-from memmodel.ptx import DataType
+from memmodel.ptx.operands import Operand, Pair, Sym
+from memmodel.ptx.vocabulary import DataType
 
 U32 = DataType("u", 32)
 

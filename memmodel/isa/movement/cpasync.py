@@ -13,11 +13,11 @@ from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, flag
 from memmodel.isa.synchronization.mbarrier import B64, OWN, own
-from memmodel.litmus.syntax import Imm, Negated, Operand, Reg
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Gather, IssueAsync, OnObject, Op, Scatter, SignalPart, Track, UndefinedIf
 from memmodel.program.regions import Chunk
-from memmodel.ptx import DataType, Scope, Sem, Space, Window
+from memmodel.ptx.operands import Imm, Negated, Operand, Reg
+from memmodel.ptx.vocabulary import DataType, Scope, Sem, Space, Window
 
 TRACKS = frozenset({Track.CP_ASYNC})
 SIZES = (4, 8, 16)

@@ -10,11 +10,11 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Row, Slot
-from memmodel.litmus.syntax import Imm
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Op, Write
 from memmodel.program.regions import Chunk
-from memmodel.ptx import UNTYPED, Space, Window
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import UNTYPED, Space, Window
 
 UNIT = 8
 MOST = 1 << 24

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from memmodel.isa.call import SPACE_OF, Call, describe
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot
-from memmodel.litmus.syntax import Imm, Operand, Real
 from memmodel.program.expressions import Const
 from memmodel.program.ops import Op, Unmodelled
-from memmodel.ptx import DataType, Space
+from memmodel.ptx.operands import Imm, Operand, Real
+from memmodel.ptx.vocabulary import DataType, Space
 
 _PAGE = "Data Movement and Conversion Instructions: "
 _EVICT = tuple(f"L2::evict_{word}" for word in ("last", "normal", "first", "unchanged"))

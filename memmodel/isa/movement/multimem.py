@@ -12,11 +12,11 @@ from memmodel.isa.call import Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
 from memmodel.isa.synchronization.atomic import HALVES, NO_FLOATS
-from memmodel.litmus.syntax import Operand
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Multimem
-from memmodel.ptx import Scope, Sem, Space
+from memmodel.ptx.operands import Operand
+from memmodel.ptx.vocabulary import Scope, Sem, Space
 
 SEMANTICS = {"weak": Sem.WEAK, "relaxed": Sem.RELAXED, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 TYPES = ("b32", "b64", "u32", "u64", "s32", "s64")

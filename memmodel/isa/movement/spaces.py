@@ -10,11 +10,11 @@ from __future__ import annotations
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import U64, inside
 from memmodel.isa.row import Need, Row, Slot, flag, type_slot
-from memmodel.litmus.syntax import Sym
 from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf
-from memmodel.ptx import Space
+from memmodel.ptx.operands import Sym
+from memmodel.ptx.vocabulary import Space
 
 _MOVE = "Data Movement and Conversion Instructions: "
 

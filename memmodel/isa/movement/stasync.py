@@ -17,11 +17,11 @@ from memmodel.isa.copying import signal
 from memmodel.isa.place import mbarrier, memory_base, rank_of
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
-from memmodel.litmus.syntax import Mem, Operand, Sym
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, AsyncWrite, IssueAsync, Op, Part, SignalPart, UndefinedIf
 from memmodel.program.regions import Elements
-from memmodel.ptx import Scope, Sem, Space, Window
+from memmodel.ptx.operands import Mem, Operand, Sym
+from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 REDUCTIONS = ("inc", "dec", "min", "max", "and", "or", "xor", "add")
 

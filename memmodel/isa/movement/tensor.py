@@ -17,11 +17,12 @@ from memmodel.isa.movement.bulk import COMPLETION, MECHANISM, MULTICAST, REDUCTI
 from memmodel.isa.place import mask, mbarrier, memory_base, rank_of
 from memmodel.isa.row import Need, Row, Rule, Slot
 from memmodel.isa.tensor_memory import TENSOR_CORES
-from memmodel.litmus.syntax import Group, Mem, Operand, Reg, Sym, Variable
+from memmodel.litmus.syntax import Variable
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import AsyncRead, Op, Scatter, UndefinedIf
 from memmodel.program.regions import Box, BoxTile, Object, Region, TensorMapAt
-from memmodel.ptx import DataType, Proxy, Scope, Window
+from memmodel.ptx.operands import Mem, Operand, Reg, Sym, TensorOperand, Vector
+from memmodel.ptx.vocabulary import DataType, Proxy, Scope, Window
 
 MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs", "im2col::w", "im2col::w::128")
 DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
@@ -31,14 +32,14 @@ _PAGE = "Data Movement and Conversion Instructions: "
 
 def map_at(call: Call, operand: Operand) -> tuple[Expr, Variable | None, tuple[Expr, ...]]:
     """A tensor operand taken apart: the address of the map, the map if it is named, the coordinates."""
-    if not isinstance(operand, Group) or not operand.bracketed:
+    if not isinstance(operand, TensorOperand):
         hint = "write [map, {0, 0}]: the tensor map and a coordinate for each dimension"
         call.fail(f"{call.head} takes a tensor operand here, and this is {describe(operand)}", operand, hint)
-    base, vector = operand.items[0], operand.items[-1]
-    coordinates = vector.items if isinstance(vector, Group) and len(operand.items) == 2 else ()
+    base, vector = operand.base, operand.rest[-1]
+    coordinates = vector.items if isinstance(vector, Vector) and len(operand.rest) == 1 else ()
     if not isinstance(base, Sym | Reg):
         call.fail(f"a tensor map is a name or a register that holds its address, and this is {describe(base)}", base)
-    address, descriptor, _, _ = memory_base(call, Mem(base, 0, base.span))
+    address, descriptor, _, _ = memory_base(call, Mem(base, operand.offset, base.span))
     _check_dimensions(call, operand, descriptor, len(coordinates))
     if descriptor is not None and not call.root(descriptor).maps and descriptor.space.value not in _MADE:
         hint = f"declare it `.const {descriptor.name} = tensormap(x);`"

@@ -12,7 +12,7 @@ from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
-from memmodel.litmus.syntax import Imm, Operand, Variable
+from memmodel.litmus.syntax import Variable
 from memmodel.memory.tensormap import (
     ADDRESS,
     ELEMENT_BYTES,
@@ -25,7 +25,8 @@ from memmodel.memory.tensormap import (
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Emit, Op, Read, Unmodelled, Write
 from memmodel.program.regions import TensorMapAt
-from memmodel.ptx import DataType, Proxy, Sem, Space, Window
+from memmodel.ptx.operands import Imm, Operand
+from memmodel.ptx.vocabulary import DataType, Proxy, Sem, Space, Window
 
 MAP = DataType("b", TENSORMAP_BYTES * 8)
 ELEMENT_SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from memmodel.isa.call import Call
 from memmodel.isa.row import BITS, FLOATS, INTEGERS, LOGICAL, UNSIGNED, Need, Row, Rule, Slot, data_type
-from memmodel.litmus.syntax import Pair
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op
-from memmodel.ptx import UNTYPED, DataType
+from memmodel.ptx.operands import Pair
+from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}

@@ -22,11 +22,11 @@ from memmodel.isa.row import (
     flag,
     type_slot,
 )
-from memmodel.litmus.syntax import Group
 from memmodel.program.arith import double
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Unmodelled
-from memmodel.ptx import UNTYPED, DataType
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import UNTYPED, DataType
 
 _ARITH = "Integer Arithmetic Instructions: "
 _LOGIC = "Logic and Shift Instructions: "
@@ -107,23 +107,23 @@ def select(call: Call) -> tuple[Op, ...]:
 def move(call: Call) -> tuple[Op, ...]:
     """mov: a register, a number, or the address of a variable; with a vector, packed or unpacked, lowest first."""
     target, source = call.operands
-    if isinstance(source, Group):
+    if isinstance(source, Vector):
         return (Assign(call.register(target), _packed(call, source)),)
-    if isinstance(target, Group):
+    if isinstance(target, Vector):
         return _unpacked(call, target, call.value(source))
     return _assign(call, call.value(source))
 
 
-def _element(call: Call, vector: Group) -> DataType:
+def _element(call: Call, vector: Vector) -> DataType:
     """The type of an element: two or four share the bits of the instruction's type."""
     count, width = len(vector.items), call.type.width
-    if vector.bracketed or count not in (2, 4) or width // count < 8 or call.type.kind != "b":
+    if count not in (2, 4) or width // count < 8 or call.type.kind != "b":
         hint = "a vector of 2 or 4 elements fills a .b16, .b32, .b64 or .b128 register"
         call.fail(f"{call.instruction.mnemonic} cannot move these {count} elements", vector, hint)
     return DataType("b", width // count)
 
 
-def _packed(call: Call, vector: Group) -> Expr:
+def _packed(call: Call, vector: Vector) -> Expr:
     element, whole = _element(call, vector), call.type
     packed: Expr = Const(0)
     for number, item in enumerate(vector.items):
@@ -133,7 +133,7 @@ def _packed(call: Call, vector: Group) -> Expr:
     return packed
 
 
-def _unpacked(call: Call, vector: Group, value: Expr) -> tuple[Op, ...]:
+def _unpacked(call: Call, vector: Vector, value: Expr) -> tuple[Op, ...]:
     element, whole = _element(call, vector), "$whole"
     steps: list[Op] = [Assign(whole, value)]
     for number, item in enumerate(vector.items):

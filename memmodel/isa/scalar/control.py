@@ -10,10 +10,10 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import SYNC
-from memmodel.litmus.syntax import Imm
 from memmodel.program.expressions import Apply, Const
 from memmodel.program.ops import Emit, Jump, Op, Unmodelled
-from memmodel.ptx import UNTYPED
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import UNTYPED
 
 _FLOW = "Control Flow Instructions: "
 

@@ -12,10 +12,10 @@ from memmodel.isa.call import Call
 from memmodel.isa.movement.access import CLUSTER_SINCE, NO_SC, SHARED
 from memmodel.isa.place import writable
 from memmodel.isa.row import Need, Row, Rule, Slot, scope_slot
-from memmodel.litmus.syntax import Operand
 from memmodel.program.expressions import Apply, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
-from memmodel.ptx import Scope, Sem
+from memmodel.ptx.operands import Operand
+from memmodel.ptx.vocabulary import Scope, Sem
 
 HALVES = {
     "relaxed": (Sem.RELAXED, Sem.RELAXED),

@@ -14,10 +14,10 @@ from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.call import Call
 from memmodel.isa.place import FULL_MASK, in_range, lane
 from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
-from memmodel.litmus.syntax import Imm, Operand
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import AtBarrier, Combine, Op, UndefinedIf, Unmodelled
-from memmodel.ptx import DataType, Scope, Sem
+from memmodel.ptx.operands import Imm, Operand
+from memmodel.ptx.vocabulary import DataType, Scope, Sem
 
 WARP_SIZE = 32
 RESOURCES = 16

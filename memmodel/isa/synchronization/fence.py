@@ -9,7 +9,7 @@ from memmodel.base.labels import Covers, Fence, ProxyFence
 from memmodel.isa.call import Call
 from memmodel.isa.row import SCOPES, Need, Row, Rule, Slot, scope_slot
 from memmodel.program.ops import Emit, Op
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
 SEMANTICS = {"sc": Sem.SC, "acq_rel": Sem.ACQ_REL, "acquire": Sem.ACQUIRE, "release": Sem.RELEASE}
 LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}

@@ -11,10 +11,10 @@ from memmodel.isa.call import Call
 from memmodel.isa.place import check_global, memory_base
 from memmodel.isa.row import Need, Row, Slot, scope_slot
 from memmodel.isa.synchronization.fence import RESTRICT, RESTRICTED, RESTRICTIONS, SEMANTICS
-from memmodel.litmus.syntax import Imm, Operand
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.ops import Emit, Op
-from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.ptx.operands import Imm, Operand
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 
 SPACES = {"global": Covers.GLOBAL, "shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED}
 

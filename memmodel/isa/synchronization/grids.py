@@ -15,7 +15,7 @@ from memmodel.litmus.syntax import LitmusTest, Thread
 from memmodel.program.addresses import cta_places
 from memmodel.program.expressions import Const
 from memmodel.program.ops import AtBarrier, Op
-from memmodel.ptx import Place, Scope, Sem
+from memmodel.ptx.vocabulary import Place, Scope, Sem
 
 _PAGE = "Parallel Synchronization and Communication Instructions: griddepcontrol"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from memmodel.base.labels import Family, GroupWait
 from memmodel.isa.call import Call, describe
 from memmodel.isa.row import Row, Slot, flag
-from memmodel.litmus.syntax import Imm
 from memmodel.program.expressions import Const
 from memmodel.program.ops import CommitGroup, Op, Track, WaitForGroups
+from memmodel.ptx.operands import Imm
 
 TRACKS = {
     "cp.async": (Track.CP_ASYNC, Family.CP_ASYNC),

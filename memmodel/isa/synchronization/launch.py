@@ -14,11 +14,11 @@ from memmodel.isa.copying import signal
 from memmodel.isa.place import cluster_ranks, in_cta, mbarrier, memory_base
 from memmodel.isa.row import Need, Row, Slot
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, IssueAsync, Op, Part, Respond, SignalPart, UndefinedIf
 from memmodel.program.regions import Chunk, Object
-from memmodel.ptx import DataType, Proxy, Space, Window
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import DataType, Proxy, Space, Window
 
 FIRST_CTAID = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
 RESPONSE_BYTES = 16
@@ -79,7 +79,7 @@ def first_ctaid(call: Call) -> tuple[Op, ...]:
     if call.head != FIRST_CTAID:
         return (refused, Assign(call.register(call.operands[0]), number if call.head.endswith("::x") else Const(0)))
     target = call.operands[0]
-    if not isinstance(target, Group) or len(target.items) != 4:
+    if not isinstance(target, Vector) or len(target.items) != 4:
         call.fail(f"{call.head}.v4 writes a vector of 4 registers, and this is {describe(target)}", target)
     names = [call.destination(item, sink=True) for item in target.items]
     assigned = (Assign(name, number if k == 0 else Const(0)) for k, name in enumerate(names) if name is not None)

@@ -13,11 +13,11 @@ from memmodel.isa.place import count_operand, in_range, mbarrier
 from memmodel.isa.row import Later, Row, Rule, Slot, flag, type_slot
 from memmodel.isa.synchronization.states import belongs, pending, phase_of, returning
 from memmodel.litmus.objects import MAX_ARRIVALS
-from memmodel.litmus.syntax import Blank, Imm, Mem, Operand, Pair, Sym
 from memmodel.program.expressions import Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op
 from memmodel.program.regions import Object
-from memmodel.ptx import Scope, Sem, Window
+from memmodel.ptx.operands import Blank, Imm, Mem, Operand, Pair, Sym
+from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 MAX_V1 = (1 << 9) - 1
 SEMANTICS = {"release": Sem.RELEASE, "acquire": Sem.ACQUIRE, "relaxed": Sem.RELAXED}

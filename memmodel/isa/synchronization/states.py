@@ -16,7 +16,7 @@ from memmodel.isa.place import U64, rank_of
 from memmodel.litmus.constants import instructions
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, OnObject, Op, UndefinedIf
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 PHASE_BITS = 2 * LIFE_BITS
 PENDING_BITS = 20

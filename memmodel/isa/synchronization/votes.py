@@ -13,9 +13,9 @@ from memmodel.isa.call import Call, describe
 from memmodel.isa.place import FULL_MASK, U32, lane
 from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
 from memmodel.isa.synchronization.atomic import NO_FLOATS
-from memmodel.litmus.syntax import Operand, Pair, Reg
 from memmodel.program.expressions import Apply, Const, Expr
 from memmodel.program.ops import Assign, Op, UndefinedIf, Unmodelled
+from memmodel.ptx.operands import Operand, Pair, Reg
 
 _PAGE = "Parallel Synchronization and Communication Instructions: "
 LAST_LANE = 31

@@ -27,21 +27,10 @@ from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.detours import Detour
 from memmodel.kernel.text.origin import read_slots
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    IntegerLiteral,
-    NegatedRegister,
-    Operand,
-    PairOperand,
-    PtxFunction,
-    PtxInstruction,
-    Register,
-    Special,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
 from memmodel.kernel.values.lanes import Step
 from memmodel.kernel.values.specials import special
+from memmodel.ptx.operands import Imm, Mem, Negated, Operand, Pair, Register, Special, Sym, TensorOperand, Vector
 
 MOST_VISITS = 400
 """Rounds of a loop that are looked at."""
@@ -150,10 +139,10 @@ class FollowedRounds(Follower):
     def _value(self, operand: Operand, warp: Warp, lane: int) -> Value:
         if isinstance(operand, Register):
             return warp.registers[operand.slot][lane]
-        if isinstance(operand, NegatedRegister):
-            found = warp.registers[operand.register.slot][lane]
+        if isinstance(operand, Negated):
+            found = self._value(operand.operand, warp, lane)
             return None if found is None else found ^ 1
-        if isinstance(operand, IntegerLiteral):
+        if isinstance(operand, Imm):
             return operand.value
         if isinstance(operand, Special):
             return special(operand.name)(warp)[lane]
@@ -162,10 +151,11 @@ class FollowedRounds(Follower):
     def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> Going:
         """An operand as its type reads it. A value that is not known does not go on evenly."""
         drift = UNEVEN
-        if isinstance(operand, Register | NegatedRegister):
-            slot = operand.slot if isinstance(operand, Register) else operand.register.slot
-            drift = self._drift(warp, slot, lane)
-        elif isinstance(operand, IntegerLiteral | Special):
+        if isinstance(operand, Register | Negated):
+            register = operand.operand if isinstance(operand, Negated) else operand
+            assert isinstance(register, Register)
+            drift = self._drift(warp, register.slot, lane)
+        elif isinstance(operand, Imm | Special):
             drift = STILL
         value, width = self._value(operand, warp, lane), width_of(kind) or 64
         if value is None:
@@ -214,7 +204,7 @@ class FollowedRounds(Follower):
     def _made(self, one: PtxInstruction, warp: Warp, lane: int) -> Drifting:
         """The drift of what an instruction leaves in its registers."""
         words, (target, *sources) = one.words, one.operands
-        if isinstance(target, VectorOperand) or any(isinstance(item, VectorOperand | Symbol) for item in sources):
+        if isinstance(target, Vector) or any(isinstance(item, Vector | Sym) for item in sources):
             return UNEVEN
         if words[0] in ("setp", "set"):
             return self._tested(words, sources, warp, lane)
@@ -226,7 +216,7 @@ class FollowedRounds(Follower):
         if words[0] == "selp":
             choice = self._number(sources[2], warp, lane, "u1")
             return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
-        if is_float(kind) or isinstance(target, PairOperand):
+        if is_float(kind) or isinstance(target, Pair):
             return UNEVEN
         return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
 
@@ -324,7 +314,7 @@ class FollowedRounds(Follower):
         elif words[0] in ("prefetch", "prefetchu") or copies_in(one):
             place = one.operands[0 if words[0].startswith("prefetch") else 1]
             free = set(registers(place))
-            if "tensor" in words and isinstance(place, AddressOperand):  # another map is another tensor
+            if "tensor" in words and isinstance(place, Mem | TensorOperand):  # another map is another tensor
                 free -= set(registers(place.base))
             self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
         if not free.issuperset(moving):
@@ -346,7 +336,7 @@ class FollowedRounds(Follower):
         target, parts = one.operands[0], parts_of(one)
         if self._strict and not parts:
             raise Refused(f"the address of {one.opcode}", one.span)
-        for item, part in zip(target.items if isinstance(target, VectorOperand) else (target,), parts, strict=False):
+        for item, part in zip(target.items if isinstance(target, Vector) else (target,), parts, strict=False):
             if isinstance(item, Register) and part.meets(self._param):
                 whole = part == self._param
                 self.value = warp.registers[item.slot][lanes[0]] if whole else self.value

@@ -17,8 +17,9 @@ from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread, W
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import AddressOperand, PtxFunction, PtxInstruction, PtxModule, VectorOperand
-from memmodel.ptx import Scope, Space
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.ptx.operands import Mem, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Scope, Space
 
 Made = TypeVar("Made", TraceEvent, WeakAccess)
 DATA = ("ld", "ldu", "st", "atom", "red", "stmatrix", "sust", "sured", "tensormap", "tex", "tld4", "mma", "wmma",
@@ -62,7 +63,7 @@ def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
     """What an instruction does with numbers that differ between CTAs, other than to move its addresses evenly."""
     if step.guard is not None and shares.slots([step.guard.slot]) is not Share.NONE:
         return f"{_at(step)} is guarded by what depends on the number of the CTA or the size of the grid"
-    addresses = [operand for operand in step.operands if isinstance(operand, AddressOperand)]
+    addresses = [operand for operand in step.operands if isinstance(operand, Mem | TensorOperand)]
     if shares.of(addresses) is Share.OTHER:
         return f"the address of {_at(step)} is not linear in the number of the CTA"
     if step.words[0] in DATA or step.words[0] not in (*TOUCHES, "brx"):
@@ -71,7 +72,7 @@ def _uneven(step: PtxInstruction, shares: Shares) -> str | None:
     others = [
         operand
         for operand in step.operands[bool(written(step)) :]
-        if calls or not isinstance(operand, AddressOperand | VectorOperand)
+        if calls or not isinstance(operand, Mem | TensorOperand | Vector)
     ]
     if shares.of(others) is not Share.NONE:
         return f"an operand of {_at(step)} depends on the number of the CTA or the size of the grid"

@@ -15,7 +15,7 @@ from memmodel.kernel.beyond.following import RoundEnd
 from memmodel.kernel.beyond.periods import Site
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 
 BEFORE, ONE, OTHER, AFTER = range(4)
 """Where an event is: before the first cut, in the first or the second period, after the third cut."""

@@ -12,8 +12,9 @@ from memmodel.kernel.beyond.drift import centred
 from memmodel.kernel.judge.events import WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.text.syntax import AddressOperand, PtxInstruction, Symbol
-from memmodel.ptx import Proxy, Space
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Mem, Sym, TensorOperand
+from memmodel.ptx.vocabulary import Proxy, Space
 
 
 def step_of(before: Value, after: Value, width: int) -> int | None:
@@ -35,7 +36,7 @@ def tests_state(one: PtxInstruction) -> bool:
 def named_in(one: PtxInstruction) -> str:
     """The variable that a load names."""
     place = one.operands[1]
-    return place.base.name if isinstance(place, AddressOperand) and isinstance(place.base, Symbol) else ""
+    return place.base.name if isinstance(place, Mem | TensorOperand) and isinstance(place.base, Sym) else ""
 
 
 def copies_in(one: PtxInstruction) -> bool:

@@ -14,17 +14,8 @@ from memmodel.kernel.beyond.sides import BranchSides
 from memmodel.kernel.machine.alu import width_of
 from memmodel.kernel.text.origin import read_slots
 from memmodel.kernel.text.polling import ENDS, failing, liveness, registers, written
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    JumpTarget,
-    PairOperand,
-    PtxFunction,
-    PtxInstruction,
-    Register,
-    Special,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import JumpTarget, Mem, Pair, Register, Special, Sym, TensorOperand, Vector
 
 if TYPE_CHECKING:
     import networkx
@@ -117,7 +108,7 @@ def _flow(entry: PtxFunction) -> networkx.DiGraph[int]:
         one = body[at]
         after = targets_of(entry, one)
         if one.words[0] == "call":
-            called = (each.name for each in one.operands if isinstance(each, Symbol))
+            called = (each.name for each in one.operands if isinstance(each, Sym))
             after += [entry.callees[name].start for name in called if name in entry.callees]
         if one.guard is not None or one.words[0] not in (*ENDS, "bra", "brx"):
             after.append(at + 1)
@@ -141,16 +132,14 @@ def targets_of(entry: PtxFunction, jump: PtxInstruction) -> list[int]:
     """Where a jump goes, as far as that is written: by a label or a list of labels."""
     if jump.words[0] == "bra":
         return [begin_of(jump)]
-    names = (
-        (one.name for one in jump.operands if isinstance(one, Symbol | JumpTarget)) if jump.words[0] == "brx" else ()
-    )
+    names = (one.name for one in jump.operands if isinstance(one, Sym | JumpTarget)) if jump.words[0] == "brx" else ()
     return [at for name in names for at in entry.tables.get(name, ())]
 
 
 def address_taken(body: Iterable[PtxInstruction], param: ParamPart) -> bool:
     """Is a parameter named elsewhere than in a load from it?"""
     return any(
-        isinstance(base := operand.base if isinstance(operand, AddressOperand) else operand, Symbol)
+        isinstance(base := operand.base if isinstance(operand, Mem | TensorOperand) else operand, Sym)
         and base.name == param.name
         for one in body
         if not parts_of(one)
@@ -163,8 +152,8 @@ def widths(body: Iterable[PtxInstruction]) -> dict[int, int]:
     found: dict[int, int] = {}
     for one in body:
         for operand in (*one.operands, *([one.guard] if one.guard is not None else [])):
-            pair = (operand.first, operand.second) if isinstance(operand, PairOperand) else (operand,)
-            for item in operand.items if isinstance(operand, VectorOperand) else pair:
+            pair = (operand.first, operand.second) if isinstance(operand, Pair) else (operand,)
+            for item in operand.items if isinstance(operand, Vector) else pair:
                 if isinstance(item, Register):
                     found[item.slot] = item.width
     return found
@@ -234,8 +223,8 @@ def origin(body: tuple[PtxInstruction, ...], slot: int) -> str:
     for one in _backwards(body, slot):
         if one.words[0] in ("ld", "atom"):
             place = one.operands[1] if len(one.operands) > 1 else None
-            base = place.base if isinstance(place, AddressOperand) else None
-            name = f"the parameter {base.name}, " if isinstance(base, Symbol) and "param" in one.words else ""
+            base = place.base if isinstance(place, Mem | TensorOperand) else None
+            name = f"the parameter {base.name}, " if isinstance(base, Sym) and "param" in one.words else ""
             return f"{name}{one.opcode} at line {one.line}"
     return "a parameter"
 
@@ -252,10 +241,10 @@ def parameters(entry: PtxFunction, slots: Iterable[int]) -> list[ParamPart]:
 def parts_of(one: PtxInstruction) -> list[ParamPart]:
     """The numbers that a load takes out of parameters."""
     place = one.operands[1] if one.words[0] == "ld" and "param" in one.words and len(one.operands) > 1 else None
-    if not isinstance(place, AddressOperand) or not isinstance(place.base, Symbol):
+    if not isinstance(place, Mem | TensorOperand) or not isinstance(place.base, Sym):
         return []
     size, target = (width_of(one.words[-1]) or 8) // 8, one.operands[0]
-    first, count = place.base.offset + place.offset, len(target.items) if isinstance(target, VectorOperand) else 1
+    first, count = place.base.offset + place.offset, len(target.items) if isinstance(target, Vector) else 1
     return [ParamPart(place.base.name, first + n * size, size) for n in range(count)]
 
 

@@ -19,7 +19,7 @@ from memmodel.kernel.beyond.drift import Drift
 from memmodel.kernel.beyond.following import Moved, RoundEnd
 from memmodel.kernel.judge.events import LaneAccesses, LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 
 class Cuts(NamedTuple):

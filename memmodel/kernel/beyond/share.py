@@ -13,17 +13,8 @@ from enum import IntEnum
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.text.origin import read_slots
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    Arguments,
-    Operand,
-    PtxFunction,
-    PtxInstruction,
-    PtxModule,
-    Register,
-    Special,
-    Symbol,
-)
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.ptx.operands import Arguments, Mem, Operand, Register, Special, Sym, TensorOperand
 
 NUMBERED = ("%ctaid", "%clusterid")
 SIZED = ("%nctaid", "%nclusterid", "%gridid")
@@ -118,8 +109,8 @@ class Shares:
 
     def _loaded(self, one: PtxInstruction, given: Share) -> Share:
         place = one.operands[1] if len(one.operands) > 1 else None
-        base = place.base if isinstance(place, AddressOperand) else None
-        if "param" in one.words and isinstance(base, Symbol) and base.name in self._params:
+        base = place.base if isinstance(place, Mem | TensorOperand) else None
+        if "param" in one.words and isinstance(base, Sym) and base.name in self._params:
             return Share.NONE
         spaces = _spaces(one)
         if given is not Share.NONE and (self._tables or spaces != ("global",)):
@@ -129,10 +120,10 @@ class Shares:
     def _store(self, one: PtxInstruction, given: Share) -> None:
         """What is stored, where it goes, and what copies bring along."""
         spaces = _spaces(one)
-        values = [operand for operand in one.operands[1:] if not isinstance(operand, AddressOperand)]
+        values = [operand for operand in one.operands[1:] if not isinstance(operand, Mem | TensorOperand)]
         stored, place = self.of(values), self.of(one.operands[: 1 + (one.words[0] == "atom")])
         if one.words[0] not in ("st", "red", "atom", "stmatrix", "sust", "sured"):
-            sources = self.of(operand for operand in one.operands[1:] if isinstance(operand, AddressOperand))
+            sources = self.of(operand for operand in one.operands[1:] if isinstance(operand, Mem | TensorOperand))
             if sources is not Share.NONE and (self._tables or "global" not in spaces):
                 stored = Share.OTHER
             stored, spaces = max(stored, *self.memory.values()), spaces[:1] if one.words[0] == "cp" else spaces

@@ -29,8 +29,9 @@ from memmodel.kernel.beyond.periods import LoopRun, Site, apart, left_in, order_
 from memmodel.kernel.judge.events import LaunchTrace, Refused
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.polling import liveness
-from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, Symbol
-from memmodel.ptx import Space
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Sym
+from memmodel.ptx.vocabulary import Space
 
 Again = Callable[[FollowedRounds], LaunchTrace]
 """Runs the launch under one schedule, with a follower."""
@@ -226,5 +227,5 @@ def _global(block: Block) -> bool:
 
 def _back(entry: PtxFunction, call: PtxInstruction) -> bool:
     """Does a call lead back, or to a function that is not known from the text?"""
-    named = [one.name for one in call.operands if isinstance(one, Symbol) and one.name in entry.callees]
+    named = [one.name for one in call.operands if isinstance(one, Sym) and one.name in entry.callees]
     return not named or any(entry.callees[name].start <= call.number for name in named)

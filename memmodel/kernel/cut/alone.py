@@ -26,7 +26,7 @@ from memmodel.kernel.judge.judging import RunJudge
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Instance
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 FAMILIES = {"ld": Family.TCGEN_LD, "st": Family.TCGEN_ST, "mma": Family.MMA, "cp": Family.TCGEN_CP}
 WHY = {

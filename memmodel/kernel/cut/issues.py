@@ -14,7 +14,7 @@ from memmodel.kernel.cut.objects import ObjectLayout, remote
 from memmodel.kernel.cut.story import COPIED, CutStory, Deed, NotCut
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.machine.memory import Block
-from memmodel.ptx import Sem, Space
+from memmodel.ptx.vocabulary import Sem, Space
 
 NO_MATTER = (
     "tensor", "1d", "2d", "3d", "4d", "5d", "tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs",

@@ -38,7 +38,7 @@ from memmodel.kernel.judge.uses import Use
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Proxy, Space
+from memmodel.ptx.vocabulary import Proxy, Space
 
 ALIGN = COPIED = 16
 """Bytes that a variable is aligned to, and that an asynchronous instruction of a test touches."""

@@ -28,9 +28,9 @@ from memmodel.kernel.cut.objects import ObjectLayout, remote
 from memmodel.kernel.cut.story import ALIGN, COPIED, CutStory, Deed, NotCut, about_lines, touched_by
 from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.text.syntax import VectorOperand
 from memmodel.memory.bytes import Instance
-from memmodel.ptx import Sem, Space
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import Sem, Space
 
 COLUMNS = 32
 """Of tensor memory, the fewest that are allocated."""
@@ -246,7 +246,7 @@ class Writer:
             return f"st.bulk.weak.shared::cta {address}, {size}, 0;"
         if words[0] in ("ld", "st"):
             opcode = _typed(words, block, away=away)
-            vector = isinstance(one.instruction.operands[0 if words[0] == "ld" else 1], VectorOperand)
+            vector = isinstance(one.instruction.operands[0 if words[0] == "ld" else 1], Vector)
             many = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1) if vector else 1
             if words[0] == "ld":
                 what = "{" + ", ".join(f"%v{n}" for n in range(many)) + "}" if vector else "%v0"

@@ -18,9 +18,10 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction, Sink, VectorOperand
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.program.fields import NOTHING, Bits, fields
-from memmodel.ptx import Scope, Sem, Window
+from memmodel.ptx.operands import Blank, Vector
+from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "sub", "inc", "dec", "exch", "cas")
 
@@ -43,12 +44,12 @@ def atomic_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
     if words[0] not in ("atom", "red") or "async" in words:
         return None
     plan = _plan(instruction)
-    target = operands.pop(0) if words[0] == "atom" else Sink()
+    target = operands.pop(0) if words[0] == "atom" else Blank()
     get = address(compiler, instruction, operands[0])
     given = operands[1 : 3 if plan.op == "cas" else 2]
     count = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1)
-    vectors = [one.items if isinstance(one, VectorOperand) else (one,) for one in given]
-    results = target.items if isinstance(target, VectorOperand) else (target,) * count
+    vectors = [one.items if isinstance(one, Vector) else (one,) for one in given]
+    results = target.items if isinstance(target, Vector) else (target,) * count
     if len(given) != (2 if plan.op == "cas" else 1) or any(len(one) != count for one in (*vectors, results)):
         raise Refused(f"{instruction.opcode} has too few operands", instruction.span)
     slots = [compiler.slot_of(one) for one in results]

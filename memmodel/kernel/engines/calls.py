@@ -18,8 +18,9 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import Arguments, Callee, IntegerLiteral, PtxInstruction, Symbol
+from memmodel.kernel.text.syntax import Callee, PtxInstruction
 from memmodel.kernel.values.own import moved
+from memmodel.ptx.operands import Arguments, Imm, Sym
 
 MAX_DEPTH = 1000
 """Calls inside one another."""
@@ -111,10 +112,10 @@ def system_call(machine: Machine, warp: Warp, lanes: Lanes, call: PtxInstruction
     """A call of a function of the system: malloc, free, or one that touches no memory of the kernel and whose result is
     not known.
     """
-    name = next((one.name for one in call.operands if isinstance(one, Symbol)), "")
+    name = next((one.name for one in call.operands if isinstance(one, Sym)), "")
     symbols = machine.memory.symbols
     lists = [one.items for one in call.operands if isinstance(one, Arguments)]
-    places = [[symbols[x.name][1] for x in one if isinstance(x, Symbol) and x.name in symbols] for one in lists]
+    places = [[symbols[x.name][1] for x in one if isinstance(x, Sym) and x.name in symbols] for one in lists]
     for lane in lanes:
         found = [machine.private(warp, lane, LOCAL_WINDOW + at, 1) for part in places for at in part]
         own = [one for one in found if one is not None]
@@ -154,7 +155,7 @@ def stack_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | No
         return None
     slot = None if head == "stackrestore" else compiler.target(instruction)
     source = None if head == "stacksave" else compiler.get(operands[head == "alloca"], instruction)
-    align = operands[2].value if len(operands) > 2 and isinstance(operands[2], IntegerLiteral) else 8
+    align = operands[2].value if len(operands) > 2 and isinstance(operands[2], Imm) else 8
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         top = PRIVATE_START + machine.memory.private_size

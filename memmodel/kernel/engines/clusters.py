@@ -18,8 +18,9 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction, Symbol, VectorOperand
-from memmodel.ptx import Proxy, Scope
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Sym, Vector
+from memmodel.ptx.vocabulary import Proxy, Scope
 
 RESPONSE_BYTES = 16
 _LOW = (1 << RANK_SHIFT) - 1
@@ -59,7 +60,7 @@ def _rank(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         generic = "shared::cluster" not in instruction.words
         return _each(compiler, instruction, lambda a: _owner(a, generic))
     # A variable by its name has a shared address; without .shared::cluster the result is a generic one.
-    named = isinstance(instruction.operands[1], Symbol) and "shared::cluster" not in instruction.words
+    named = isinstance(instruction.operands[1], Sym) and "shared::cluster" not in instruction.words
     shift = SHARED_WINDOW if named else 0
     return _each(compiler, instruction, lambda a, b: (a & ~(_COORDINATE & ~_LOW)) + shift | (b & 0xFF) << RANK_SHIFT)
 
@@ -159,7 +160,7 @@ def _query(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         axis = "xyz".index(word[-1])
         return _each(compiler, instruction, lambda a: a >> 32 * (axis + 1) & _COORDINATE)
     target = instruction.operands[0]
-    slots = [compiler.slot_of(one) for one in target.items] if isinstance(target, VectorOperand) else []
+    slots = [compiler.slot_of(one) for one in target.items] if isinstance(target, Vector) else []
     source = compiler.get(instruction.operands[1], instruction)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:

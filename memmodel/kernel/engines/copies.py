@@ -21,8 +21,9 @@ from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes,
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
-from memmodel.ptx import Proxy, Scope, Sem
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
 CHUNK = 16
 TENSOR_CHUNK = 128
@@ -69,8 +70,8 @@ def _commit(*, bulk: bool) -> Blocking:
 
 
 def _wait(instruction: PtxInstruction, *, bulk: bool) -> Blocking:
-    operand = instruction.operands[0] if instruction.operands else IntegerLiteral(0)
-    if not isinstance(operand, IntegerLiteral):
+    operand = instruction.operands[0] if instruction.operands else Imm(0)
+    if not isinstance(operand, Imm):
         raise Refused(f"{instruction.opcode} takes a number of groups", instruction.span)
     reads_only = "read" in instruction.words
     label = GroupWait(Family.BULK if bulk else Family.CP_ASYNC)

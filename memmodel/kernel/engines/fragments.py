@@ -16,7 +16,7 @@ from memmodel.kernel.machine.rows import LANES
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Window
+from memmodel.ptx.vocabulary import Window
 
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "u8": 8, "s8": 8, "s32": 32, "u4": 4, "s4": 4, "b1": 1}
 

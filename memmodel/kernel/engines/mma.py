@@ -20,10 +20,11 @@ from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, IntegerLiteral, Operand, PtxInstruction, VectorOperand
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.lanes import Get
 from memmodel.memory.descriptor import SCALED, columns_of, rows_of, shape_mask
-from memmodel.ptx import Proxy
+from memmodel.ptx.operands import Imm, Mem, Operand, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Proxy
 
 Spans = Iterable[tuple[Block, int, int]]
 BITS = {"kind::f16": 16, "kind::tf32": 32, "kind::mxf4": 4, "kind::mxf4nvf4": 4}
@@ -133,16 +134,16 @@ def _operands(compiler: Compiler, instruction: PtxInstruction) -> _Operands:
     rest, words = list(instruction.operands), instruction.words
     target = address(compiler, instruction, rest.pop(0))
     left = rest.pop(0)
-    in_tensor = isinstance(left, AddressOperand)
+    in_tensor = isinstance(left, Mem | TensorOperand)
     first = address(compiler, instruction, left) if in_tensor else compiler.get(left, instruction)
     right = compiler.get(rest.pop(0), instruction)
     meta = address(compiler, instruction, rest.pop(0)) if "sp" in words else None
     shape = compiler.get(rest.pop(0), instruction, 32)
     scales = []
-    while rest and isinstance(rest[0], AddressOperand):
+    while rest and isinstance(rest[0], Mem | TensorOperand):
         scales.append(address(compiler, instruction, rest.pop(0)))
     mask: tuple[Get, ...] = ()
-    if rest and isinstance(rest[0], VectorOperand):
+    if rest and isinstance(rest[0], Vector):
         mask = tuple(compiler.get(one, instruction, 32) for one in rest[0].items)
         del rest[0]
     adds = compiler.get(rest[0], instruction, 1)
@@ -361,7 +362,7 @@ def _move(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     reduced = operands.pop(0) if load and "red" in words else None
     where = address(compiler, instruction, operands.pop(0))
     split = operands.pop(0) if shape == "16x32bx2" else None
-    offset = split.value if isinstance(split, IntegerLiteral) else None
+    offset = split.value if isinstance(split, Imm) else None
     results: list[Operand] = [data, *([reduced] if reduced is not None else [])] if load else []
     forget = forgetting([slot for one in results for slot in registers_of(compiler, one)])
     side = Side.READ if load else Side.WRITE

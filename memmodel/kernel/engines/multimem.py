@@ -23,8 +23,9 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction, VectorOperand
-from memmodel.ptx import Scope, Sem, Window
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 PACKED = {"e4m3": 8, "e5m2": 8, "e4m3x2": 16, "e5m2x2": 16, "e4m3x4": 32, "e5m2x4": 32}
 """Bits of types that only ld_reduce and st have here."""
@@ -51,7 +52,7 @@ def _access(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     where = address(compiler, instruction, operands[1 if kind == "ld_reduce" else 0])
     data = operands[0 if kind == "ld_reduce" else 1]
-    count = len(data.items) if isinstance(data, VectorOperand) else 1
+    count = len(data.items) if isinstance(data, Vector) else 1
     if count != next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1):
         raise Refused(f"{instruction.opcode} moves another number of values", instruction.span)
     labels, size = _labels(words), unit * count

@@ -14,9 +14,10 @@ from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, VectorOperand
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Window
+from memmodel.ptx.operands import Operand, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,16 @@ def maps_of(
     compiler: Compiler, instruction: PtxInstruction, operand: Operand, offsets: Operand | None = None
 ) -> Callable[[Machine, Warp, int], BoxAt]:
     """`[map, {c0, c1, …}]`: the box that a lane names. `offsets`: of im2col."""
-    if not isinstance(operand, AddressOperand) or len(operand.rest) != 1:
+    if not isinstance(operand, TensorOperand) or len(operand.rest) != 1:
         raise Refused(f"{instruction.opcode} takes a tensor map and coordinates in brackets here", instruction.span)
     vector = operand.rest[0]
-    items = vector.items if isinstance(vector, VectorOperand) else (vector,)
+    items = vector.items if isinstance(vector, Vector) else (vector,)
     where = compiler.get(operand.base, instruction)
     gets = [compiler.get(one, instruction, 32) for one in items]
     words = instruction.words
     rows = 4 if "tile::gather4" in words or "tile::scatter4" in words else 0
     image = "im2col" in words or "im2col_no_offs" in words
-    moves = [] if offsets is None else offsets.items if isinstance(offsets, VectorOperand) else (offsets,)
+    moves = [] if offsets is None else offsets.items if isinstance(offsets, Vector) else (offsets,)
     moved = [compiler.get(one, instruction, 16) for one in moves]
 
     def find(machine: Machine, warp: Warp, lane: int) -> BoxAt:

@@ -13,15 +13,16 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import PtxInstruction, VectorOperand
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.lanes import Step
 from memmodel.program.fields import BitsFn, fields, packed
+from memmodel.ptx.operands import Vector
 
 
 def with_bits(compiler: Compiler, instruction: PtxInstruction, step: Step) -> Step:
     """An instruction that only computes: what it says of single bits, where the result is not known."""
     operands, width = instruction.operands, width_of(instruction.words[-1]) or 1
-    targets = operands[0].items if isinstance(operands[0], VectorOperand) else operands[:1]
+    targets = operands[0].items if isinstance(operands[0], Vector) else operands[:1]
     slots = [compiler.slot_of(one) for one in targets]
     wide = width_of(instruction.words[1]) or width if instruction.words[0] == "cvt" else width
     wide = 1 if instruction.words[0] == "setp" else wide // len(slots)
@@ -29,7 +30,7 @@ def with_bits(compiler: Compiler, instruction: PtxInstruction, step: Step) -> St
     if fn is None or any(slot is None for slot in slots):
         return cleared(instruction, step)
     source = operands[1] if len(operands) == 2 else None
-    inputs = source.items if isinstance(source, VectorOperand) else operands[1:]
+    inputs = source.items if isinstance(source, Vector) else operands[1:]
     gets = [compiler.get(one, instruction, width) for one in inputs]
     sources = [compiler.slot_of(one) for one in inputs]
 
@@ -49,7 +50,7 @@ def with_bits(compiler: Compiler, instruction: PtxInstruction, step: Step) -> St
 def _told(instruction: PtxInstruction, width: int) -> BitsFn | None:
     """What an instruction says of single bits; a vector packs its elements or takes them apart."""
     operands = instruction.operands
-    if instruction.words[0] == "mov" and len(operands) == 2 and isinstance(operands[1], VectorOperand):
+    if instruction.words[0] == "mov" and len(operands) == 2 and isinstance(operands[1], Vector):
         return lambda *parts: packed(list(parts), width)
     return fields(instruction.words, width)
 

@@ -21,8 +21,9 @@ from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction, VectorOperand
-from memmodel.ptx import Scope, Sem, Window
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Vector
+from memmodel.ptx.vocabulary import Scope, Sem, Window
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "inc", "dec")
 
@@ -79,7 +80,7 @@ def _release(compiler: Compiler, form: AsyncForm) -> Blocking:
     """To global memory: each element is a strong access of its own."""
     instruction = form.instruction
     where, values = address(compiler, instruction, instruction.operands[0]), instruction.operands[1]
-    items = values.items if isinstance(values, VectorOperand) else (values,)
+    items = values.items if isinstance(values, Vector) else (values,)
     sources = [compiler.get(one, instruction, form.unit * 8) for one in items]
     size = form.unit * len(items)
 
@@ -102,7 +103,7 @@ def _signalling(compiler: Compiler, form: AsyncForm) -> Blocking:
     instruction = form.instruction
     words, operands = instruction.words, instruction.operands
     where, told = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[2])
-    items = operands[1].items if isinstance(operands[1], VectorOperand) else (operands[1],)
+    items = operands[1].items if isinstance(operands[1], Vector) else (operands[1],)
     sources = [compiler.get(one, instruction, form.unit * 8) for one in items]
     space = "shared::cluster" if "shared::cluster" in words else "generic"
     size = form.unit * len(items)

@@ -31,7 +31,7 @@ from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, lanes_meet
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.bytes import Instance
-from memmodel.ptx import Scope, Space
+from memmodel.ptx.vocabulary import Scope, Space
 
 COLUMNS, TENSOR_LANES, UNIT = 512, 128, 4
 ROW = COLUMNS * UNIT

@@ -14,9 +14,10 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 
 PIECE = 4
 """Bytes of a map that each lane copies."""
@@ -37,7 +38,7 @@ def _replace(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     words, operands = instruction.words, instruction.operands
     field = words[3]
     where, new = address(compiler, instruction, operands[0]), compiler.get(operands[-1], instruction)
-    axis = operands[1].value if len(operands) > 2 and isinstance(operands[1], IntegerLiteral) else 0
+    axis = operands[1].value if len(operands) > 2 and isinstance(operands[1], Imm) else 0
     space = "shared" if "shared::cta" in words else "global" if "global" in words else "generic"
     reads, writes = Access(Side.READ), Access(Side.WRITE)
 

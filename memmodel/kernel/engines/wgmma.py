@@ -14,8 +14,9 @@ from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp, WgmmaUse
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction, VectorOperand
-from memmodel.ptx import Proxy
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Imm, Vector
+from memmodel.ptx.vocabulary import Proxy
 
 ROWS = 64
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
@@ -62,7 +63,7 @@ def _commit(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> boo
 
 def _wait(instruction: PtxInstruction) -> Blocking:
     operand = instruction.operands[0]
-    if not isinstance(operand, IntegerLiteral):
+    if not isinstance(operand, Imm):
         raise Refused(f"{instruction.opcode} takes a number of groups", instruction.span)
     left, label = operand.value, GroupWait(Family.WGMMA)
 
@@ -87,10 +88,10 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     left_kind, right_kind = kinds[-2], kinds[-1]
     sparse = "sp" in words
     operands = (*operands[:3], *operands[5:]) if sparse else operands
-    in_registers = isinstance(operands[1], VectorOperand)
+    in_registers = isinstance(operands[1], Vector)
     left = None if in_registers else compiler.get(operands[1], instruction)
     right = compiler.get(operands[2], instruction)
-    flags = [one.value for one in operands[4:] if isinstance(one, IntegerLiteral)]
+    flags = [one.value for one in operands[4:] if isinstance(one, Imm)]
     # imm-scale-a, imm-scale-b, then imm-trans of the matrices in shared memory.
     turned = flags[2:]
     turns_left = bool(turned[0]) if len(turned) == 2 else False

@@ -13,7 +13,8 @@ from memmodel.base.labels import Access, Side
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.polling import PURE, registers, written
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 
 TO_REGISTERS = PURE | {"ld", "ldu", "cvta", "mapa", "shfl", "vote", "match", "redux", "elect", "activemask"}
 STORES = ("st", "atom", "red")

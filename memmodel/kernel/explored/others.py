@@ -20,8 +20,9 @@ from memmodel.kernel.explored.dependence import dependent
 from memmodel.kernel.judge.events import TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.machine.schedule import AccessKey, ChosenRead, Schedule
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction
+from memmodel.kernel.text.syntax import PtxFunction
 from memmodel.program.fields import NOTHING
+from memmodel.ptx.operands import Imm
 
 Again = Callable[[TraceEvent, int | None], bool]
 """Does a load that finds this value lead back to itself?"""
@@ -80,7 +81,7 @@ class OtherReads:
         one = (self._entry.body or ())[event.at]
         if one.words[0] == "ld":
             return True
-        given = [operand.value if isinstance(operand, IntegerLiteral) else None for operand in one.operands[2:]]
+        given = [operand.value if isinstance(operand, Imm) else None for operand in one.operands[2:]]
         zero = given == [0] and any(word in ("add", "or", "xor") for word in one.words)
         same = "cas" in one.words and len(given) == 2 and None not in given and given[0] == given[1]
         return rmw and (zero or same)

@@ -12,7 +12,8 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.events import LaunchTrace, ObjectStep, TraceEvent
 from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.machine.memory import Block
-from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 
 
 def said(instruction: PtxInstruction, why: str) -> str:

@@ -22,7 +22,7 @@ from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, Key, SharedPlace, Use, bounded, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 
 class Conflicts:

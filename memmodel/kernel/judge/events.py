@@ -15,7 +15,7 @@ from memmodel.errors import InputError
 from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.program.fields import Bits
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 
 class Refused(InputError):

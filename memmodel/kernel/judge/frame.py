@@ -31,7 +31,7 @@ from memmodel.kernel.judge.events import TraceEvent, TraceThread
 from memmodel.kernel.judge.uses import aliased, outlives
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import Cell
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 
 
 class KernelFrame(FixedPart):

@@ -32,7 +32,7 @@ from memmodel.kernel.judge.frame import KernelFrame, action_of, covered, ends
 from memmodel.kernel.judge.roles import Roles
 from memmodel.kernel.judge.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
 from memmodel.memory.bytes import Cell, CtaId, Instance
-from memmodel.ptx import Proxy, Scope, Sem, Space
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
 
 STEP = 1 << 20
 OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)

@@ -28,7 +28,7 @@ from memmodel.kernel.judge.uses import bounded
 from memmodel.kernel.judge.verdict import EQUAL_STORES, SAME_STORE, FindingPlace, KernelFinding, KernelReading
 from memmodel.kernel.text.polling import complaints
 from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
-from memmodel.ptx import Proxy
+from memmodel.ptx.vocabulary import Proxy
 from memmodel.referee.flags import Flags
 
 Told = TraceEvent | WeakAccess

@@ -19,9 +19,10 @@ from memmodel.kernel.judge.graph import Graph
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.memory import Block, DeviceMemory
 from memmodel.kernel.text.polling import ends_alike, reads_again
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.kernel.values.words import extended, wider
-from memmodel.ptx import Space
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Space
 
 COMMUTING = ("add", "min", "max", "and", "or", "xor")
 """Operations that leave the same value in any order, if all are of one kind."""
@@ -337,7 +338,7 @@ def _kind(event: TraceEvent, one: PtxInstruction) -> Hashable:
         name = next((word for word in one.words[1:] if word in COMMUTING), None)
         return None if name is None else (name, one.words[-1])
     what = one.operands[1] if len(one.operands) > 1 else None
-    return ("store", what.value, event.size) if isinstance(what, IntegerLiteral) else None
+    return ("store", what.value, event.size) if isinstance(what, Imm) else None
 
 
 def _open(graph: Graph, by_kind: dict[Hashable, list[TraceEvent]], before: Rows | None) -> set[int]:

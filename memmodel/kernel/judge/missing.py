@@ -16,7 +16,7 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.frame import side_of
 from memmodel.kernel.judge.graph import STEP, Graph
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Proxy, Sem
+from memmodel.ptx.vocabulary import Proxy, Sem
 from memmodel.referee.flags import Flags, bits
 
 STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl", "complwg")

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from memmodel.base.labels import Access
 from memmodel.kernel.judge.events import LaunchTrace, TraceEvent, TraceThread, WeakAccess
 from memmodel.kernel.machine.memory import Block
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 
 Extent = tuple[int, int]
 """First byte and size."""

@@ -13,7 +13,7 @@ from memmodel.base.labels import Access, Family, Label, Role, Side
 from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceEvent, WeakAccess
 from memmodel.kernel.machine.memory import Block
 from memmodel.memory.bytes import CtaId
-from memmodel.ptx import Proxy, Sem, Space
+from memmodel.ptx.vocabulary import Proxy, Sem, Space
 
 MAX_EVENTS = 32_000
 Key = tuple[tuple[int, int, int], int, int, int | None, bool]

@@ -17,12 +17,13 @@ from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import AddressOperand, Operand, PtxInstruction, Register, Sink, VectorOperand
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.lanes import Get
 from memmodel.kernel.values.own import moved, private_step, read_lane
 from memmodel.kernel.values.words import extended, loaded, together, wider, width_in
 from memmodel.program.fields import NOTHING
-from memmodel.ptx import Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Blank, Mem, Operand, Register, TensorOperand, Vector
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 
 SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "sys": Scope.SYS}
 DISCARDED = 128
@@ -48,7 +49,7 @@ def access_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | N
 
 def address(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:
     """The numbers of an address operand."""
-    if not isinstance(operand, AddressOperand):
+    if not isinstance(operand, Mem | TensorOperand):
         raise Refused(f"{instruction.opcode} takes an address in brackets here", instruction.span)
     base = compiler.get(operand.base, instruction)
     offset = operand.offset
@@ -126,9 +127,9 @@ def strong(
 def _partly(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """A weak vector with sinks: what they stand for is neither read nor written ("ld", "st")."""
     words, operands = instruction.words, instruction.operands
-    what = next((one for one in operands if isinstance(one, VectorOperand)), None)
-    where = next((one for one in operands if isinstance(one, AddressOperand)), None)
-    sunk = what is not None and any(isinstance(one, Sink) for one in what.items)
+    what = next((one for one in operands if isinstance(one, Vector)), None)
+    where = next((one for one in operands if isinstance(one, Mem | TensorOperand)), None)
+    sunk = what is not None and any(isinstance(one, Blank) for one in what.items)
     if what is None or where is None or not sunk or any(word in SEMS or word == "volatile" for word in words):
         return None
     unit, alone = (width_of(words[-1]) or 0) // 8, tuple(word for word in words if word not in ("v2", "v4", "v8"))
@@ -136,7 +137,7 @@ def _partly(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     for number, item in sorted(
         enumerate(what.items), key=lambda one: one[1] == where.base
     ):  # the address is read first
-        if not isinstance(item, Sink):
+        if not isinstance(item, Blank):
             place = replace(where, offset=where.offset + number * unit)
             both = tuple(item if one is what else place if one is where else one for one in operands)
             steps.append(_move(compiler, replace(instruction, words=alone, operands=both)))
@@ -264,7 +265,7 @@ def _elements(instruction: PtxInstruction, what: Operand) -> tuple[tuple[Operand
     unit = (width_of(words[-1]) or 0) // 8
     if not unit:
         raise Refused(f"{instruction.opcode} has no type", instruction.span)
-    items = what.items if isinstance(what, VectorOperand) else (what,)
+    items = what.items if isinstance(what, Vector) else (what,)
     wanted = next((int(word[1:]) for word in words if word in ("v2", "v4", "v8")), 1)
     if len(items) != wanted:
         raise Refused(f"{instruction.opcode} moves {wanted} values, not {len(items)}", instruction.span)
@@ -359,7 +360,7 @@ def _write_all(warp: Warp, lanes: Lanes, sources: list[Get], block: Block, offse
 
 def registers_of(compiler: Compiler, operand: Operand) -> list[int]:
     """The registers of a fragment."""
-    items = operand.items if isinstance(operand, VectorOperand) else (operand,)
+    items = operand.items if isinstance(operand, Vector) else (operand,)
     return [slot for slot in map(compiler.slot_of, items) if slot is not None]
 
 

@@ -34,19 +34,9 @@ from memmodel.kernel.machine.warpops import Blocking, warp_step
 from memmodel.kernel.text.detours import Detour
 from memmodel.kernel.text.packing import packed_registers
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import (
-    Arguments,
-    Callee,
-    JumpTarget,
-    ModuleVariable,
-    Operand,
-    PtxFunction,
-    PtxInstruction,
-    Register,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
 from memmodel.kernel.values.lanes import Get, Step
+from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym, Vector
 
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
@@ -82,7 +72,7 @@ class Code:
     @property
     def fails(self) -> bool:
         """Is it the call by which an assertion ends the kernel?"""
-        return any(isinstance(one, Symbol) and one.name == "__assertfail" for one in self.instruction.operands)
+        return any(isinstance(one, Sym) and one.name == "__assertfail" for one in self.instruction.operands)
 
     @property
     def computes(self) -> bool:
@@ -121,7 +111,7 @@ def compile_function(
         for code in codes
         if code.instruction.words[:2] == ("wgmma", "mma_async")
         for operand in code.instruction.operands[:2]
-        if isinstance(operand, VectorOperand)
+        if isinstance(operand, Vector)
         for slot in registers(operand)
     }
     for code in codes if watched else ():
@@ -244,7 +234,7 @@ def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
 def _call_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:
     """A call by name, or through a register to any function of the same parameters. Raises Refused."""
     operands, span = code.instruction.operands, code.instruction.span
-    name = next((one.name for one in operands if isinstance(one, Symbol)), "")
+    name = next((one.name for one in operands if isinstance(one, Sym)), "")
     through = next((one for one in operands if isinstance(one, Register)), None)
     if through is None and name not in entry.callees:
         if name not in SYSTEM_CALLS:
@@ -274,7 +264,7 @@ def _moves(
     """What is copied between the variables of a call and the parameters of the function."""
     found = []
     for one, other in zip(actual, formal, strict=True):
-        assert isinstance(one, Symbol)
+        assert isinstance(one, Sym)
         here, there = (compiler.memory.symbols[name][1] - PRIVATE_START for name in (one.name, other.name))
         found.append((there, here, other.size or 8) if back else (here, there, other.size or 8))
     return tuple(found)

@@ -14,12 +14,13 @@ from typing import Protocol
 from memmodel.errors import InputError
 from memmodel.kernel.launch import KINDS, Buffer, Launch, Param
 from memmodel.kernel.machine.maps import described
-from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule, Special
+from memmodel.kernel.text.syntax import Initial, PtxFunction, PtxModule
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
 from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.program.fields import NOTHING, Bits
-from memmodel.ptx import Space
+from memmodel.ptx.operands import Special
+from memmodel.ptx.vocabulary import Space
 from memmodel.source import read_bytes
 
 SHARED_WINDOW = 0x7F5A_0000_0000_0000

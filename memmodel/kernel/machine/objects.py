@@ -18,8 +18,9 @@ from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Mbar, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import Operand, PairOperand, PtxInstruction, Register, Sink
-from memmodel.ptx import Scope, Sem
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Blank, Operand, Pair, Register
+from memmodel.ptx.vocabulary import Scope, Sem
 
 _QUERIED_AT = 31
 _OBJECT_AT = 32
@@ -128,7 +129,7 @@ def _update(
 
 def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Operand]) -> Blocking:
     words = instruction.words
-    target: Operand = operands.pop(0) if isinstance(operands[0], Register | Sink) else Sink()
+    target: Operand = operands.pop(0) if isinstance(operands[0], Register | Blank) else Blank()
     slot = compiler.slot_of(target)
     where = address(compiler, instruction, operands[0])
     amounts = compiler.get(operands[1], instruction) if len(operands) > 1 else None
@@ -172,7 +173,7 @@ def _test(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """A test waits until it can return true: what a loop around it does. One that only looks ahead returns false."""
     operands = instruction.operands
     first = operands[0]
-    target, report = (first.first, first.second) if isinstance(first, PairOperand) else (first, Sink())
+    target, report = (first.first, first.second) if isinstance(first, Pair) else (first, Blank())
     if not isinstance(target, Register) or len(operands) < 3:
         raise Refused(f"{instruction.opcode} is not known", instruction.span)
     slots = [slot for slot in (compiler.slot_of(target), compiler.slot_of(report)) if slot is not None]

@@ -27,23 +27,11 @@ from memmodel.kernel.machine.floats import converted, floating
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.text.syntax import (
-    FloatLiteral,
-    IntegerLiteral,
-    NegatedRegister,
-    Operand,
-    PairOperand,
-    PartOperand,
-    PtxInstruction,
-    Register,
-    Sink,
-    Special,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.lanes import Get, Step, binary, many, unary
 from memmodel.kernel.values.specials import special
 from memmodel.program.video import part, video
+from memmodel.ptx.operands import Blank, Imm, Negated, Operand, Pair, Part, Real, Register, Special, Sym, Vector
 
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}
 """What set leaves where the comparison holds."""
@@ -69,17 +57,18 @@ class Compiler:
         if isinstance(operand, Register):
             slot = operand.slot
             return lambda warp: warp.registers[slot]
-        if isinstance(operand, NegatedRegister):
-            return self._negated(operand.register.slot)
-        if isinstance(operand, IntegerLiteral):
+        if isinstance(operand, Negated):
+            assert isinstance(operand.operand, Register)
+            return self._negated(operand.operand.slot)
+        if isinstance(operand, Imm):
             constant = uniform(operand.value & (1 << max(width, 1)) - 1)
             return lambda warp: constant
-        if isinstance(operand, FloatLiteral):
+        if isinstance(operand, Real):
             bits = uniform(operand.bits)
             return lambda warp: bits
         if isinstance(operand, Special):
             return special(operand.name)
-        if isinstance(operand, Symbol):
+        if isinstance(operand, Sym):
             return self._symbol(operand, instruction)
         raise Refused(f"this operand of {instruction.opcode} is not known", instruction.span)
 
@@ -92,7 +81,7 @@ class Compiler:
 
         return get
 
-    def _symbol(self, operand: Symbol, instruction: PtxInstruction) -> Get:
+    def _symbol(self, operand: Sym, instruction: PtxInstruction) -> Get:
         found = self.memory.symbols.get(operand.name)
         if found is None:
             raise Refused(f"the address of {operand.name} is not known", instruction.span)
@@ -124,7 +113,7 @@ class Compiler:
             return self._joined(instruction, head)
         if head in ("xor", "not") and words[-1] == "pred":
             return self._plain(instruction, predicate(head))
-        if head == "lop3" and isinstance(instruction.operands[0], PairOperand):
+        if head == "lop3" and isinstance(instruction.operands[0], Pair):
             return self._withpredicate(instruction, instruction.operands[0])
         if (chained := with_carry(words)) is not None:
             return self._carried(instruction, *chained)
@@ -164,7 +153,7 @@ class Compiler:
 
         return step
 
-    def _withpredicate(self, instruction: PtxInstruction, target: PairOperand) -> Step:
+    def _withpredicate(self, instruction: PtxInstruction, target: Pair) -> Step:
         """lop3 with .and or .or: whether the result is not zero, joined with a predicate."""
         fn, join = function(("lop3", "b32")), predicate(instruction.words[1])
         assert fn is not None
@@ -192,9 +181,9 @@ class Compiler:
         kinds = kinds[-2:] if len(kinds) > 2 else kinds
         sources = []
         for number, one in enumerate(instruction.operands[1:]):
-            whole = one.register if isinstance(one, PartOperand) else one
+            whole = one.register if isinstance(one, Part) else one
             get = self.get(whole, instruction, 32)
-            if isinstance(one, PartOperand):
+            if isinstance(one, Part):
                 if number > 1:
                     return None
                 get = _taken(get, one.selector, kinds[number])
@@ -245,7 +234,7 @@ class Compiler:
     def _opaque(self, instruction: PtxInstruction) -> Step:
         slot = self.target(instruction)
         for one in instruction.operands[1:]:
-            for item in one.items if isinstance(one, VectorOperand) else (one,):
+            for item in one.items if isinstance(one, Vector) else (one,):
                 self.get(item, instruction)
         return forgetting([slot])
 
@@ -254,10 +243,10 @@ class Compiler:
             return None
         target, source = instruction.operands
         width = width_of(instruction.words[-1]) or 64
-        if isinstance(target, VectorOperand):
+        if isinstance(target, Vector):
             return self._unpack(target, source, width, instruction)
         slot = self.target(instruction)
-        if isinstance(source, VectorOperand):
+        if isinstance(source, Vector):
             return self._pack(slot, source, width, instruction)
         get = self.get(source, instruction, width)
         if instruction.words[-1] == "pred":
@@ -265,10 +254,10 @@ class Compiler:
         mask = (1 << width) - 1
         return unary(lambda a: a & mask, slot, get)
 
-    def _unpack(self, target: VectorOperand, source: Operand, width: int, instruction: PtxInstruction) -> Step:
+    def _unpack(self, target: Vector, source: Operand, width: int, instruction: PtxInstruction) -> Step:
         part = width // len(target.items)
         slots = [self.slot_of(one) for one in target.items]
-        if any(slot is None and not isinstance(one, Sink) for slot, one in zip(slots, target.items, strict=True)):
+        if any(slot is None and not isinstance(one, Blank) for slot, one in zip(slots, target.items, strict=True)):
             raise Refused(f"the result of {instruction.opcode} is no register", instruction.span)
         get = self.get(source, instruction, width)
         mask = (1 << part) - 1
@@ -291,7 +280,7 @@ class Compiler:
 
         return step
 
-    def _pack(self, slot: int, source: VectorOperand, width: int, instruction: PtxInstruction) -> Step:
+    def _pack(self, slot: int, source: Vector, width: int, instruction: PtxInstruction) -> Step:
         part = width // max(1, len(source.items))
         gets = [self.get(one, instruction, part) for one in source.items]
         mask = (1 << part) - 1
@@ -318,9 +307,9 @@ class Compiler:
         if fn is None:
             return self._opaque_test(instruction) if is_float(words[-1]) else None
         target, *rest = operands
-        first = target.first if isinstance(target, PairOperand) else target
+        first = target.first if isinstance(target, Pair) else target
         slot = self.slot_of(first)
-        other = self.slot_of(target.second) if isinstance(target, PairOperand) else None
+        other = self.slot_of(target.second) if isinstance(target, Pair) else None
         logic = next((one for one in words[2:-1] if one in ("and", "or", "xor")), None)
         width = width_of(words[-1]) or 32
         gets = [self.get(one, instruction, width) for one in rest]
@@ -355,7 +344,7 @@ class Compiler:
 
     def _opaque_test(self, instruction: PtxInstruction) -> Step:
         target = instruction.operands[0]
-        results = (target.first, target.second) if isinstance(target, PairOperand) else (target,)
+        results = (target.first, target.second) if isinstance(target, Pair) else (target,)
         return forgetting([slot for slot in map(self.slot_of, results) if slot is not None])
 
 

@@ -33,7 +33,7 @@ from memmodel.kernel.values.naming import Naming, crossed
 from memmodel.kernel.values.own import moved
 from memmodel.kernel.waits.failing import FailingTests
 from memmodel.limits import effort
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 
 REGISTERS = 65536
 """Registers of a multiprocessor."""

@@ -42,7 +42,7 @@ from memmodel.kernel.waits.failing import FailingTests
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
-from memmodel.ptx import Scope, Sem, Space, Window
+from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}
 """What is reached through an address that names its state space; shared memory is found by its own addresses."""

@@ -15,9 +15,10 @@ from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.memory.tensormap import TENSORMAP_BYTES
-from memmodel.ptx import Proxy, Scope, Sem, Window
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 
 NOTHING = (
     "nanosleep",
@@ -121,7 +122,7 @@ def _acquire_map(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 def _pool(instruction: PtxInstruction) -> Blocking:
     """setmaxnreg: an increase waits until the CTA has as many registers to give; it orders nothing."""
     operand = instruction.operands[0]
-    if not isinstance(operand, IntegerLiteral):
+    if not isinstance(operand, Imm):
         raise Refused(f"{instruction.opcode} takes a number of registers", instruction.span)
     wanted, increases = operand.value, "inc" in instruction.words
 

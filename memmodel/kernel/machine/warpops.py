@@ -16,8 +16,9 @@ from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.text.syntax import IntegerLiteral, PairOperand, PtxInstruction, Sink
-from memmodel.ptx import Scope, Sem
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Blank, Imm, Pair
+from memmodel.ptx.vocabulary import Scope, Sem
 
 Blocking = Callable[[Machine, Warp, Lanes, LaneGroup], bool]
 Work = Callable[[Machine, Warp, Lanes, int], None]
@@ -107,7 +108,7 @@ def lanes_meet(machine: Machine, warp: Warp, lanes: Lanes, mask: int, number: in
 
 def _results(compiler: Compiler, instruction: PtxInstruction) -> tuple[int | None, int | None]:
     target = instruction.operands[0]
-    first, second = (target.first, target.second) if isinstance(target, PairOperand) else (target, Sink())
+    first, second = (target.first, target.second) if isinstance(target, Pair) else (target, Blank())
     return compiler.slot_of(first), compiler.slot_of(second)
 
 
@@ -247,7 +248,7 @@ def _active(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
 def _meet(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
     """bar.warp.sync: the lanes of a mask meet, wherever they execute it."""
     masks = compiler.get(instruction.operands[0], instruction, 32) if instruction.operands else None
-    if masks is None or (isinstance(instruction.operands[0], IntegerLiteral) and instruction.operands[0].value == 0):
+    if masks is None or (isinstance(instruction.operands[0], Imm) and instruction.operands[0].value == 0):
         raise Refused("bar.warp.sync has no member mask", instruction.span)
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:

@@ -12,7 +12,8 @@ from enum import Enum
 
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding
-from memmodel.kernel.text.syntax import IntegerLiteral, PtxFunction, PtxInstruction
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Imm
 from memmodel.repair.costs import (
     OTHER,
     PROXY_FENCE,
@@ -180,7 +181,7 @@ def _barriers(entry: PtxFunction) -> list[str]:
     found: dict[str, int] = {}
     for one in entry.body or ():
         plain = one.words[0] in ("bar", "barrier") and "sync" in one.words and "warp" not in one.words
-        if plain and all(isinstance(operand, IntegerLiteral) for operand in one.operands):
+        if plain and all(isinstance(operand, Imm) for operand in one.operands):
             text = _bare(one)
             found[text] = found.get(text, 0) + 1
     return sorted(found, key=lambda text: -found[text])[:MOST_BARRIERS]

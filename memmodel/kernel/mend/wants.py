@@ -19,7 +19,8 @@ from memmodel.kernel.mend.edits import PtxEdit, PtxEdits, apart, cost, original
 from memmodel.kernel.mend.lines import MissingLine, Where, lines
 from memmodel.kernel.mend.warps import split
 from memmodel.kernel.mend.words import Reworded, reworded, waiting_more
-from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 
 LOOKED_AT = 24
 """Findings that are asked what they lack."""

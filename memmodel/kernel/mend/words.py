@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from memmodel.kernel.judge.missing import MissingOrder
 from memmodel.kernel.judge.verdict import KernelFinding
 from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PtxFunction, PtxInstruction, Register
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Imm, Operand, Register
 from memmodel.repair.costs import OTHER, PROXY_FENCE, SCOPE_COST, SEM_FACTOR, WAIT
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 
@@ -142,7 +143,7 @@ def _counts(finding: KernelFinding, body: tuple[PtxInstruction, ...]) -> Iterato
     for one in (side.instruction for side in finding.sides):
         if one.words[0] == "mbarrier" and one.kind in TESTS and "parity" in one.words:
             operand = one.operands[2] if len(one.operands) > 2 else None
-            if isinstance(operand, IntegerLiteral):
+            if isinstance(operand, Imm):
                 text = re.sub(r",\s*\d+(\s*(,|$))", f", {operand.value ^ 1}\\1", one.span.text, count=1)
                 yield (Reworded(one, text, f"parity {operand.value} becomes {operand.value ^ 1}", OTHER),)
 
@@ -164,7 +165,7 @@ def _number(operand: Operand, body: tuple[PtxInstruction, ...]) -> int | None:
         writes = [one for one in body if operand.slot in written(one)]
         moved = len(writes) == 1 and writes[0].words[0] == "mov" and writes[0].guard is None
         operand = writes[0].operands[1] if moved else operand
-    return operand.value if isinstance(operand, IntegerLiteral) else None
+    return operand.value if isinstance(operand, Imm) else None
 
 
 def _opcode(one: PtxInstruction, words: tuple[str, ...], cost: float) -> Reworded:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from memmodel.kernel.text.syntax import IntegerLiteral, Operand, PairOperand, PtxFunction, PtxInstruction, Register
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Imm, Operand, Pair, Register
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 
 NOTHING = ("nanosleep", "u32")
@@ -80,7 +81,7 @@ def _of(one: PtxInstruction) -> Iterator[Mutation]:
 
 
 def _removed(one: PtxInstruction) -> Mutation:
-    return Mutation(one, "removed", replace(one, words=NOTHING, operands=(IntegerLiteral(0),)))
+    return Mutation(one, "removed", replace(one, words=NOTHING, operands=(Imm(0),)))
 
 
 def _worded(one: PtxInstruction, old: str, new: str | None) -> Mutation:
@@ -147,13 +148,13 @@ def _barrier(one: PtxInstruction) -> Iterator[Mutation]:
             elif "release" in one.words:
                 yield _worded(one, "release", "relaxed")
         return
-    if len(operands) > 1 and isinstance(operands[-1], IntegerLiteral) and "warp" not in one.words:
+    if len(operands) > 1 and isinstance(operands[-1], Imm) and "warp" not in one.words:
         yield _with(one, len(operands) - 1, operands[-1].value + 32, "32 more threads")
 
 
 def _with(one: PtxInstruction, place: int, value: int, what: str) -> Mutation:
     operands: list[Operand] = list(one.operands)
-    operands[place] = IntegerLiteral(value)
+    operands[place] = Imm(value)
     return Mutation(one, what, replace(one, operands=tuple(operands)))
 
 
@@ -165,12 +166,12 @@ def _object(one: PtxInstruction) -> Iterator[Mutation]:
     elif kind == "inval":
         yield _removed(one)
     elif kind in ("test_wait", "try_wait"):
-        target = one.operands[0].first if isinstance(one.operands[0], PairOperand) else one.operands[0]
+        target = one.operands[0].first if isinstance(one.operands[0], Pair) else one.operands[0]
         if isinstance(target, Register):
-            passes = replace(one, words=("mov", "pred"), operands=(target, IntegerLiteral(1)))
+            passes = replace(one, words=("mov", "pred"), operands=(target, Imm(1)))
             yield Mutation(one, "removed", passes)
         yield from _acquire(one)
-        if "parity" in one.words and len(one.operands) > 2 and isinstance(one.operands[2], IntegerLiteral):
+        if "parity" in one.words and len(one.operands) > 2 and isinstance(one.operands[2], Imm):
             yield _with(one, 2, one.operands[2].value ^ 1, "the other parity")
     elif kind in ("arrive", "arrive_drop"):
         yield _removed(one)
@@ -204,10 +205,10 @@ def _acquire(one: PtxInstruction) -> Iterator[Mutation]:
 
 def _numbered(one: PtxInstruction, place: int, unit: str, step: int = 1) -> Iterator[Mutation]:
     """A number one step up and one step down, where it is written."""
-    if place >= len(one.operands) or not isinstance(one.operands[place], IntegerLiteral):
+    if place >= len(one.operands) or not isinstance(one.operands[place], Imm):
         return
     operand = one.operands[place]
-    assert isinstance(operand, IntegerLiteral)
+    assert isinstance(operand, Imm)
     plural = "s" if step > 1 else ""
     yield _with(one, place, operand.value + step, f"{step} more {unit}{plural}")
     if operand.value > step:
@@ -215,5 +216,5 @@ def _numbered(one: PtxInstruction, place: int, unit: str, step: int = 1) -> Iter
 
 
 def _more_groups(one: PtxInstruction) -> Iterator[Mutation]:
-    if one.operands and isinstance(one.operands[0], IntegerLiteral):
+    if one.operands and isinstance(one.operands[0], Imm):
         yield _with(one, 0, one.operands[0].value + 1, "one more group may be open")

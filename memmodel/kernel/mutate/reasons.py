@@ -15,7 +15,7 @@ from memmodel.concrete.execution import Rows
 from memmodel.kernel.judge.judging import Judgement, RunJudge
 from memmodel.kernel.mutate.mutations import Mutation
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Proxy
+from memmodel.ptx.vocabulary import Proxy
 from memmodel.referee.flags import Flags, bits
 
 DEFINED, STEPS = ("synchronizes",), ("iss", "compl", "complwg")

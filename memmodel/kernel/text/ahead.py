@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from memmodel.kernel.text.polling import PURE, Known, failing, following, liveness, registers, written
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 
 NOBODY = -1
 """Stands for the wait that a test looks ahead for, where there is none."""

@@ -12,27 +12,26 @@ from dataclasses import dataclass, field, replace
 from memmodel.errors import InputError, nearest
 from memmodel.kernel.text.constants import constant, product
 from memmodel.kernel.text.lexer import Cursor, PtxToken, integer_of
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    Arguments,
-    FloatLiteral,
-    IntegerLiteral,
-    JumpTarget,
-    Location,
-    ModuleVariable,
-    NegatedRegister,
-    Operand,
-    PairOperand,
-    PartOperand,
-    PtxInstruction,
-    Register,
-    Sink,
-    Special,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import Location, ModuleVariable, PtxInstruction
 from memmodel.kernel.text.variables import SPACES, declarations, type_of
 from memmodel.program.video import PARTS
+from memmodel.ptx.operands import (
+    Arguments,
+    Blank,
+    Imm,
+    JumpTarget,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Part,
+    Real,
+    Register,
+    Special,
+    Sym,
+    TensorOperand,
+    Vector,
+)
 from memmodel.source import Span
 
 MAX_INSTRUCTIONS = 2_000_000
@@ -54,7 +53,7 @@ class _Scope:
 
     registers: dict[str, Register] = field(default_factory=dict)
     ranges: dict[str, tuple[int, str, int]] = field(default_factory=dict)
-    vectors: dict[str, VectorOperand] = field(default_factory=dict)
+    vectors: dict[str, Vector] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     tables: dict[str, tuple[PtxToken, ...]] = field(default_factory=dict)
     variables: dict[str, ModuleVariable] = field(default_factory=dict)
@@ -248,13 +247,13 @@ class BodyReader:
         components = tuple(self._new(f"{name}.{one}", kind, width) for one in "xyzw0123"[:lanes])
         for one, *letters in zip(components, "xyzw", "rgba", strict=False):
             scope.registers |= {f"{name}.{letter}": one for letter in letters}
-        scope.vectors[name] = VectorOperand(components)
+        scope.vectors[name] = Vector(components)
 
     def _new(self, name: str, kind: str, width: int) -> Register:
         if self.slots >= MAX_REGISTERS:
             raise InputError(f"more than {MAX_REGISTERS:,} registers")
         self.slots += 1
-        return Register(name, self.slots - 1, kind, width)
+        return Register(name, slot=self.slots - 1, kind=kind, width=width)
 
     # ---- instructions ----------------------------------------------------------------------------------------
 
@@ -285,7 +284,7 @@ class BodyReader:
     def _operand(self, depth: int = 0) -> Operand:
         first = self._simple(depth)
         if self.cursor.accept("|"):
-            return PairOperand(first, self._simple(depth))
+            return Pair(first, self._simple(depth))
         return first
 
     def _simple(self, depth: int) -> Operand:
@@ -302,7 +301,7 @@ class BodyReader:
                 while cursor.accept(","):
                     items.append(self._operand(depth + 1))
             cursor.expect(close)
-            return VectorOperand(tuple(items)) if close == "}" else Arguments(tuple(items))
+            return Vector(tuple(items)) if close == "}" else Arguments(tuple(items))
         if token.kind == "[":
             return self._address(depth)
         if token.kind == "!":
@@ -311,7 +310,7 @@ class BodyReader:
             register = self._register(name.text)
             if register is None:
                 cursor.fail(f"the predicate {name.text} is not declared", name)
-            return NegatedRegister(register)
+            return Negated(register)
         if token.kind in ("number", "-", "~", "("):
             return self._number()
         if token.kind == "name":
@@ -322,34 +321,34 @@ class BodyReader:
         cursor = self.cursor
         first = cursor.second if cursor.next.kind == "-" else cursor.next
         if first.kind != "number" or integer_of(first.text) is not None:
-            return IntegerLiteral(constant(cursor))
+            return Imm(constant(cursor))
         negative = cursor.accept("-") is not None
         token = cursor.take()
         low = token.text[:2].lower()
         if low in ("0f", "0d"):
             width = 32 if low == "0f" else 64
             bits = int(token.text[2:], 16)
-            return FloatLiteral(bits ^ (negative << (width - 1)), width)
+            return Real(bits ^ (negative << (width - 1)), width)
         try:
             bits = int.from_bytes(struct.pack("<d", float(token.text)), "little")
         except (ValueError, OverflowError):
             cursor.fail("this is no number", token)
-        return FloatLiteral(bits ^ (negative << 63), 64)
+        return Real(bits ^ (negative << 63), 64)
 
     def _named(self, token: PtxToken) -> Operand:
         text = token.text
         if text == "_":
-            return Sink()
+            return Blank()
         register = self._register(text)
         vector = next((scope.vectors[text] for scope in reversed(self._scopes) if text in scope.vectors), None)
         if register is not None or vector is not None:
-            return register or vector or Sink()
+            return register or vector or Blank()
         if _SPECIAL.fullmatch(text):
             return Special(text)
         whole, _, selector = text.rpartition(".")
         register = self._register(whole) if selector in PARTS else None
         if register is not None:
-            return PartOperand(register, selector)
+            return Part(register, selector)
         if text.startswith("%"):
             self.cursor.fail(f"the register {text} is not declared", token)
         offset = 0
@@ -358,9 +357,9 @@ class BodyReader:
             offset = sign * product(self.cursor)
         for scope in reversed(self._scopes):
             if text in scope.variables:
-                return Symbol(scope.variables[text].name, offset)
+                return Sym(scope.variables[text].name, offset=offset)
         if text in self._names:
-            return Symbol(text, offset)
+            return Sym(text, offset=offset)
         self._scopes[-1].waiting.append((token.start, token))
         return JumpTarget(text, token.start)
 
@@ -372,9 +371,9 @@ class BodyReader:
             self._number() if token.kind in ("number", "-") else self._named(cursor.expect("name", "an address"))
         )
         offset = 0
-        if isinstance(base, Symbol):
-            base, offset = Symbol(base.name), base.offset
-        if not isinstance(base, Register | Symbol | IntegerLiteral):
+        if isinstance(base, Sym):
+            base, offset = Sym(base.name), base.offset
+        if not isinstance(base, Register | Sym | Imm):
             cursor.fail(f"{token.text} is no address", token)
         while cursor.next.kind in ("+", "-"):
             sign = -1 if cursor.take().kind == "-" else 1
@@ -383,7 +382,7 @@ class BodyReader:
         while cursor.accept(","):
             rest.append(self._operand(depth + 1))
         cursor.expect("]", "',' or ']'")
-        return AddressOperand(base, offset, tuple(rest))
+        return TensorOperand(base, tuple(rest), offset) if rest else Mem(base, offset)
 
     def _register(self, name: str) -> Register | None:
         """The register of that name in the innermost braces that declare it."""

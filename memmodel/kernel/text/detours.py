@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import JumpTarget, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import JumpTarget
 
 MOST = 3_000
 """Instructions that are looked at behind a branch."""

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
+from memmodel.kernel.text.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction, PtxModule
+from memmodel.ptx.operands import (
     Arguments,
-    Callee,
+    Imm,
     JumpTarget,
-    ModuleVariable,
-    NegatedRegister,
+    Mem,
+    Negated,
     Operand,
-    PairOperand,
-    PartOperand,
-    PtxFunction,
-    PtxInstruction,
-    PtxModule,
+    Pair,
+    Part,
+    Reg,
     Register,
-    Symbol,
-    VectorOperand,
+    Sym,
+    TensorOperand,
+    Vector,
 )
 
 
@@ -82,8 +81,8 @@ def _called(module: PtxModule, entry: PtxFunction) -> list[PtxFunction]:
 def _named(function: PtxFunction) -> list[str]:
     """The symbols that a function names."""
     operands = [operand for one in function.body or () for operand in one.operands]
-    inner = [operand.base for operand in operands if isinstance(operand, AddressOperand)]
-    return [one.name for one in (*operands, *inner) if isinstance(one, Symbol)]
+    inner = [operand.base for operand in operands if isinstance(operand, Mem | TensorOperand)]
+    return [one.name for one in (*operands, *inner) if isinstance(one, Sym)]
 
 
 class _Moved:
@@ -109,30 +108,36 @@ class _Moved:
             guard=None if one.guard is None else self._register(one.guard),
         )
 
-    def _register(self, one: Register) -> Register:
+    def _register(self, one: Reg) -> Register:
+        assert isinstance(one, Register)
         return replace(one, slot=one.slot + self._registers)
 
     def _operand(self, one: Operand) -> Operand:
         match one:
             case Register():
                 return self._register(one)
-            case NegatedRegister(register):
-                return NegatedRegister(self._register(register))
-            case PartOperand(register, selector):
-                return PartOperand(self._register(register), selector)
-            case Symbol(name, offset):
-                return Symbol(self.name(name), offset) if name in self._own else one
+            case Negated(register):
+                return Negated(self._register(register))
+            case Part(register, selector):
+                return Part(self._register(register), selector)
+            case Sym(name):
+                return replace(one, name=self.name(name)) if name in self._own else one
             case JumpTarget(name, at):
                 return JumpTarget(self.name(name), at) if at < 0 else JumpTarget(name, at + self._start)
-            case VectorOperand(items):
-                return VectorOperand(tuple(self._operand(item) for item in items))
+            case Vector(items):
+                return Vector(tuple(self._operand(item) for item in items))
             case Arguments(items):
                 return Arguments(tuple(self._operand(item) for item in items))
-            case PairOperand(first, second):
-                return PairOperand(self._operand(first), self._operand(second))
-            case AddressOperand(base, offset, rest):
-                moved = self._operand(base)
-                assert isinstance(moved, Register | Symbol) or moved is base
-                return AddressOperand(moved, offset, tuple(self._operand(item) for item in rest))
+            case Pair(first, second):
+                return Pair(self._operand(first), self._operand(second))
+            case Mem(base):
+                return replace(one, base=self._base(base))
+            case TensorOperand(base, rest):
+                return replace(one, base=self._base(base), rest=tuple(self._operand(item) for item in rest))
             case _:
                 return one
+
+    def _base(self, base: Reg | Sym | Imm) -> Reg | Sym | Imm:
+        moved = self._operand(base)
+        assert isinstance(moved, Reg | Sym | Imm)
+        return moved

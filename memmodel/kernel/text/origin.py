@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from memmodel.errors import InputError
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, Special
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import JumpTarget, Special
 
 SOURCES = ("ld", "ldu", "atom", "ldmatrix", "mma", "wgmma", "tcgen05", "activemask", "clusterlaunchcontrol", "multimem")
 SHOWN = 3

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import AddressOperand, PtxInstruction
+from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.ptx.operands import Mem, TensorOperand
 
 STRONG = ("relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
 PACKING = ("mov", "cvt", "and", "or", "xor", "not", "shl", "shr", "selp", "prmt", "bfe", "add", "setp")
@@ -46,7 +47,7 @@ def _values(one: PtxInstruction) -> list[int]:
 
 
 def _inputs(one: PtxInstruction) -> set[int]:
-    given = [operand for operand in one.operands[1:] if not isinstance(operand, AddressOperand)]
+    given = [operand for operand in one.operands[1:] if not isinstance(operand, Mem | TensorOperand)]
     return {slot for operand in given for slot in registers(operand)}
 
 

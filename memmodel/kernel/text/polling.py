@@ -13,21 +13,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memmodel.kernel.machine.alu import comparison, function, predicate, width_of
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import (
     Arguments,
-    IntegerLiteral,
+    Imm,
     JumpTarget,
-    NegatedRegister,
+    Mem,
+    Negated,
     Operand,
-    PairOperand,
-    PartOperand,
-    PtxFunction,
-    PtxInstruction,
+    Pair,
+    Part,
     Register,
     Special,
-    Symbol,
-    VectorOperand,
+    Sym,
+    TensorOperand,
+    Vector,
 )
 
 MAX_STATES = 20_000
@@ -142,7 +142,7 @@ def _stops(one: PtxInstruction) -> bool:
 def _harmless(one: PtxInstruction) -> bool:
     """Does it touch nothing but memory of its thread, or print?"""
     if one.words[0] == "call":
-        return any(isinstance(each, Symbol) and each.name == "vprintf" for each in one.operands)
+        return any(isinstance(each, Sym) and each.name == "vprintf" for each in one.operands)
     return one.words[0] in ("ld", "st") and bool({"local", "param", "const"} & {w.split("::")[0] for w in one.words})
 
 
@@ -391,10 +391,10 @@ def _narrowed(value: int | None, one: PtxInstruction) -> int | None:
 
 
 def _known(operand: Operand, values: Mapping[int, int]) -> int | None:
-    if isinstance(operand, IntegerLiteral):
+    if isinstance(operand, Imm):
         return operand.value & (1 << 64) - 1
-    if isinstance(operand, NegatedRegister):
-        value = values.get(operand.register.slot)
+    if isinstance(operand, Negated):
+        value = values.get(operand.operand.slot) if isinstance(operand.operand, Register) else None
         return None if value is None else value ^ 1
     return values.get(operand.slot) if isinstance(operand, Register) else None
 
@@ -405,22 +405,22 @@ def written(one: PtxInstruction) -> list[int]:
         return registers(one.operands[0]) if one.operands else []
     if one.words[0] in NO_RESULT or one.words[:2] == ("tcgen05", "dealloc"):
         return []
-    return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], AddressOperand) else []
+    return registers(one.operands[0]) if one.operands and not isinstance(one.operands[0], Mem | TensorOperand) else []
 
 
 def registers(operand: Operand) -> list[int]:
     """The registers in an operand."""
     if isinstance(operand, Register):
         return [operand.slot]
-    if isinstance(operand, NegatedRegister | PartOperand):
-        return [operand.register.slot]
-    if isinstance(operand, PairOperand):
+    if isinstance(operand, Negated | Part):
+        return registers(operand.operand if isinstance(operand, Negated) else operand.register)
+    if isinstance(operand, Pair):
         return [*registers(operand.first), *registers(operand.second)]
-    if isinstance(operand, VectorOperand | Arguments):
+    if isinstance(operand, Vector | Arguments):
         return [slot for item in operand.items for slot in registers(item)]
-    if isinstance(operand, AddressOperand):
-        inner = [slot for item in operand.rest for slot in registers(item)]
-        return [*registers(operand.base), *inner]
+    if isinstance(operand, Mem | TensorOperand):
+        rest = operand.rest if isinstance(operand, TensorOperand) else ()
+        return [*registers(operand.base), *(slot for item in rest for slot in registers(item))]
     return []
 
 

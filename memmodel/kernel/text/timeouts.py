@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memmodel.kernel.text.polling import PURE, doomed, following, registers, time_outs, written
-from memmodel.kernel.text.syntax import JumpTarget, PtxFunction, PtxInstruction, Special
+from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import JumpTarget, Special
 
 TIME_OUT = "the time-out that ends at line {} is left out"
 """What a note says."""

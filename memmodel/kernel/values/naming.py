@@ -21,27 +21,28 @@ from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking, shuffle_source
 from memmodel.kernel.text.detours import Detour
 from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import (
-    AddressOperand,
-    FloatLiteral,
-    IntegerLiteral,
-    NegatedRegister,
-    Operand,
-    PairOperand,
-    PartOperand,
-    PtxInstruction,
-    Register,
-    Sink,
-    Special,
-    Symbol,
-    VectorOperand,
-)
+from memmodel.kernel.text.syntax import PtxInstruction
 from memmodel.kernel.values.cells import MemoryTerms, OwnAccess
 from memmodel.kernel.values.lanes import Step
 from memmodel.kernel.values.slices import Slices
 from memmodel.kernel.values.specials import special
 from memmodel.kernel.values.terms import Terms
 from memmodel.kernel.values.words import wider
+from memmodel.ptx.operands import (
+    Blank,
+    Imm,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Part,
+    Real,
+    Register,
+    Special,
+    Sym,
+    TensorOperand,
+    Vector,
+)
 
 LOGIC = ("and", "or", "xor", "not")
 TEAMS = ("shfl", "redux", "vote", "movmatrix")
@@ -95,20 +96,20 @@ class Naming(Follower):
             if found is None:
                 found = warp.names[operand.slot, lane] = self.slices.has(terms.fresh(), operand.width)
             return found
-        if isinstance(operand, NegatedRegister):
-            return terms.logic("not", self.read(operand.register, warp, lane, 1))
-        if isinstance(operand, IntegerLiteral):
+        if isinstance(operand, Negated):
+            return terms.logic("not", self.read(operand.operand, warp, lane, 1))
+        if isinstance(operand, Imm):
             return terms.number(operand.value & (1 << width) - 1)
-        if isinstance(operand, FloatLiteral):
+        if isinstance(operand, Real):
             return terms.number(operand.bits)
         if isinstance(operand, Special):
             value = special(operand.name)(warp)[lane]
             return terms.fresh() if value is None else terms.number(value)
-        if isinstance(operand, Symbol):
+        if isinstance(operand, Sym):
             return terms.of("address", operand.name, operand.offset, warp.cta.number)
-        if isinstance(operand, PartOperand):
+        if isinstance(operand, Part):
             return terms.of("bits", operand.selector, self.read(operand.register, warp, lane, width))
-        if isinstance(operand, VectorOperand):
+        if isinstance(operand, Vector):
             part = width // len(operand.items)
             return self.slices.packed([self.read(item, warp, lane, part) for item in operand.items], part)
         return terms.fresh()
@@ -158,7 +159,7 @@ class Naming(Follower):
         def of(warp: Warp, lane: int) -> list[int]:
             given = [self.read(item, warp, lane, width) for item in sources]
             if words[0] == "mov" and len(given) == 1:
-                if not isinstance(target, VectorOperand):
+                if not isinstance(target, Vector):
                     return given
                 return [self.slices.part(given[0], n * (width // count), width // count) for n in range(count)]
             if words[0] == "selp":
@@ -245,7 +246,7 @@ class Naming(Follower):
     def _loaded(self, one: PtxInstruction, count: int) -> Callable[[Warp, Lanes, list[Moved]], list[list[int]]]:
         """What a load brings, as it is in memory after the accesses that it made; nothing if that is not known."""
         what, unit = one.operands[0], _unit(one)
-        items = what.items if isinstance(what, VectorOperand) else (what,)
+        items = what.items if isinstance(what, Vector) else (what,)
         extends = wider(one.words[-1], unit, items)
 
         def of(warp: Warp, lanes: Lanes, accesses: list[Moved]) -> list[list[int]]:
@@ -267,7 +268,7 @@ class Naming(Follower):
 
     def _stored(self, one: PtxInstruction, step: Blocking) -> Blocking:
         what, unit, terms = one.operands[1], _unit(one), self.terms
-        items = what.items if isinstance(what, VectorOperand) else (what,)
+        items = what.items if isinstance(what, Vector) else (what,)
         bits, asked = 8 * unit, one.number in self.stores
 
         def element(item: Operand, warp: Warp, lane: int) -> int:
@@ -343,10 +344,10 @@ def _pieces(accesses: list[Moved], unit: int, count: int) -> Iterator[tuple[Move
 def _targets(one: PtxInstruction) -> list[int | None]:
     """The registers of a result, None for what is thrown away."""
     target = one.operands[0]
-    if isinstance(target, PairOperand):
+    if isinstance(target, Pair):
         items: tuple[Operand, ...] = (target.first, target.second)
     else:
-        items = target.items if isinstance(target, VectorOperand) else (target,)
+        items = target.items if isinstance(target, Vector) else (target,)
     return [item.slot if isinstance(item, Register) else None for item in items]
 
 
@@ -360,27 +361,24 @@ def _function(code: Code, assumed: Sequence[str]) -> bool:
 
 
 def _items(operand: Operand) -> Sequence[Operand]:
-    if isinstance(operand, PairOperand):
+    if isinstance(operand, Pair):
         return operand.first, operand.second
-    return operand.items if isinstance(operand, VectorOperand) else (operand,)
+    return operand.items if isinstance(operand, Vector) else (operand,)
 
 
 def _registers(one: PtxInstruction) -> Iterator[Register]:
     """The registers that an instruction reads or writes, its predicate included."""
     for operand in (*one.operands, *([one.guard] if one.guard is not None else [])):
         for item in _items(operand):
-            if isinstance(item, NegatedRegister | PartOperand):
-                yield item.register
-            elif isinstance(item, Register):
-                yield item
+            register = item.operand if isinstance(item, Negated) else item.register if isinstance(item, Part) else item
+            if isinstance(register, Register):
+                yield register
 
 
 def _plain(one: PtxInstruction) -> bool:
     """Is it a load or store whose values can be followed: weak, of all elements, of memory that threads share?"""
     strong = any(word in ("relaxed", "acquire", "release", "volatile", "mmio", "async", "bulk") for word in one.words)
-    sunk = any(
-        isinstance(item, Sink) for what in one.operands if isinstance(what, VectorOperand) for item in what.items
-    )
+    sunk = any(isinstance(item, Blank) for what in one.operands if isinstance(what, Vector) for item in what.items)
     other = one.words[0] in MATRICES and not {"m8n8", "b16"} <= set(one.words)
     return not strong and not sunk and not other and len(one.operands) >= 2
 
@@ -412,7 +410,7 @@ def followed(body: Sequence[PtxInstruction], stores: frozenset[int]) -> tuple[fr
                         moves.add(other.number)
                         waiting += registers(other.operands[1])
             else:
-                given = [item for item in one.operands[1:] if not isinstance(item, AddressOperand)]
+                given = [item for item in one.operands[1:] if not isinstance(item, Mem | TensorOperand)]
                 waiting += [register for item in given for register in registers(item)]
     return frozenset(slots), frozenset(moves)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memmodel.kernel.machine.rows import Value
-from memmodel.kernel.text.syntax import Operand, Register
 from memmodel.program.fields import Bits
+from memmodel.ptx.operands import Operand, Register
 
 
 def together(values: list[Value], unit: int) -> Value:

@@ -19,7 +19,7 @@ from memmodel.kernel.judge.uses import aliased
 from memmodel.kernel.machine.alu import function
 from memmodel.kernel.text.polling import Known, written
 from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.ptx import Proxy, Scope
+from memmodel.ptx.vocabulary import Proxy, Scope
 
 MOST_SUMS, MOST_LAYERS = 4_096, 16
 """Values of a counter that are looked at, and steps in which arrivals that may come before a loop ends follow."""

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group, Instruction, Label, Mem, Negated, Operand, Pair, Reg, Sym, Thread
+from memmodel.litmus.syntax import Instruction, Label, Thread
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.operands import Mem, Negated, Operand, Pair, Reg, Sym, TensorOperand, Vector
 from memmodel.repair.costs import MOVED_ACCESS
 from memmodel.repair.edits import Edit, whole
 from memmodel.repair.insertion.gaps import gaps, waiting
@@ -107,7 +108,7 @@ def _passes(moved: Instruction, other: Instruction, *, spins: bool) -> bool:
     assert isinstance(place.base, Sym)
     if re.search(rf"(?<![\w%]){re.escape(place.base.name)}\b", other.span.text):
         return False
-    brackets = [one for one in other.operands if isinstance(one, Mem) or (isinstance(one, Group) and one.bracketed)]
+    brackets = [one for one in other.operands if isinstance(one, Mem | TensorOperand)]
     return not any(_named(one) for one in brackets)
 
 
@@ -127,6 +128,6 @@ def _named(operand: Operand) -> set[str]:
             return _named(one)
         case Pair(first=first, second=second):
             return _named(first) | _named(second)
-        case Group(items=items):
+        case Vector(items=items) | TensorOperand(items=items):
             return set().union(*(_named(one) for one in items))
     return set()

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Imm, Thread
+from memmodel.litmus.syntax import Thread
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import AtBarrier, Emit
-from memmodel.ptx import Space
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Space
 from memmodel.repair.costs import OTHER, SCOPE_COST, SEM_FACTOR, TCGEN05_FENCE, WAIT
 from memmodel.repair.edits import Edit
 from memmodel.repair.insertion.gaps import Opening, gaps

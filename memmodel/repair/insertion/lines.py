@@ -16,7 +16,7 @@ from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
 from memmodel.program.lowered import LoweredTest
 from memmodel.program.ops import Assign, CommitGroup, Emit, IssueAsync, Jump, OnObject, Op, Track, WaitForGroups
-from memmodel.ptx import Place, Proxy, Scope, Sem, Space
+from memmodel.ptx.vocabulary import Place, Proxy, Scope, Sem, Space
 from memmodel.repair.costs import (
     OTHER,
     PROXY_FENCE,

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from memmodel.concrete.loops import find_loops
 from memmodel.litmus.constants import instructions
-from memmodel.litmus.syntax import Group, Imm, Instruction, Mem, Operand, Reg, Sym
+from memmodel.litmus.syntax import Instruction
 from memmodel.program.lowered import LoweredTest
+from memmodel.ptx.operands import Imm, Mem, Operand, Reg, Sym, TensorOperand, Vector
 from memmodel.repair.insertion.gaps import Opening
 
 ARRIVES = ("mbarrier.arrive", "cp.async.mbarrier.arrive", "mbarrier.complete_tx")
@@ -77,7 +78,11 @@ class Phases:
         """May an instruction arrive on an object? A register that is not followed may hold any address."""
         known = self.addresses[thread]
         bases = [place.base for place in _places(item.operands)]
-        names = {known.get(base.name, (name, 0))[0] if isinstance(base, Reg) else base.name for base in bases}
+        names = {
+            known.get(base.name, (name, 0))[0] if isinstance(base, Reg) else base.name
+            for base in bases
+            if not isinstance(base, Imm)
+        }
         return name in names
 
 
@@ -102,7 +107,7 @@ def _places(operands: tuple[Operand, ...]) -> Iterator[Mem]:
     for operand in operands:
         if isinstance(operand, Mem):
             yield operand
-        elif isinstance(operand, Group):
+        elif isinstance(operand, TensorOperand | Vector):
             yield from _places(operand.items)
 
 

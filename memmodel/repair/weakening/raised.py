@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from memmodel.base.labels import Label
 from memmodel.concrete.execution import Execution
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Sem
+from memmodel.ptx.vocabulary import Sem
 from memmodel.repair.carry import Delta, alteration_by, difference
 from memmodel.repair.edits import Edit, apply
 from memmodel.why.alter import Alteration, alter, combined

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
 from memmodel.report.picture.lanes import is_async
 from memmodel.report.picture.layout import shorten

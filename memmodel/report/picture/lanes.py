@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
 
 UNITS = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from memmodel.answer import ShownEvent, Witness
-from memmodel.ptx import Place
+from memmodel.ptx.vocabulary import Place
 from memmodel.report.graph import Edge
 from memmodel.report.picture.lanes import Lane, is_async, lanes_of, rows_of
 from memmodel.report.picture.phases import Phase

@@ -14,7 +14,7 @@ from memmodel.concrete.assembly import Assembly
 from memmodel.concrete.execution import Rows
 from memmodel.concrete.mbarriers import MbarrierUses, ObjectWalk
 from memmodel.program.spelling import spell_cell
-from memmodel.ptx import Space
+from memmodel.ptx.vocabulary import Space
 from memmodel.why.story import execution_of
 
 _SPACES = {Space.SHARED: "shared memory", Space.TENSOR: "tensor memory", Space.CONST: "constant memory"}

@@ -29,7 +29,7 @@ from memmodel.enumeration.question import AskedKey
 from memmodel.litmus.syntax import Number, RegValue, terms_of
 from memmodel.memory.bytes import Cell
 from memmodel.program.lowered import LoweredTest
-from memmodel.ptx import Place, Sem
+from memmodel.ptx.vocabulary import Place, Sem
 from memmodel.referee.finals import Registers
 from memmodel.search.judging.slices import Members, SlicedRows, WorldGrid
 from memmodel.search.text import Draft, Seats, Spot, asked, before, lines_of, places_of, write
