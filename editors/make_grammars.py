@@ -1,6 +1,6 @@
 """The TextMate grammars of the extension, written from the tables of memmodel.
 
-`python editors/make_grammars.py` writes them; tests/test_editors.py says whether they are those of today.
+`python editors/make_grammars.py` writes them; tests/lsp/test_editors.py says whether they are those of today.
 """
 
 from __future__ import annotations

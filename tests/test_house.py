@@ -133,6 +133,18 @@ def test_the_documentation_has_the_same_order() -> None:
     assert listed == list(ROOMS)
 
 
+def test_tests_mirror_the_rooms() -> None:
+    """What no room is tested by alone stands in `laws`, `docs` and at the top; what tests share in `helpers`."""
+    folder = ROOT / "tests"
+    top = {path.name for path in folder.glob("*.py")}
+    assert top == {"conftest.py", "test_dependencies.py", "test_house.py"}
+    folders = {path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert folders <= {room.split(".")[0] for room in ROOMS} | {"engines", "laws", "docs", "helpers"}
+    assert not [path for path in (folder / "helpers").rglob("test_*.py")]
+    for path in folder.rglob("*/test_*.py"):
+        assert (path.parent / "__init__.py").exists(), f"{path.parent.name} has no __init__.py"
+
+
 def test_the_reader_of_imports_sees_what_it_should() -> None:
     """Otherwise the tests above could not fail."""
     text = (

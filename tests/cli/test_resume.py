@@ -1,0 +1,227 @@
+"""Long runs: a bar with the time left, control-C that keeps what is done, `--resume`, no process left over.
+
+The bar needs a terminal, so the program runs on a pseudo-terminal here, with control-C as a person types it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.test_process import GOOD, SLOW
+from memmodel import engine
+from memmodel.cli import main
+from memmodel.errors import InputError
+from memmodel.search.tasks import SynthesisTask
+from memmodel.search.vocabulary import vocabulary
+from memmodel.search.work import Journal, Processes, run
+
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them"),
+]
+
+SEARCH = ("synth", "--size", "7", "-j", "2", "--vocabulary", "core")
+
+
+class Terminal:
+    """The program on a terminal of its own. `text`: what it has written so far."""
+
+    def __init__(self, *argv: object) -> None:
+        import pty
+
+        self.pid, self.number = pty.fork()
+        if self.pid == 0:
+            os.environ["COLUMNS"] = "150"
+            os.execv(sys.executable, [sys.executable, "-P", "-m", "memmodel", *map(str, argv)])
+        self.text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def read(self, until: str, seconds: float = 90) -> None:
+        """Read until a pattern comes, or everything if it never does."""
+        end = time.monotonic() + seconds
+        while not re.search(until, self.text) and time.monotonic() < end:
+            if select.select([self.number], [], [], 0.2)[0]:
+                try:
+                    data = os.read(self.number, 65536)
+                except OSError:  # the other end is closed
+                    return
+                if not data:
+                    return
+                self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._decoder.decode(data))
+
+    def ended(self) -> int:
+        """The exit code, after everything was read."""
+        self.read("(?!)", 60)
+        os.close(self.number)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, timeout=20)
+    return [int(one) for one in found.stdout.split()]
+
+
+def gone(pids: list[int]) -> bool:
+    for _ in range(250):
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.fixture
+def tests(tmp_path):
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    for name in "ab":
+        (folder / f"{name}.litmus").write_text(GOOD.replace("PTX MP", f"PTX {name}"))
+    (folder / "c.litmus").write_text(SLOW)
+    return folder
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """How many answers an engine was asked for."""
+    asked, answer = [], engine.answer
+
+    def counted(*given, **more):
+        asked.append(given[0].test.name)
+        return answer(*given, **more)
+
+    monkeypatch.setattr(engine, "answer", counted)
+    return asked
+
+
+def suite(*argv: object) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(["suite", "--model", "ptx-9.3", "--no-expect", "--no-cache", *map(str, argv)])
+    return int(left.value.code)
+
+
+def test_control_c_ends_a_suite_with_what_is_done_and_the_same_command_goes_on(tests, tmp_path, judged, capsys):
+    kept = tmp_path / "run.kept"
+    given = (tests, "--model", "ptx-9.3", "--no-cache", "--engine", "enumerate", "--resume", kept)
+    child = Terminal("suite", *given)
+    child.read(r"b\.litmus .*2/3 [-\d]+:[-\d]+")
+    assert re.search(r"2/3 .*[-\d]+:[-\d]+", child.text), "a bar with the time left"
+    os.write(child.number, b"\x03")
+    assert child.ended() == 130
+    assert "stopped after 2 of 3: 2 tests: 2 as expected" in child.text
+    assert f"the same command goes on from {kept}" in child.text
+    assert "Traceback" not in child.text
+    (tests / "c.litmus").write_text(GOOD.replace("PTX MP", "PTX C"))
+    assert suite(tests, "--engine", "enumerate", "--resume", kept) == 0
+    assert judged == ["C"]
+    assert "3 tests: 3 as expected" in capsys.readouterr().out
+    (tests / "a.litmus").write_text(GOOD.replace("PTX MP", "PTX a").replace("st.weak x, 1", "st.weak x, 2"))
+    assert suite(tests, "--engine", "enumerate", "--resume", kept) == 0
+    assert judged == ["C", "a"], "a test that was edited is judged anew"
+    assert suite(tests, "--engine", "z3", "--resume", kept) == 0
+    assert sorted(judged[2:]) == ["C", "a", "b"], "and so is one that is asked in another way"
+
+
+def test_an_undecided_answer_is_kept_for_the_same_budget_alone(tmp_path, judged):
+    test, kept = tmp_path / "slow.litmus", tmp_path / "run.kept"
+    test.write_text(SLOW)
+    given = (test, "--engine", "z3", "--resume", kept, "--budget")
+    assert [suite(*given, steps) for steps in ("10k", "10k", "11k")] == [3, 3, 3]
+    assert len(judged) == 2
+
+
+def test_a_file_that_is_no_record_of_a_suite_stays_as_it_is(tests, tmp_path, capsys):
+    (tests / "c.litmus").unlink()
+    other = tmp_path / "notes"
+    for text in (b"my notes\n", b"SQLite format 3\0" + bytes(200), bytes(5000)):
+        other.write_bytes(text)
+        assert suite(tests, "--resume", other) == 2
+        assert other.read_bytes() == text
+        assert f"{other}: no record of a suite" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, "/dev/null", tmp_path / "pipe", tmp_path / "missing" / "file"):
+        assert suite(tests, "--resume", place) == 2
+        assert str(place) in capsys.readouterr().err
+    assert not (tmp_path / "missing").exists()
+
+
+def test_control_c_ends_a_search_with_what_it_found_and_leaves_no_worker(tmp_path):
+    kept = tmp_path / "search.kept"
+    child = Terminal(*SEARCH, "--resume", kept)
+    child.read(r"[4-6] instructions .*\d+/\d+ [-\d]+:[-\d]+")
+    workers = children(child.pid)
+    assert len(workers) >= 2
+    os.write(child.number, b"\x03")
+    assert child.ended() == 130
+    assert re.search(r"minimally forbidden: \d+ shapes, up to [3-6] of 7 .*; stopped by a signal", child.text)
+    assert f"the same command goes on from {kept}" in child.text
+    assert "Traceback" not in child.text
+    assert gone(workers)
+    lines = len(kept.read_text().splitlines())
+    again = Terminal(*SEARCH, "--resume", kept, "--timeout", "2")
+    assert again.ended() == 3
+    assert "the time ran out" in " ".join(again.text.split())  # a terminal wraps it
+    assert len(kept.read_text().splitlines()) > lines
+
+
+def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path):
+    kept = tmp_path / "search.kept"
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    child = subprocess.Popen([sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], **more)
+    while not kept.exists() or len(kept.read_text().splitlines()) < 3:
+        time.sleep(0.02)
+    os.kill(children(child.pid)[0], 9)
+    said, err = child.communicate()
+    assert (child.returncode, err) == (3, f"the same command goes on from {kept}\n")
+    assert said.rstrip().endswith("; a process was killed (did memory run out?)")
+    found = run(SynthesisTask("ptx-9.3", vocabulary(["core"]), 7), Processes(1, 1 << 20))
+    assert (found.interrupted, found.reason) == (True, "the budget of 1 MB of memory ran out")
+
+
+def test_workers_of_a_search_end_with_it_however_it_ends(tmp_path):
+    kept = tmp_path / "search.kept"
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], stdout=subprocess.DEVNULL
+    )
+    while not kept.exists() or len(kept.read_text().splitlines()) < 3:
+        time.sleep(0.02)
+    workers = children(child.pid)
+    child.kill()
+    child.wait()
+    assert workers and gone(workers)
+
+
+@pytest.mark.parametrize(
+    "more", [b"", b"[1]\n", b'{"size": 1}\n', b'{"size": 2, "chunk": 0, "results": 7}\n', b"\xff{"]
+)
+def test_lines_of_a_record_that_are_damaged_count_as_not_done(tmp_path, more):
+    kept = tmp_path / "kept"
+    Journal(str(kept), "key").add(1, 0, [{"size": 1}])
+    with kept.open("ab") as handle:
+        handle.write(more)
+    Journal(str(kept), "key").add(1, 1, [])
+    assert Journal(str(kept), "key").done == {(1, 0): [{"size": 1}], (1, 1): []}
+
+
+def test_a_file_of_something_else_is_no_record_of_a_search(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "notes").write_bytes(b"\xff my notes\n")
+    (tmp_path / "json").write_text("[1, 2]\n")
+    for name in ("pipe", "notes", "json", ""):
+        with pytest.raises(InputError):
+            Journal(str(tmp_path / name), "key")
+    assert (tmp_path / "notes").read_bytes() == b"\xff my notes\n"
+
+
+def test_a_search_ends_in_time_while_it_lists_shapes(tmp_path):
+    began = time.monotonic()
+    found = run(SynthesisTask("ptx-9.3", vocabulary(["async", "tensor"]), 9), Processes(1), seconds=1)
+    assert found.interrupted and "ran out" in found.reason
+    assert time.monotonic() - began < 15

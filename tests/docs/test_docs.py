@@ -1,0 +1,100 @@
+"""What the documentation shows is what the program prints.
+
+Every ```console block of README.md and docs/*.md is run, and the ```pycon blocks of a page are one doctest; times in
+the output aside. `MEMMODEL_REWRITE=1 pytest tests/docs/test_docs.py` writes the output of today into the pages.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.places import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PYCON = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory that looks like a checkout, in which a command may write."""
+    for name in ("litmus", "axioms", "docs", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def played(block: str, place: Path) -> str:
+    """The commands of a block, each followed by what it prints."""
+    shown = []
+    for command in re.findall(r"^\$ (memmodel .*)$", block, re.MULTILINE):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120"}
+        done = subprocess.run(
+            [sys.executable, "-m", *shlex.split(command)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=place,
+            env=environment,
+            timeout=100,
+        )
+        shown.append(f"$ {command}\n{done.stdout}")
+    return "".join(shown)
+
+
+def timeless(text: str) -> str:
+    return re.sub(r"\d+(\.\d+)? (m?s)\b", r"N \2", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_console_blocks_show_real_output(page: Path, place: Path) -> None:
+    text = page.read_text()
+    if os.environ.get("MEMMODEL_REWRITE") == "1":
+        page.write_text(CONSOLE.sub(lambda found: f"```console\n{played(found[1], place)}```", text))
+        return
+    for block in CONSOLE.findall(text):
+        assert block.startswith("$ memmodel "), "a console block begins with a command"
+        assert timeless(played(block, place)) == timeless(block), "MEMMODEL_REWRITE=1 brings the page up to date"
+
+
+def test_pictures_are_what_draw_draws(place: Path) -> None:
+    """docs/img/NAME.svg is the picture of the only shipped test of that name."""
+    for picture in sorted((ROOT / "docs" / "img").glob("*.svg")):
+        (test,) = (ROOT / "litmus").rglob(f"{picture.stem}.litmus")
+        played(f"$ memmodel draw {test.relative_to(ROOT)} -o drawn.svg", place)
+        drawn = (place / "drawn.svg").read_text()
+        if os.environ.get("MEMMODEL_REWRITE") == "1":
+            picture.write_text(drawn)
+        assert picture.read_text() == drawn, "MEMMODEL_REWRITE=1 draws it anew"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pycon_blocks_are_true(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = "\n".join(PYCON.findall(page.read_text()))
+    test = doctest.DocTestParser().get_doctest(blocks, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_first_screen_has_the_two_commands() -> None:
+    """One installs and judges the suite, one installs and runs the tests; `.ci/run` takes the second from here."""
+    commands = re.findall(r"^```sh\n(.*?)\n```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(commands) == 2
+    assert all("\n" not in command and "venv" in command for command in commands)
+    assert "memmodel suite" in commands[0] and "pytest" in commands[1]
+    head = (ROOT / "README.md").read_text().split(commands[1])[0]
+    assert head.count("\n") < 25

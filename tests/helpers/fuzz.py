@@ -1,0 +1,296 @@
+"""Mutations of everything that the program reads, and what has to hold of each: no traceback, an exit code that is
+documented, an answer within its budget, engines that do not contradict each other.
+
+    cd tests && python -m helpers.fuzz --count 20000 --seed 1 [--only litmus|cat|csv|launch|ptx|arguments]
+
+prints every input that breaks this, and exits with 1 if there is one. The same seed makes the same inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.kernel.samples import copy, kernel_text
+from memmodel.base.resources import axioms_dir, suite_dir
+from memmodel.cli import main
+
+SECONDS = 1.0
+LATE = 2.5
+"""Seconds that one run may take beyond its budget, start-up and report included, on a busy machine."""
+
+BUDGET = ("--timeout", str(SECONDS), "--budget", "100k", "--memory", "500M")
+CODES = {0, 1, 2, 3}
+KERNEL = kernel_text(copy())
+LAUNCH = {
+    "grid": [1, 1, 1],
+    "block": [64, 1, 1],
+    "params": [{"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536}],
+}
+
+
+def _list(text: str) -> list[str]:
+    return text.split()
+
+
+NUMBERS = _list("""0 1 -1 2 15 16 31 32 64 255 4294967295 4294967296 -9223372036854775809 18446744073709551616
+                   0x7fffffffffffffff 1e9 0b1 007""")
+NUMBERS.append("9" * 400)
+ODD = _list(r"""\ " ' (* *) // /* | ; { } ( ) [ ] @ % : ~ ^ & /\ \/""")
+ODD += ["", "\x00", "\x1b[31m", "\u202e", "\u0085", "\ufeff", "\ud800", "\r", "\t", "é", "\U0001f600"]
+TOKEN = re.compile(r"[A-Za-z_%.$][\w.:%$]*|0x[0-9a-fA-F]+|\d+|\s+|.", re.DOTALL)
+
+
+OPTIONS = _list("""--model -m --engine --bound --budget --timeout --memory --json --junit -o --under --against
+    --expected --ask --finding --layout --readings --help -j --strict-names --no-expect --entry --launch --max --search
+    --target --allow-include""")
+
+
+@dataclass(frozen=True)
+class Input:
+    """One mutated input: the kind, the files to write, the command line."""
+
+    kind: str
+    files: dict[str, str]
+    argv: tuple[str, ...]
+
+
+# ---- mutations -------------------------------------------------------------------------------------------------------
+
+
+def mutated(text: str, words: list[str], roll: random.Random) -> str:
+    """A few changes: of tokens mostly, of lines, of characters."""
+    for _ in range(roll.choice((1, 1, 1, 2, 3, 6))):
+        text = roll.choice((_token, _token, _token, _line, _character, _number))(text, words, roll)
+    return text[:200_000]
+
+
+def _token(text: str, words: list[str], roll: random.Random) -> str:
+    tokens = TOKEN.findall(text)
+    if not tokens:
+        return roll.choice(words)
+    at = roll.randrange(len(tokens))
+    change = roll.randrange(5)
+    if change == 0:
+        del tokens[at]
+    elif change == 1:
+        tokens.insert(at, roll.choice(words))
+    elif change == 2:
+        tokens[at] = roll.choice(words)
+    elif change == 3:
+        other = roll.randrange(len(tokens))
+        tokens[at], tokens[other] = tokens[other], tokens[at]
+    else:
+        parts = tokens[at].split(".")
+        roll.shuffle(parts)
+        tokens[at] = ".".join(parts)
+    return "".join(tokens)
+
+
+def _line(text: str, words: list[str], roll: random.Random) -> str:
+    lines = text.split("\n")
+    at, other = roll.randrange(len(lines)), roll.randrange(len(lines))
+    change = roll.randrange(4)
+    if change == 0:
+        del lines[at]
+    elif change == 1:
+        lines[at:at] = [lines[other]] * roll.choice((1, 1, 2, 8))
+    elif change == 2:
+        lines[at], lines[other] = lines[other], lines[at]
+    else:
+        lines = lines[: at + 1]
+    return "\n".join(lines)
+
+
+def _character(text: str, words: list[str], roll: random.Random) -> str:
+    at = roll.randrange(len(text) + 1)
+    return text[:at] + roll.choice(ODD) * roll.choice((1, 1, 1, 3, 300)) + text[at + roll.randrange(3) :]
+
+
+def _number(text: str, words: list[str], roll: random.Random) -> str:
+    found = list(re.finditer(r"\d+", text))
+    if not found:
+        return text
+    one = roll.choice(found)
+    return text[: one.start()] + roll.choice(NUMBERS) + text[one.end() :]
+
+
+# ---- inputs ----------------------------------------------------------------------------------------------------------
+
+
+def _words(texts: list[str]) -> list[str]:
+    return sorted({token for text in texts for token in TOKEN.findall(text) if not token.isspace()} | set(NUMBERS))
+
+
+class Corpus:
+    """What is mutated: shipped tests, small enough to be quick; shipped models; a kernel with its launch."""
+
+    def __init__(self) -> None:
+        paths = sorted(path for path in suite_dir().rglob("*.litmus") if path.stat().st_size < 1200)
+        self.litmus = [path.read_text() for path in paths]
+        self.cat = [path.read_text() for path in sorted(axioms_dir().rglob("*.cat")) if path.stat().st_size < 9000]
+        self.litmus_words, self.cat_words = _words(self.litmus), _words(self.cat)
+        self.ptx_words = _words([KERNEL])
+        self.test = next(text for text, path in zip(self.litmus, paths, strict=True) if path.name == "MP.litmus")
+
+    def make(self, kind: str, roll: random.Random) -> Input:
+        """The input that comes next."""
+        return getattr(self, f"_{kind}")(roll)
+
+    def _litmus(self, roll: random.Random) -> Input:
+        text = mutated(roll.choice(self.litmus), self.litmus_words, roll)
+        command = roll.choice(("check", "check", "check", "check", "outcomes", "fmt", "ptx", "draw"))
+        more = BUDGET if command in ("check", "outcomes", "draw") else ()
+        more += ("-o", "x.svg") if command == "draw" else ()
+        more += roll.choice(((), ("--layout", "blocks"), ("--layout", "columns"))) if command == "fmt" else ()
+        return Input("litmus", {"t.litmus": text}, (command, "t.litmus", *more))
+
+    def _cat(self, roll: random.Random) -> Input:
+        text = mutated(roll.choice(self.cat), self.cat_words, roll)
+        return Input("cat", {"t.litmus": self.test, "m.cat": text}, ("check", "t.litmus", "--model", "m.cat", *BUDGET))
+
+    def _csv(self, roll: random.Random) -> Input:
+        text = mutated("path,holds\na.litmus,1\nb.litmus,0\n", ["a.litmus", ",", "path", "holds", "../..", *ODD], roll)
+        files = {"e.csv": text, "a.litmus": self.test, "b.litmus": self.test}
+        return Input("csv", files, ("suite", ".", "--expected", "e.csv", *BUDGET))
+
+    def _launch(self, roll: random.Random) -> Input:
+        text = json.dumps(LAUNCH, indent=1)
+        text = mutated(text, [*_words([text]), "null", "true", "{}", "[]", '"zero"', "1e400"], roll)
+        return Input("launch", {"k.ptx": KERNEL, "l.json": text}, ("kernel", "k.ptx", "--launch", "l.json", *BUDGET))
+
+    def _ptx(self, roll: random.Random) -> Input:
+        text = mutated(KERNEL, self.ptx_words, roll)
+        files = {"k.ptx": text, "l.json": json.dumps(LAUNCH)}
+        return Input("ptx", files, ("kernel", "k.ptx", "--launch", "l.json", *BUDGET))
+
+    def _arguments(self, roll: random.Random) -> Input:
+        words = ["check", "suite", "outcomes", "fmt", "draw", "names", "models", "ptx", "kernel", "fix", "weaken"]
+        values = ["t.litmus", "m.cat", "ptx-9.3", "sc", "z3", "auto", "5M", "-", "", ".", "none", "../x", "exists race"]
+        values += [
+            "exists (x == 1)",
+            "/dev/null",
+            "a\x1b]0;b",
+            "--",
+            *NUMBERS,
+            *(one for one in ODD if "\0" not in one),
+        ]
+        argv = [roll.choice(words)]
+        for _ in range(roll.randrange(6)):
+            argv.append(roll.choice(OPTIONS if roll.random() < 0.5 else values))
+        if argv[0] in ("check", "outcomes", "draw", "fix", "weaken", "suite"):
+            argv += [*BUDGET[:2], "--budget", "100k"]
+            argv.append("t.litmus")
+        return Input("arguments", {"t.litmus": self.test, "m.cat": self.cat[0]}, tuple(argv))
+
+
+KINDS = ("litmus", "litmus", "litmus", "litmus", "cat", "cat", "csv", "launch", "ptx", "arguments")
+
+
+def inputs(count: int, seed: int, only: str | None = None) -> Iterator[tuple[int, Input]]:
+    """Inputs by number; each depends on the seed and its number alone."""
+    corpus = Corpus()
+    for number in range(count):
+        roll = random.Random(f"{seed}/{number}")
+        yield number, corpus.make(only or roll.choice(KINDS), roll)
+
+
+# ---- what has to hold ------------------------------------------------------------------------------------------------
+
+
+def fault(one: Input) -> str:
+    """What is wrong with how the program takes an input; nothing if it is right. Runs in the current folder."""
+    for name, text in one.files.items():
+        Path(name).write_bytes(text.encode("utf-8", "surrogatepass"))
+    began = time.monotonic()
+    code, out, err = _run(one.argv)
+    seconds = time.monotonic() - began
+    if code not in CODES:
+        return f"exit code {code}: {(err or out)[-400:]}"
+    for sign in ("Traceback", "internal error", "\x1b", "\u202e", "\x85"):
+        if sign in err or (sign in out and one.argv[0] not in ("fmt", "ptx")):
+            return f"says {sign!r}: {(err + out)[-400:]}"
+    if seconds > 2 * SECONDS + LATE and one.argv[0] != "suite":
+        return f"took {seconds:.1f} s"
+    if code == 2 and not err and "bad" not in out and "error" not in out:
+        return "exit code 2 without a word"
+    return _engines(one) if one.argv[0] == "check" and one.kind in ("litmus", "cat") and code in (0, 1) else ""
+
+
+def _run(argv: tuple[str, ...]) -> tuple[int, str, str]:
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    stdin, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(b""), "utf-8")
+    code: object = None
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(list(argv))
+    except SystemExit as left:
+        code = left.code
+    except BaseException as error:  # whatever gets past the program is what is looked for
+        code = f"{type(error).__name__}: {error}"
+    finally:
+        sys.stdin = stdin
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode("utf-8", "replace"))
+    return code if isinstance(code, int) else (0 if code is None else -1), texts[0], texts[1] or str(code)
+
+
+def _engines(one: Input) -> str:
+    from memmodel import api
+    from memmodel.answer import Budget, Observation
+
+    budget = Budget(100_000, SECONDS, 500_000_000)
+    model = "m.cat" if one.kind == "cat" else "ptx-9.3"
+    found = [api.check("t.litmus", model, engine=engine, budget=budget).answer for engine in ("z3", "enumerate")]
+    if any(answer.observation is Observation.UNDECIDED for answer in found):
+        return ""
+    if found[0].observation is not found[1].observation:
+        return f"z3 says {found[0].observation.value}, enumeration {found[1].observation.value}"
+    if not any(answer.unsearched for answer in found) and set(found[0].flags) != set(found[1].flags):
+        return f"z3 finds {sorted(set(found[0].flags))}, enumeration {sorted(set(found[1].flags))}"
+    return ""
+
+
+def run(count: int, seed: int, only: str | None = None, say: Callable[[str], None] = print) -> int:
+    """Try inputs in a folder of their own; how many are taken wrongly."""
+    wrong = 0
+    home = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for number, one in inputs(count, seed, only):
+                what = fault(one)
+                if what:
+                    wrong += 1
+                    say(f"--- {seed}/{number} {one.kind}: {what}\n{' '.join(map(ascii, one.argv))}")
+                    for name, text in one.files.items():
+                        if name != "t.litmus" or one.kind == "litmus":
+                            say(f"{name}: {ascii(text) if len(text) > 3000 else text!a}"[:4000])
+        finally:
+            os.chdir(home)
+    return wrong
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only")
+    given = parser.parse_args()
+    faults = run(given.count, given.seed, given.only)
+    print(f"{given.count} inputs, {faults} taken wrongly")
+    sys.exit(1 if faults else 0)

@@ -1,0 +1,102 @@
+"""The table as a whole: every row is exercised, the page is current, targets follow the pages of the ISA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+import pytest
+from helpers.isa_samples import BLOCK_SAMPLES, COLUMN_SAMPLES, blocks, columns, ops
+from helpers.places import ROOT
+
+from memmodel.isa.document import markdown
+from memmodel.isa.lower import minimum_target, read_instruction
+from memmodel.isa.table import HEADS, TABLE
+from memmodel.litmus.syntax import Instruction
+
+PAGE = ROOT / "docs" / "instructions.md"
+
+
+NO_STEPS = (
+    "applypriority",
+    "cp.async.bulk.prefetch",
+    "createpolicy",
+    "griddepcontrol",  # the samples have one grid
+    "nanosleep",
+    "pmevent",
+    "prefetch",
+    "setmaxnreg",
+)
+
+
+@pytest.mark.parametrize("line", BLOCK_SAMPLES)
+def test_block_sample_lowers(line: str) -> None:
+    assert ops(blocks(line)) or line.startswith(NO_STEPS)
+
+
+@pytest.mark.parametrize("cell", COLUMN_SAMPLES)
+def test_column_sample_lowers(cell: str) -> None:
+    assert ops(columns(cell))
+
+
+def heads(lines: Iterable[str], cells: Iterable[str]) -> set[str]:
+    """The heads of all instructions in tests of these lines and cells."""
+    return {
+        read_instruction(item, test).head
+        for test in (*map(blocks, lines), *map(columns, cells))
+        for item in test.threads[0].body
+        if isinstance(item, Instruction)
+    }
+
+
+def test_the_steps_of_every_head_are_worked_out_by_hand() -> None:
+    """Files of tests have them in `WORKED_OUT` and `WORKED_OUT_IN_COLUMNS`: an instruction, and the steps expected."""
+    paths = sorted((ROOT / "tests" / "isa").glob("test_*lowering.py"))
+    files = [import_module(f"isa.{path.stem}") for path in paths]
+    lines = {line for file in files for line in getattr(file, "WORKED_OUT", ())}
+    cells = {cell for file in files for cell in getattr(file, "WORKED_OUT_IN_COLUMNS", ())}
+    assert heads(lines, cells) == set(HEADS)
+
+
+def test_no_two_rows_share_a_head() -> None:
+    assert len(HEADS) == sum(len(row.heads) for row in TABLE)
+
+
+def test_slots_of_a_row_do_not_share_a_name_and_rules_name_slots() -> None:
+    for row in TABLE:
+        names = [slot.name for slot in row.slots]
+        assert len(names) == len(set(names)), row.heads
+        for rule in row.rules:
+            assert {*rule.has, *rule.lacks} <= set(names), (row.heads, rule.message)
+            for slot in row.slots:
+                meant = rule.has.get(slot.name, ())
+                assert not meant or set(meant) & set(slot.words), f"{row.heads}: '{rule.message}' can never be broken"
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == markdown(), "run python -m memmodel.isa.document > docs/instructions.md"
+
+
+@pytest.mark.parametrize(
+    ("line", "target"),
+    [
+        ("ld.u32 %r0, [x];", 70),  # the other thread's st.weak
+        ("ld.relaxed.cluster.global.u32 %r0, [x];", 90),
+        ("ld.shared::cluster.u64 %rd0, [s];", 90),
+        ("fence.acq_rel.gpu;", 70),
+        ("fence.acquire.gpu;", 90),
+        ("ld.global.L2::256B.u32 %r0, [x];", 80),
+        ("barrier.cluster.wait;", 90),
+    ],
+)
+def test_minimum_target(line: str, target: int) -> None:
+    assert minimum_target(blocks(line)) == target
+
+
+def test_every_head_is_found_by_its_first_word():
+    """Files of the table are loaded by the first word of a mnemonic."""
+    from memmodel.isa.table import _FILES, _rows
+
+    for _, file, words in _FILES:
+        assert sorted({head.partition(".")[0] for row in _rows(file) for head in row.heads}) == sorted(words.split())
+    assert all(HEADS[head] is HEADS.get(head) for head in HEADS) and "ld.nothing" not in HEADS

@@ -1,0 +1,362 @@
+"""Any trip count: where rounds are said to repeat, do more of them show nothing new? And what stops it otherwise?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from helpers.kernel.loops import kept, random_copies, random_loop, random_ring, said, step, text
+from helpers.places import ROOT
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from memmodel import check_kernel
+from memmodel.kernel.beyond.drift import STILL, Drift, Drifts, Going
+from memmodel.kernel.launch import read_launch
+from memmodel.kernel.machine.alu import comparison, function, signed
+
+EXAMPLES = ROOT / "docs/examples/kernels"
+
+# Each round: all threads store to a slot, meet, load what the other warp stored.
+ROUND = """
+L:
+{slot}
+shl.b32 %r12, %r10, 8;
+add.u32 %r12, %r12, %r2;
+add.u32 %r13, %r12, %r1;
+st.shared.u32 [%r13], %r0;
+{meet}
+xor.b32 %r14, %r1, 128;
+add.u32 %r14, %r14, %r12;
+ld.shared.u32 %r15, [%r14];
+{more}
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p3, %r9, %r8;
+@%p3 bra L;
+"""
+BEFORE = "mov.u32 %r9, 0;\nmov.u32 %r21, 0;\nmov.u32 %r22, 1;\n@%p0 st.shared.u32 [s+4000], 0;\nbar.sync 0;"
+
+
+def rounds(slot: str = "and.b32 %r10, %r9, 1;", meet: str = "bar.sync 0;", more: str = "") -> str:
+    return text(ROUND.format(slot=slot, meet=meet, more=more), BEFORE)
+
+
+NEXT = "add.u32 %r21, %r21, 1;\nsetp.eq.u32 %p9, %r21, 3;\nselp.u32 %r21, 0, %r21, %p9;"
+
+
+@pytest.mark.parametrize(
+    ("source", "length"),
+    [
+        pytest.param(rounds(), 2, id="two slots"),
+        pytest.param(rounds("rem.u32 %r10, %r9, 3;"), 3, id="three slots by a remainder"),
+        pytest.param(rounds("mov.u32 %r10, %r21;", more=NEXT), 3, id="three slots by a counter that starts again"),
+        pytest.param(
+            rounds("mul.hi.u32 %r10, %r9, 0xAAAAAAAB;\nshr.u32 %r10, %r10, 1;\nmul.lo.u32 %r10, %r10, 3;\n"
+                   "sub.u32 %r10, %r9, %r10;"), 3, id="three slots by the high half of a product"),
+        pytest.param(rounds("shr.u32 %r10, %r9, 1;\nand.b32 %r10, %r10, 1;", more="bar.sync 0;"), 4, id="every other"),
+        pytest.param(rounds("setp.eq.u32 %p8, %r9, 2;\nselp.u32 %r10, 1, 0, %p8;", more="bar.sync 0;"), 1,
+                     id="another slot in the third round"),
+        pytest.param(rounds(more="mul.wide.u32 %d1, %r9, 256;\nadd.s64 %d1, %d1, %d0;\ncvt.u64.u32 %d2, %r1;\n"
+                                 "add.s64 %d1, %d1, %d2;\nst.global.u32 [%d1], %r0;"), 2, id="a tile for each round"),
+        pytest.param(rounds("ld.shared.u32 %r10, [s+4000];\nbar.sync 0;",
+                            more="xor.b32 %r17, %r10, 1;\n@%p0 st.shared.u32 [s+4000], %r17;\nbar.sync 0;"), 2,
+                     id="a slot that is in memory"),
+        pytest.param(rounds("sub.u32 %r10, %r8, %r9;\nand.b32 %r10, %r10, 1;"), 2, id="counted from the end"),
+        pytest.param(rounds(meet="setp.gt.u32 %p8, %r22, %r9;\n@%p8 bar.sync 0;\nbar.sync 0;"), 2, id="first rounds"),
+    ],
+)  # fmt: skip
+def test_rounds_that_repeat(source: str, length: int) -> None:
+    answer = said(source, 14)
+    assert step(answer) == length, answer
+    assert f"after {length} rounds" in answer
+    assert kept(source, 14)
+
+
+STORE = """mul.wide.u32 %d1, %r9, {by};
+add.s64 %d1, %d1, %d0;
+cvt.u64.u32 %d2, %r1;
+add.s64 %d1, %d1, %d2;
+st.global.u32 [%d1], %r0;
+"""
+LATER = """setp.eq.u32 %p7, %r9, 0;
+@%p7 ld.global.u32 %r15, [%d0+6400];
+"""
+LAST = "setp.ne.u32 %p8, %r9, 20;"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (rounds(meet=f"{LAST}\n@%p8 bar.sync 0;"), "whether bar.sync is carried out"),
+        (rounds("shr.u32 %r10, %r9, 4;\nand.b32 %r10, %r10, 1;", more="bar.sync 0;"), "an operand of st.shared"),
+        (rounds("min.u32 %r10, %r9, 20;\nand.b32 %r10, %r10, 1;"), "an operand of st.shared"),
+        (rounds("add.u32 %r10, %r9, 250;\ncvt.u32.u8 %r10, %r10;\nshr.u32 %r10, %r10, 7;", more="bar.sync 0;"),
+         "an operand of st.shared"),
+        (rounds("cvt.rn.f32.u32 %f1, %r9;\nsetp.gt.f32 %p8, %f1, 0f41A00000;\nselp.u32 %r10, 1, 0, %p8;"),
+         "an operand of st.shared"),
+        (rounds("ld.shared.u32 %r17, [s+4000];\nbar.sync 0;\nshr.u32 %r10, %r17, 4;\nand.b32 %r10, %r10, 1;",
+                more="add.u32 %r17, %r17, 1;\n@%p0 st.shared.u32 [s+4000], %r17;\nbar.sync 0;"),
+         "is another number in each round"),
+        (rounds(more="add.u32 %r23, %r9, 32;\nmul.lo.u32 %r23, %r23, 32;\nbar.sync 1, 64;\n"
+                     "setp.lt.u32 %p8, %r9, %r23;\n@!%p8 bra L;\nmul.lo.u32 %r24, %r8, %r9;\nand.b32 %r24, %r24, 64;\n"
+                     "setp.eq.u32 %p8, %r24, 4096;\n@%p8 bar.sync 2;"), "whether bar.sync is carried out"),
+        (rounds(more="red.relaxed.gpu.global.add.u32 [%d0], 1;"), "may meet others in each round"),
+        (rounds(more=STORE.format(by=128)), "may not lie apart"),
+        (rounds(more=STORE.format(by=256) + LATER), "may not lie apart"),
+    ],
+    ids=["a barrier that one round leaves out", "a slot that lasts for 16 rounds", "a slot that stays at last",
+         "a byte that wraps", "floating point", "memory", "a product of two numbers", "an atomic operation",
+         "stores that overlap", "stores over what comes later"],
+)  # fmt: skip
+def test_rounds_that_need_not_repeat(source: str, why: str) -> None:
+    answer = said(source, 14)
+    assert answer.startswith("not shown: how often the loop"), answer
+    assert why in answer
+
+
+BARRIER = "bar.sync 0;\n"
+
+
+def bad(register: str, value: int) -> str:
+    """A race if a register holds a value."""
+    return f"setp.eq.u32 %p7, {register}, {value};\n@%p7 st.shared.u32 [s+4008], %r0;\n"
+
+
+def at_top(body: str, before: str = "", behind: str = "") -> str:
+    """A loop that is left at its head."""
+    head = "L:\nsetp.ge.u32 %p3, %r9, %r8;\n@%p3 bra END;\n"
+    return text(f"{head}{body}\nadd.u32 %r9, %r9, 1;\nbra L;\nEND:\n{behind}", f"{BEFORE}\n{before}")
+
+
+def counted(body: str, before: str = "", behind: str = "") -> str:
+    return text(
+        f"L:\n{BARRIER}{body}\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, %r8;\n@%p3 bra L;\n{behind}",
+        f"{BEFORE}\n{before}",
+    )
+
+
+CHAIN = "".join(f"mov.u32 %r{40 + n}, %r{41 + n};\n" for n in range(20))
+FOURTEEN = "".join(f"mov.u32 %r{40 + n}, 14;\n" for n in range(20))
+LOADED = "".join(f"mov.u32 %r{40 + n}, %r30;\n" for n in range(20))
+EACH = ("ld.global.u32 %r30, [%d0];\nmul.wide.u32 %d5, %r0, 4;\nadd.s64 %d5, %d5, %d0;\n"
+        f"ld.global.u32 %r60, [%d5];\n{LOADED}")  # fmt: skip
+NOT_14 = "setp.ne.u32 %p7, %r30, 14;\n@%p7 st.shared.u32 [s+4008], %r0;\n"
+COPIED = "@%p0 st.global.u32 [%d0], %r9;\nbar.sync 0;\n@%p0 cp.async.ca.shared.global [s+4000], [%d0], 4;\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        *(pytest.param(at_top(f"{BARRIER}{bad('%r29', 1)}shr.u32 %r31, %r9, 4;\n{step}", "mov.u32 %r29, 0;"),
+                       "whether st.shared.u32 is carried out", id=step.split(".")[0])
+          for step in ("popc.b32 %r29, %r31;", "prmt.b32 %r29, %r31, 0, 0x4440;", "lop3.b32 %r29, %r31, 0, 0, 0xF0;")),
+        pytest.param(at_top(f"{BARRIER}setp.ne.u32 %p7, %r40, 14;\n@%p7 st.shared.u32 [s+4008], %r0;\n{CHAIN}",
+                            f"{FOURTEEN}mov.u32 %r60, %r8;"), "what a register holds after a period",
+                     id="a long chain"),
+        pytest.param(at_top(f"{BARRIER}addc.u32 %r30, 0, 0;\nxor.b32 %r30, %r30, 1;\nsub.cc.u32 %r31, 0, %r30;",
+                            "add.cc.u32 %r31, 0, 0;", f"addc.u32 %r30, 0, 0;\n{bad('%r30', 1)}"),
+                     "the carry of addc.u32", id="a carry from round to round"),
+        pytest.param(counted("sub.s32 %r30, 20, %r9;\nmin.relu.s32 %r31, %r30, 100;\nadd.s32 %r32, %r9, %r31;\n"
+                             f"{bad('%r32', 25)}"), "whether st.shared.u32 is carried out", id="not below zero"),
+        pytest.param(counted(f"and.b32 %r31, %r50, 16;\n{bad('%r31', 16)}and.b32 %r50, %r50, 0xFFFF0000;\n"
+                             "or.b32 %r50, %r50, %r9;", "ld.global.u32 %r50, [%d0];\nand.b32 %r50, %r50, 0xFFFF0000;",
+                             "st.relaxed.gpu.global.u32 [%d0+64], %r50;\n"
+                             "@%p0 atom.relaxed.gpu.global.or.b32 %r50, [%d0+128], 0;"),
+                     "whether st.shared.u32 is carried out", id="known bits of an unknown word"),
+        pytest.param(counted("", behind="@%p0 st.volatile.shared.u32 [s+4000], %r9;\nbar.sync 0;\n"
+                                        f"ld.shared.u32 %r30, [s+4000];\n{NOT_14}"),
+                     "whether st.shared.u32 is carried out", id="a strong store"),
+        pytest.param(counted("", behind=f"{COPIED}cp.async.wait_all;\nbar.sync 0;\nld.shared.u32 %r30, [s+4000];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="what is copied"),
+        pytest.param(counted("", behind=f"{COPIED}cp.async.wait_all;\nbar.sync 0;\nld.global.u32 %r30, [%d0];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="what was copied"),
+        pytest.param(counted("", behind="mov.b64 %d5, trips;\ncvta.param.u64 %d5, %d5;\nld.u32 %r30, [%d5];\n"
+                                        f"{NOT_14}"), "whether st.shared.u32 is carried out", id="a generic parameter"),
+        pytest.param(counted("", behind="@!%p0 mov.u32 %r9, 14;\nst.global.u32 [%d0], %r9;"),
+                     "may no longer store what others store", id="equal numbers"),
+        pytest.param(at_top(f"{BARRIER}st.global.u32 [%d0+256], %r40;\nbar.sync 0;\n{CHAIN}", EACH),
+                     "may no longer store what others store", id="equal data"),
+        pytest.param(text("setp.gt.u32 %p5, %r8, 20;\n@%p5 bra X;\nbra Z;\nX:\nmov.u32 %r30, 4;\nbra Y;\nZ:\n"
+                          "mov.u32 %r30, 3;\nY:\nL:\nbar.sync 0;\nadd.u32 %r9, %r9, 1;\n"
+                          "setp.lt.u32 %p6, %r9, %r30;\n@%p6 bra L;", BEFORE), "a parameter", id="a bound by a branch"),
+        pytest.param(text("mov.u32 %r7, %nclusterid.x;\nL:\nbar.sync 0;\nadd.u32 %r9, %r9, 1;\n"
+                          "setp.lt.u32 %p6, %r9, %r7;\n@%p6 bra L;", BEFORE), "a parameter", id="clusters of the grid"),
+    ],
+)  # fmt: skip
+def test_what_comes_late(source: str, why: str) -> None:
+    """Clean with so few rounds, and not with more."""
+    answer = said(source, 14)
+    assert answer.startswith("not shown: how often the loop"), answer
+    assert why in answer
+
+
+def test_the_parity_behind_a_loop() -> None:
+    """A phase more in each round: what waits behind for a parity is right for every other number of rounds."""
+    source = counted(
+        "mbarrier.arrive.shared.b64 _, [%r4];\nbar.sync 0;",
+        "@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;",
+        "W:\nmbarrier.try_wait.parity.shared.b64 %p6, [%r4], 1;\n@!%p6 bra W;",
+    )
+    assert step(said(source, 14)) == 2
+    assert kept(source, 14)
+
+
+def test_a_loop_with_a_wait_at_its_head() -> None:
+    """The register of the test decides also whether there is another round."""
+    source = text(
+        "L:\nmbarrier.try_wait.parity.shared.b64 %p6, [%r4], 1;\n@!%p6 bra L;\nbar.sync 0;\n"
+        "setp.lt.u32 %p6, %r9, %r8;\nadd.u32 %r9, %r9, 1;\n@%p6 bra L;",
+        f"{BEFORE}\n@%p0 mbarrier.init.shared.b64 [%r4], 64;\nbar.sync 0;",
+    )
+    assert "no trip count depends on a parameter" not in said(source, 14)
+
+
+def test_too_few_rounds() -> None:
+    assert "no state comes back twice in 5 rounds" in said(rounds(), 5)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMMODEL_KERNEL_LOOPS", "8"))))
+@pytest.mark.parametrize(("made", "trips"), [(random_loop, 14), (random_ring, 20), (random_copies, 14)])
+def test_random_loops(seed: int, made: Callable[[int], str], trips: int) -> None:
+    """Slots in shared memory with barriers; rings of mbarrier objects; copies that run ahead, and tiles that go on."""
+    assert kept(made(seed), trips) is not False
+
+
+def example(name: str, **values: int) -> tuple[str, str]:
+    """The verdict and what is said of any trip count, with other values of parameters."""
+    launch = read_launch(EXAMPLES / f"{name}.launch.json")
+    params = [
+        one.model_copy(update={"value": values[one.name]} if one.name in values else {"bytes": one.bytes and 1 << 20})
+        for one in launch.params
+    ]
+    verdict = check_kernel(
+        EXAMPLES / f"{name}.ptx", launch.model_copy(update={"params": tuple(params)}), any_trips=True
+    )
+    return verdict.word, verdict.beyond["any trip count"]
+
+
+def test_a_ring_of_mbarrier_objects() -> None:
+    word, answer = example("tma_pipeline", tiles=11)
+    assert (word, step(answer)) == ("clean", 4)
+    assert "no state comes back twice in 6 rounds" in example("tma_pipeline", tiles=6)[1]
+
+
+@pytest.mark.skipif(not os.environ.get("MEMMODEL_KERNEL_ALL"), reason="half a minute")
+def test_a_gemm_with_specialized_warps() -> None:
+    word, answer = example("gemm_sm90", K=1024)
+    assert (word, step(answer)) == ("clean", 384)
+
+
+# ---- numbers -----------------------------------------------------------------------------------------------------
+
+KINDS = ("u32", "s32", "b32", "u64", "s64")
+WORDS = (
+    "add",
+    "sub",
+    "neg",
+    "not",
+    "mul.lo",
+    "mul.hi",
+    "shl",
+    "shr",
+    "div",
+    "rem",
+    "and",
+    "or",
+    "xor",
+    "min",
+    "max",
+    "bfe",
+)
+SMALL = st.integers(-40, 400) | st.sampled_from([2**31 - 40, 2**32 - 5, 3, 64, 7])
+FACTOR = st.integers(0, 40) | st.sampled_from([0xAAAAAAAB, 0xAAAAAAAAAAAAAAAB, 0xFFFFFFF8, 63, 31, 2**20])
+
+
+@given(st.sampled_from(WORDS), st.sampled_from(KINDS), SMALL, st.integers(-30, 30), FACTOR, st.booleans())
+@settings(max_examples=400)
+def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: int, swapped: bool) -> None:
+    """What is computed in later rounds is what the drift says, as long as no number wraps."""
+    if word in ("shl", "shr", "and", "or", "xor", "not"):
+        kind = f"{'b' if word != 'shr' else kind[0]}{kind[1:]}"
+    words, width, drifts = (*word.split("."), kind), int(kind[1:]), Drifts()
+    fn = function(words)
+    assume(
+        fn is not None and not (word in ("div", "rem") and (swapped or other == 0)) and not (word == "bfe" and swapped)
+    )
+    assert fn is not None
+    mask = (1 << width) - 1
+
+    def read(number: int) -> int:
+        return signed(number & mask, width) if kind[0] == "s" else number & mask
+
+    def operands(times: int) -> list[int]:
+        number = start + by * times
+        if word in ("neg", "not"):
+            return [number & mask]
+        found = [number & mask, (other % width if word in ("shl", "shr", "bfe") else other) & mask]
+        found = found[::-1] if swapped and word not in ("shl", "shr") else found
+        return [*found, 3] if word == "bfe" else found
+
+    moving = 1 if swapped and len(operands(0)) == 2 and word not in ("shl", "shr") else 0
+    goes = [Going(read(one), Drift(Fraction(0), by) if n == moving else STILL) for n, one in enumerate(operands(0))]
+    assume(by)
+    drift = drifts.computed(words, goes)
+    assume(drift is not None)
+    assert drift is not None
+    for times in range(min(6, drifts.periods()) + 1):
+        assert fn(*operands(times)) & mask == (fn(*operands(0)) + drift.moves * times) & mask
+
+
+@given(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), st.sampled_from(["u32", "s32"]), SMALL, SMALL,
+       st.integers(-9, 9), st.integers(-9, 9))  # fmt: skip
+@settings(max_examples=300)
+def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, by: int, grows: int) -> None:
+    """A number of a loop against one that the parameter makes larger: in all rounds, for all larger values."""
+    drifts, mask = Drifts(), (1 << 32) - 1
+    fn = comparison(("setp", how, kind))
+    assert fn is not None
+
+    def read(number: int) -> int:
+        return signed(number & mask, 32) if kind == "s32" else number & mask
+
+    first, second = Going(read(one), Drift(Fraction(0), by)), Going(read(two), Drift(Fraction(grows), 0))
+    truth = drifts.truth(how, first, second)
+    for item in (first, second):
+        drifts.read(item, kind)
+    assume(truth is not None)
+    rate = drifts.rate or 1
+    for more in range(min(6, drifts.periods()) + 1):
+        for made in range(more + 1):
+            parameter = two + int(grows * rate * more)
+            assert bool(fn((one + by * made) & mask, parameter & mask)) is truth
+
+
+TOKENS = """
+{init}
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 %d5, [%r4];
+L:
+{round}
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p3, %r9, %r8;
+@%p3 bra L;
+"""
+INITS = "@%p0 mbarrier.init.shared::cta.b64 [%r4], 64;"
+WAIT = "{n}: mbarrier.try_wait.shared::cta.b64 %p5, [%r4], {state};\n@!%p5 bra {n};"
+
+
+@pytest.mark.parametrize(
+    ("round_", "shown"),
+    [
+        ("mbarrier.arrive.shared::cta.b64 %d6, [%r4];\n" + WAIT.format(n="W", state="%d6"), True),
+        (WAIT.format(n="W", state="%d5") + "\nmbarrier.arrive.shared::cta.b64 %d5, [%r4];", False),
+    ],
+    ids=["of the same round", "of the round before"],
+)
+def test_states_of_mbarrier_objects(round_: str, shown: bool) -> None:
+    """A state that one round leaves to the next one is a number that goes on."""
+    first = WAIT.format(n="F", state="%d5") if shown else ""
+    source = text(TOKENS.format(init=INITS, round=round_).replace("L:\n", f"{first}\nL:\n", 1), "mov.u32 %r9, 0;")
+    assert (step(said(source, 8)) is not None) is shown

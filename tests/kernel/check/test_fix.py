@@ -1,0 +1,310 @@
+"""`memmodel kernel --fix`: changes of a kernel's text after which nothing is found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.kernel.samples import kernel_text, launch
+from helpers.places import ROOT
+
+from memmodel import fix_kernel
+from memmodel.cat.load import load_model
+from memmodel.kernel.check import judge
+from memmodel.kernel.launch import read_launch
+from memmodel.kernel.mend.edits import PtxEdit, apart, inline, laid, original
+from memmodel.kernel.output.text import repair_lines
+from memmodel.kernel.text.reader import parse_module
+from memmodel.repair.edits import diff
+from memmodel.source import Source
+
+EXAMPLES = ROOT / "docs" / "examples" / "kernels"
+
+
+def edit(start: int, text: str, end: int | None = None) -> PtxEdit:
+    return PtxEdit(start, start if end is None else end, text, 1, "", 1.0)
+
+
+def test_an_edit_keeps_the_lines_of_the_others() -> None:
+    text = "\tst.global.u32 [%rd1], 1;\n\tbar.sync 0;\n\tret;\n"
+    at = text.index("bar")
+    edits = (edit(at, "fence.proxy.async;"), edit(text.index("ret"), "exit", text.index("ret") + 3))
+    new = inline(text, edits)
+    assert new == "\tst.global.u32 [%rd1], 1;\n\t fence.proxy.async; bar.sync 0;\n\texit;\n"
+    for part in ("st.global", "1;", "bar", "\n\tret"):
+        assert original(edits, new.index(part.replace("ret", "exit"))) == text.index(part)
+    assert original(edits, new.index("bar")) == at
+    assert original(edits, new.index("fence")) == at
+    assert original(edits, len(new)) == len(text)
+    assert "+\tfence.proxy.async;\n \tbar.sync 0;\n-\tret;\n+\texit;\n" in diff("k", text, laid(text, edits))
+
+
+def test_edits_that_touch_are_refused() -> None:
+    assert apart((edit(3, "a;"), edit(3, "b;"), edit(5, "c;", 8)))
+    assert not apart((edit(3, "a;"), edit(3, "a;")))
+    assert not apart((edit(3, "abc", 9), edit(5, "c;")))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("dsmem", "barrier.cluster.arrive; barrier.cluster.wait after ld.shared::cluster.f32"),
+        ("last_block", "fence.acq_rel.gpu before atom.global.inc.u32"),
+        ("st_async", "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 becomes "
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"),
+    ],
+)  # fmt: skip
+def test_what_an_example_lacks_is_found(name: str, wanted: str) -> None:
+    """Also: each repair, applied to the text, is right when it is judged from the beginning."""
+    path = EXAMPLES / f"{name}-broken.ptx"
+    given = read_launch(EXAMPLES / f"{name}.launch.json")
+    found = fix_kernel(path, given, seconds=60, most=1 if name == "st_async" else 3)
+    assert found.base.word == "findings"
+    assert any([one.what for one in repair.edits] == [wanted] for repair in found.repairs)
+    text = path.read_text()
+    for repair in found.repairs:
+        module = parse_module(Source("mended", inline(text, repair.edits)))
+        verdict = judge(module, module.entries[0], given, load_model("ptx-9.3"))
+        assert verdict.word == repair.after.word
+        assert not verdict.serious
+
+
+TMA_STORE = """
+st.shared.u32 [%r3], %r0;
+{fence}
+bar.sync 0;
+@!%p0 bra DONE;
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 256;
+cp.async.bulk.commit_group;
+{wait}
+DONE:
+"""
+
+NEIGHBOUR = """
+st.shared.u32 [%r3], %r0;
+{barrier}
+xor.b32 %r5, %r3, 128;
+ld.shared.u32 %r6, [%r5];
+"""
+
+CP_ASYNC = """
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+cp.async.ca.shared.global [%r3], [%d2], 4;
+cp.async.commit_group;
+{wait}
+bar.sync 0;
+xor.b32 %r5, %r3, 128;
+ld.shared.u32 %r6, [%r5];
+"""
+
+COUNT = """
+@!%p0 bra READY;
+mbarrier.init.shared::cta.b64 [%r4], {count};
+READY:
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 %d5, [%r4];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;
+@!%p1 bra WAIT;
+"""
+
+
+def mended(tmp_path: Path, body: str) -> list[list[str]]:
+    """What each repair changes."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    return [[one.what for one in repair.edits] for repair in fix_kernel(path, launch(), seconds=60).repairs]
+
+
+def test_a_proxy_fence(tmp_path: Path) -> None:
+    wait = "cp.async.bulk.wait_group 0;"
+    found = mended(tmp_path, TMA_STORE.format(fence="", wait=wait))
+    fence = "fence.proxy.async.shared::cta"
+    assert [f"{fence} before cp.async.bulk.global.shared::cta.bulk_group"] in found
+    assert [f"{fence} before bar.sync"] in found
+    assert mended(tmp_path, TMA_STORE.format(fence=f"{fence};", wait=wait)) == []
+    wrong = TMA_STORE.format(fence="fence.proxy.async.global;", wait=wait)
+    assert ["fence.proxy.async.global becomes fence.proxy.async"] in mended(tmp_path, wrong)
+
+
+def test_two_causes_need_two_changes(tmp_path: Path) -> None:
+    found = mended(tmp_path, TMA_STORE.format(fence="", wait=""))
+    assert found
+    assert all(any("fence.proxy" in what for what in repair) for repair in found)
+    assert all(any("wait_group" in what for what in repair) for repair in found)
+    assert all(len(repair) == 2 for repair in found)
+
+
+def test_a_barrier(tmp_path: Path) -> None:
+    assert ["bar.sync 0 after st.shared.u32"] in mended(tmp_path, NEIGHBOUR.format(barrier=""))
+
+
+@pytest.mark.parametrize("wait", ["", "cp.async.wait_group 1;"])
+def test_a_wait_for_copies(tmp_path: Path, wait: str) -> None:
+    found = mended(tmp_path, CP_ASYNC.format(wait=wait))
+    assert ["cp.async.wait_all before bar.sync"] in found or ["1 becomes 0"] in found
+
+
+def test_a_count_of_arrivals(tmp_path: Path) -> None:
+    assert ["65 becomes 64"] in mended(tmp_path, COUNT.format(count=65))
+    assert mended(tmp_path, COUNT.format(count=64)) == []
+    moved = "mov.u32 %r9, 65;" + COUNT.format(count="%r9")
+    assert ["65 becomes 64"] in mended(tmp_path, moved)
+
+
+def test_where_nothing_in_the_vocabulary_helps_what_comes_nearest_is_shown(tmp_path: Path) -> None:
+    """A race of stores to one place has no repair; the missing barrier beside it has one."""
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(NEIGHBOUR.format(barrier="") + "st.global.u32 [%d0], %r0;"))
+    found = fix_kernel(path, launch(), seconds=60)
+    assert not found.repairs
+    assert found.complete
+    assert found.best is not None
+    assert len(found.best.left) == 1 < len(found.base.serious)
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "memmodel", "kernel", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    file, given, out = EXAMPLES / "last_block-broken.ptx", EXAMPLES / "last_block.launch.json", tmp_path / "o.json"
+    done = command(str(file), "--launch", str(given), "--fix", "--json", str(out))
+    assert done.returncode == 1, done.stderr
+    assert "repair 1: the finding is gone, and the verdict is: clean" in done.stdout
+    assert "+\tatom.acq_rel.gpu.global.inc.u32" in done.stdout
+    repairs = json.loads(out.read_text())["repairs"]
+    assert [one["verdict"] for one in repairs] == ["clean"] * len(repairs)
+    assert repairs[0]["changes"][0]["line"] == 91
+    assert "fence.acq_rel.gpu" in repairs[0]["diff"]
+    refused = command(str(file), "--launch", str(given), "--fix", "--readings")
+    assert refused.returncode == 2
+    assert "--fix goes with" in refused.stderr
+
+
+DIVERGENT = """
+setp.lt.u32 %p1, %r0, 40;
+@!%p1 bra D;
+st.shared.u32 [%r3], %r0;
+xor.b32 %r5, %r3, 4;
+ld.shared.u32 %r6, [%r5];
+D:
+"""
+
+
+def test_where_a_warp_is_split_no_aligned_barrier_is_put_in(tmp_path: Path) -> None:
+    found = mended(tmp_path, DIVERGENT)
+    assert ["barrier.sync 0 after st.shared.u32"] in found
+    assert not any(what.startswith("bar.sync") for repair in found for what in repair)
+    whole = mended(tmp_path, DIVERGENT.replace("40", "32"))
+    assert ["bar.warp.sync 0xffffffff after st.shared.u32"] in whole
+
+
+def test_a_wait_for_a_phase_that_has_some_arrivals_keeps_its_parity(tmp_path: Path) -> None:
+    """The test of another parity is true at once: that ends the hang, and the wait with it."""
+    assert mended(tmp_path, COUNT.format(count=65)) == [["65 becomes 64"]]
+    producer = "@!%p0 bra READY;\nmbarrier.init.shared::cta.b64 [%r4], 1;\nREADY:\nbar.sync 0;\nWAIT:\n"
+    producer += "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n@!%p1 bra WAIT;"
+    assert ["parity 0 becomes 1"] in mended(tmp_path, producer)
+
+
+TMA_LOAD = """
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+mov.u32 %r20, 256;
+{arrive}
+@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [%d0], %r20, [%r4];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p5, [%r4], 0;
+@!%p5 bra WAIT;
+ld.shared.u32 %r21, [%r3];
+"""
+
+
+@pytest.mark.parametrize(
+    ("arrive", "wanted"),
+    [
+        ("", "@%p0 mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r4], 256 before cp.async.bulk"),
+        (
+            "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r4];",
+            "@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], %r20 before mbarrier.arrive",
+        ),
+    ],
+)
+def test_bytes_of_copies_that_nobody_announces(tmp_path: Path, arrive: str, wanted: str) -> None:
+    found = mended(tmp_path, TMA_LOAD.format(arrive=arrive))
+    assert any(len(one) == 1 and one[0].startswith(wanted) for one in found)
+
+
+def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None:
+    """The thread that reads is another one than the one that the step leads to."""
+    body = """
+        @!%p0 bra ON;
+        st.global.u32 [%d0+64], 1;
+        atom.global.add.u32 %r8, [%d0], 1;
+        st.shared.u32 [%r2], %r8;
+        ON:
+        bar.sync 0;
+        ld.shared.u32 %r9, [%r2];
+        setp.ne.u32 %p1, %r9, 1;
+        @%p1 bra END;
+        setp.ne.u32 %p2, %r0, 40;
+        @%p2 bra END;
+        ld.global.u32 %r10, [%d0+64];
+        END:
+    """
+    body = body.replace("st.global.u32 [%d0+64], 1;", "mov.u32 %r7, %ctaid.x; setp.ne.u32 %p3, %r7, 0; "
+                        "@!%p3 st.global.u32 [%d0+64], 1;")  # fmt: skip
+    path = tmp_path / "k.ptx"
+    path.write_text(kernel_text(body))
+    found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=60)
+    both = ["fence.acq_rel.gpu before atom.global.add.u32", "fence.acq_rel.gpu after atom.global.add.u32"]
+    assert both in [[one.what for one in repair.edits] for repair in found.repairs]
+
+
+def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
+    """Another change leaves fewer findings at first, and is in the way of the one that ends them all."""
+    text = (EXAMPLES / "st_async.ptx").read_text().replace("barrier.cluster.wait;", "nanosleep.u32 0;", 1)
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    found = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=60, most=1)
+    assert [[one.text for one in repair.edits] for repair in found.repairs] == [["barrier.cluster.wait;"]]
+
+
+def test_a_diff_is_one_that_patch_takes() -> None:
+    text = "\tst.global.u32 [%rd1], 1; // \f\u2028\n\tret;"
+    said = diff("/tmp/k.ptx", text, laid(text, (edit(text.index("ret"), "bar.sync 0;"),)))
+    assert said.startswith("--- a/tmp/k.ptx\n+++ b/tmp/k.ptx\n@@ -1,2 +1,3 @@\n")
+    assert said.endswith("+\tbar.sync 0;\n \tret;\n\\ No newline at end of file\n")
+
+
+def test_time_that_runs_out_is_said() -> None:
+    found = fix_kernel(EXAMPLES / "splitk-broken.ptx", EXAMPLES / "splitk.launch.json", seconds=0)
+    assert not found.complete or not found.base.serious
+    assert not found.repairs
+
+
+def test_a_search_that_is_stopped_keeps_what_it_has() -> None:
+    """The first repair is found, and then somebody has had enough."""
+    file, given = EXAMPLES / "dsmem-broken.ptx", EXAMPLES / "dsmem.launch.json"
+    enough = fix_kernel(file, given, most=1).tried
+    left = [enough]
+
+    def progress(what: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    found = fix_kernel(file, given, progress=progress, kept=True)
+    assert isinstance(found.signal, KeyboardInterrupt) and not found.complete and found.tried == enough + 1
+    assert "repair 1: the finding is gone" in "\n".join(repair_lines(found))
+    left[0] = 1
+    with pytest.raises(KeyboardInterrupt):
+        fix_kernel(file, given, progress=progress)
+    left[0] = 0
+    found = fix_kernel(file, given, progress=progress, kept=True)
+    assert not found.repairs and repair_lines(found) == ["no repair: the search was stopped; 1 change judged"]

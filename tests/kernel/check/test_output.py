@@ -1,0 +1,313 @@
+"""What is written of a verdict: SARIF, JSON, reasons, mutation tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pytest
+from click.testing import CliRunner
+from helpers.kernel.samples import FENCE, NEIGHBOUR, copy, entry, judged, launch, module
+from helpers.places import ROOT
+
+from memmodel.cat.load import load_model
+from memmodel.cli.app import app
+from memmodel.kernel.check import check_kernel, chosen, judge
+from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.judge.missing import MissingOrder
+from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.launch import Launch
+from memmodel.kernel.mutate.mutations import mutations
+from memmodel.kernel.mutate.table import Noticed, mutation_table
+from memmodel.kernel.output.groups import groups
+from memmodel.kernel.output.record import record
+from memmodel.kernel.output.sarif import sarif
+from memmodel.kernel.output.text import lines
+
+DOCS = ROOT / "docs"
+
+
+def valid(log: dict[str, Any]) -> None:
+    """What the schema of SARIF 2.1.0 requires of the parts that are written."""
+    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-2.1.0.json")
+    assert set(log) <= {"$schema", "version", "runs"}
+    for run in log["runs"]:
+        assert set(run) <= {"tool", "results"}
+        driver = run["tool"]["driver"]
+        assert driver["name"] and isinstance(driver["version"], str)
+        rules = driver["rules"]
+        assert len({rule["id"] for rule in rules}) == len(rules)
+        for rule in rules:
+            assert set(rule) <= {"id", "shortDescription"} and rule["shortDescription"]["text"]
+        for result in run["results"]:
+            allowed = {"ruleId", "ruleIndex", "level", "message", "locations", "relatedLocations",
+                       "partialFingerprints", "occurrenceCount"}  # fmt: skip
+            assert set(result) <= allowed
+            assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result["level"] in ("none", "note", "warning", "error") and result["message"]["text"]
+            assert all(isinstance(one, str) for one in result.get("partialFingerprints", {}).values())
+            assert result.get("occurrenceCount", 1) >= 1
+            ids = [one["id"] for one in result.get("relatedLocations", [])]
+            assert len(set(ids)) == len(ids)
+            for place in (*result["locations"], *result.get("relatedLocations", [])):
+                assert set(place) <= {"id", "physicalLocation", "message"} and place["message"]["text"]
+                physical = place["physicalLocation"]
+                assert set(physical) == {"artifactLocation", "region"}
+                uri = physical["artifactLocation"]["uri"]
+                assert uri and " " not in uri and "\\" not in uri and urlparse(uri).scheme in ("", "file")
+                region = physical["region"]
+                assert region["startLine"] >= 1 and region["startColumn"] >= 1
+
+
+LOCATED = NEIGHBOUR.format(sync="").replace(
+    "st.shared.u32", ".loc 1 7 3\n.loc 2 9 5, function_name $L__info, inlined_at 1 7 3\nst.shared.u32"
+)
+FILES = '.file 1 "src/my kernel.cu"\n.file 2 "/usr/include/helper.h"'
+
+
+def located() -> KernelVerdict:
+    read = module(LOCATED, FILES)
+    return judge(read, entry(read), launch(), load_model("ptx-9.3"))
+
+
+def test_sarif_is_valid() -> None:
+    unknown = judged("ld.global.u32 %r9, [%d0];\nsetp.eq.s32 %p3, %r9, 0;\n@%p3 bra X;\nbar.sync 0;\nX:")
+    verdicts = [located(), judged(copy(proxy="")), judged("st.shared.u32 [%r2], 7;"), unknown, judged(copy())]
+    log = json.loads(json.dumps(sarif(verdicts)))
+    valid(log)
+    results = log["runs"][0]["results"]
+    assert {one["level"] for one in results} == {"error", "note", "warning"}
+
+
+def test_sarif_points_at_the_source() -> None:
+    (result,) = sarif([located()])["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "src/my%20kernel.cu" and place["region"] == {
+        "startLine": 7,
+        "startColumn": 3,
+    }
+    uris = [one["physicalLocation"]["artifactLocation"]["uri"] for one in result["relatedLocations"]]
+    assert "k.ptx" in uris and "file:///usr/include/helper.h" in uris
+
+
+def test_the_record_has_both_threads() -> None:
+    made = json.loads(json.dumps(record(located())))
+    places = made["findings"][0]["places"]
+    assert [one["thread"]["warp"] for one in places] != [None, None]
+    assert places[0]["source"] == ["/usr/include/helper.h:9:5", "src/my kernel.cu:7:3"]
+    assert made["schedules"] == {"explored": 1, "all": True}
+
+
+MAILBOX = """
+mov.u32 %r20, %ctaid.x;
+setp.ne.u32 %p2, %r20, 0;
+@%p2 bra READ;
+st.global.u32 [%d0+64], %r0;
+{before}
+red{release}.{scope}.global.add.u32 [%d0], 1;
+bra DONE;
+READ:
+ld{acquire}.{scope}.global.u32 %r21, [%d0];
+{after}
+ld.global.u32 %r22, [%d0+64];
+DONE:
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"release": ".relaxed"}, MissingOrder.RELAXED),
+        ({"acquire": ".relaxed"}, MissingOrder.RELAXED),
+        ({"scope": "cta"}, MissingOrder.SCOPES),
+        ({}, MissingOrder.SYNCHRONIZATION),  # in a schedule in which the reader does not see the counter
+    ],
+)
+def test_reasons(parts: dict[str, str], reason: MissingOrder) -> None:
+    given = {"before": "", "after": "", "release": ".release", "acquire": ".acquire", "scope": "gpu", **parts}
+    verdict = judged(MAILBOX.format(**given), threads=1, ctas=2, init="zero")
+    found = [one.reason for one in verdict.findings if "ld.global.u32" in {s.instruction.opcode for s in one.sides}]
+    assert found == [reason.value]
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"proxy": ""}, MissingOrder.PROXY),
+        ({"proxy": "fence.proxy.async.global;"}, MissingOrder.PROXY_PLACE),
+        ({"proxy": "", "sync": f"bar.sync 0;\n{FENCE}\n"}, None),
+    ],
+)
+def test_reasons_of_proxies(parts: dict[str, str], reason: MissingOrder | None) -> None:
+    found = {one.reason for one in judged(copy(**parts)).findings}
+    assert found == (set() if reason is None else {reason.value})
+
+
+# ---- options ---------------------------------------------------------------------------------------------------
+
+
+def large(grid: tuple[int, int, int], cluster: tuple[int, int, int] = (1, 1, 1)) -> Launch:
+    return launch(threads=1024).model_copy(update={"grid": grid, "cluster": cluster})
+
+
+def test_which_ctas_are_run() -> None:
+    assert chosen(large((4, 1, 1)), ()) == ()
+    assert chosen(large((100, 100, 1)), ()) == (0, 1)
+    assert chosen(large((100, 4, 1), (2, 2, 1)), ()) == (0, 1, 2, 3, 100, 101, 102, 103)
+    assert chosen(large((4, 4, 1)), [(3, 1, 0)]) == (7,)
+    read = module(NEIGHBOUR.format(sync=""))
+    verdict = judge(read, entry(read), launch(ctas=5), load_model("ptx-9.3"), ExploreOptions(ctas=(3,)))
+    assert {side.cta for one in verdict.findings for side in one.sides} == {3}
+
+
+def test_an_opcode_is_taken_to_be_pure() -> None:
+    body = "undecoded.wait;\n" + NEIGHBOUR.format(sync="bar.sync 0;")
+    read = module(body)
+    assert judge(read, entry(read), launch(), load_model("ptx-9.3")).word == "undecided"
+    options = ExploreOptions(assumed=("undecoded",))
+    verdict = judge(read, entry(read), launch(), load_model("ptx-9.3"), options)
+    assert verdict.word == "clean" and verdict.notes == ["undecoded.wait at line 17 was taken to touch registers only"]
+
+
+RING = """
+mov.u32 %r20, 0;
+LOOP:
+and.b32 %r21, %r20, 1;
+shl.b32 %r21, %r21, 8;
+add.s32 %r22, %r3, %r21;
+st.shared.u32 [%r22], %r0;
+bar.sync 0;
+xor.b32 %r23, %r22, 128;
+ld.shared.u32 %r24, [%r23];
+add.s32 %r20, %r20, 1;
+setp.lt.u32 %p6, %r20, 5;
+@%p6 bra LOOP;
+"""
+
+
+def test_stages_and_rounds() -> None:
+    assert judged(RING).word == "clean"
+    verdict = judged(RING.replace("bar.sync 0;", ""))
+    said = "\n".join(lines(verdict))
+    assert verdict.findings and "stage 0" in said
+    assert {side.stage for one in verdict.findings for side in one.sides} <= {0, 1}
+    assert judged(NEIGHBOUR.format(sync="")).findings[0].sides[0].stage == -1
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------
+
+
+def test_mutants() -> None:
+    read = module(copy())
+    model = load_model("ptx-9.3")
+    seen: list[str] = []
+    table = mutation_table(read, entry(read), launch(), model, progress=seen.append)
+    changes = mutations(entry(read))
+    assert len(table.results) == len(changes) == len(seen) and table.base.word == "clean"
+    outcomes = {(one.mutation.instruction.opcode, one.mutation.what): one.noticed for one in table.results}
+    assert outcomes["fence.proxy.async.shared::cta", "removed"] is Noticed.FINDING
+    assert outcomes["mbarrier.expect_tx.relaxed.cta.shared::cta.b64", "removed"] is not Noticed.UNNOTICED
+    assert outcomes["mbarrier.init.shared.b64", "1 more arrival"] is Noticed.HANG
+    assert outcomes["mbarrier.try_wait.shared::cta.b64", "removed"] is Noticed.FINDING
+    assert 0.5 < table.share <= 1
+
+
+def test_mutants_that_nobody_needs_and_an_empty_budget() -> None:
+    twice = NEIGHBOUR.format(sync="bar.sync 0;\nbar.sync 0;")
+    read = module(twice)
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
+    assert [one.noticed for one in table.results] == [Noticed.UNNOTICED] * 2
+    first, second = (one.mutation.instruction.line for one in table.results)
+    assert f"are also ordered by bar.sync at line {second}" in table.results[0].how
+    assert f"are also ordered by bar.sync at line {first}" in table.results[1].how
+    late = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"), seconds=-1)
+    assert [one.noticed for one in late.results] == [Noticed.LATE] * 2
+
+
+IDLE = """
+@%p0 mbarrier.init.shared.b64 [%r4], 64;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 mbarrier.arrive.shared.b64 %d5, [%r4];
+"""
+
+
+def test_why_mutants_are_not_noticed() -> None:
+    read = module(IDLE)
+    table = mutation_table(read, entry(read), launch(), load_model("ptx-9.3"))
+    said = {(one.mutation.instruction.words[0], one.mutation.what): one.how for one in table.results}
+    assert said["mbarrier", "1 more arrival"] == "nothing waits for a phase of its mbarrier object"
+    assert said["fence", "removed"].startswith("no accesses through different proxies")
+    assert all(one.how for one in table.results if one.noticed is Noticed.UNNOTICED)
+    relaxed = module(NEIGHBOUR.format(sync="fence.acq_rel.gpu;\nbar.sync 0;"))
+    table = mutation_table(relaxed, entry(relaxed), launch(), load_model("ptx-9.3"))
+    assert {one.noticed for one in table.results if one.mutation.instruction.words[0] == "fence"} == {Noticed.UNNOTICED}
+
+
+OTHER_GROUPS = """
+shl.b32 %r5, %r0, 4;
+add.s32 %r6, %r2, %r5;
+cvt.u64.u32 %d2, %r5;
+add.s64 %d1, %d0, %d2;
+cp.async.ca.shared.global [%r6], [%d1], 16;
+setp.eq.s32 %p1, %r2, 0;
+@!%p1 bra ON;
+cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r2], 16;
+cp.async.bulk.commit_group;
+ON:
+cp.async.commit_group;
+cp.async.wait_group 0;
+ld.shared.u32 %r21, [%r6];
+"""
+
+
+def test_a_commit_is_reached_where_the_copies_of_its_own_kind_are() -> None:
+    read = module(OTHER_GROUPS)
+    table = mutation_table(read, entry(read), launch(32), load_model("ptx-9.3"))
+    found = {one.mutation.instruction.opcode: one.noticed for one in table.results if one.mutation.what == "removed"}
+    assert found["cp.async.commit_group"] is Noticed.FINDING
+    assert found["cp.async.bulk.commit_group"] is Noticed.UNREACHED
+
+
+def test_commands(tmp_path: Path) -> None:
+    source, given = tmp_path / "k.ptx", tmp_path / "l.json"
+    source.write_text(module(NEIGHBOUR.format(sync="bar.sync 0;")).source.text)
+    given.write_text(launch().model_dump_json(exclude_none=True))
+    base = ["kernel", str(source), "--launch", str(given)]
+    run = CliRunner().invoke(app, [*base, "--mutate", "--json", str(tmp_path / "m.json")])
+    assert run.exit_code == 0 and "100% of 1 changes noticed" in run.output, run.output
+    assert json.loads((tmp_path / "m.json").read_text())["counts"]["finding"] == 1
+    assert (
+        CliRunner().invoke(app, [*base, "--sarif", str(tmp_path / "o.sarif"), "--stats", "--readings"]).exit_code == 0
+    )
+    valid(json.loads((tmp_path / "o.sarif").read_text()))
+    assert CliRunner().invoke(app, [*base, "--cta", "0,0,0"]).exit_code == 0
+    for wrong in ("1", "x", "0,0,0,0"):
+        assert CliRunner().invoke(app, [*base, "--cta", wrong]).exit_code == 2
+
+
+def test_what_does_not_change_the_verdict_comes_last() -> None:
+    every = "\n".join(f"st.shared.u32 [s+{512 + 4 * n}], 5;" for n in range(24))  # all threads: more than are shown
+    verdict = judged(every + NEIGHBOUR.format(sync=""))
+    verdict.entry = "_Z" + "x" * 3000
+    said = lines(verdict)
+    heads = [one.split(",")[0] for one in said if "race, " in one]
+    assert heads[0] == "data-race" and set(heads[1:]) == {"equal-store-race"}
+    assert said[0].startswith("findings: _Zxx") and len(said[0]) < 160
+    assert sum("does not change the verdict" in one for one in said) == len(heads) - 1
+
+
+def test_findings_without_places_in_the_source(tmp_path: Path) -> None:
+    """Steps of an unrolled loop with the same synchronization on the way are one finding."""
+    text = (DOCS / "examples/kernels/gemm_sm100.ptx").read_text()
+    (tmp_path / "k.ptx").write_text("\n".join(line for line in text.split("\n") if ".loc" not in line))
+    verdict = check_kernel(tmp_path / "k.ptx", DOCS / "examples/kernels/gemm_sm100.launch.json")
+    found = groups(verdict.findings)
+    assert all(side.instruction.location is None for one in verdict.findings for side in one.sides)
+    assert len(found) < len(verdict.findings) == sum(1 + len(one.others) for one in found)
+    for group in found:
+        assert len({(one.rule, one.reason, tuple(s.instruction.opcode for s in one.sides)) for one in
+                    (group.first, *group.others)}) == 1  # fmt: skip
+    assert any("alike, in PTX lines" in line for line in lines(verdict))

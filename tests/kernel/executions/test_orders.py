@@ -1,0 +1,242 @@
+"""What one run excludes by chance: orders of fence.sc, who comes first, choices that only other schedules meet."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.samples import judged
+
+from memmodel.kernel.judge.verdict import KernelVerdict
+
+
+def rules(verdict: KernelVerdict) -> set[str]:
+    return {one.rule for one in verdict.findings}
+
+
+CHAIN = """
+mov.u32 %r20, %ctaid.x;
+setp.eq.u32 %p2, %r20, 1;
+@%p2 bra MIDDLE;
+setp.eq.u32 %p2, %r20, 2;
+@%p2 bra LAST;
+st.global.u32 [%d0+64], 7;
+fence{0}.gpu;
+st.relaxed.gpu.global.u32 [%d0], 1;
+bra DONE;
+MIDDLE:
+ld.relaxed.gpu.global.u32 %r21, [%d0];
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra MIDDLE;
+{middle}
+st.relaxed.gpu.global.u32 [%d0+4], 1;
+bra DONE;
+LAST:
+ld.relaxed.gpu.global.u32 %r21, [%d0+4];
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra LAST;
+fence{0}.gpu;
+ld.global.u32 %r22, [%d0+64];
+DONE:"""
+"""Data is handed on by way of a third thread."""
+
+
+@pytest.mark.parametrize(
+    ("fences", "middle", "word"),
+    [
+        (".sc", "fence.sc.gpu;", "clean"),
+        (".sc", "fence.acq_rel.gpu;", "clean"),
+        (".acq_rel", "fence.acq_rel.gpu;", "clean"),
+        # Nothing orders the outer fences then: the later one in time may be the first one in the order of fence.sc.
+        (".sc", "", "findings"),
+        (".acq_rel", "", "findings"),
+    ],
+)
+def test_an_order_of_fences_that_is_not_that_of_time(fences: str, middle: str, word: str) -> None:
+    verdict = judged(CHAIN.format(fences, middle=middle), threads=1, ctas=3, init="zero")
+    assert verdict.word == word
+    assert rules(verdict) == (set() if word == "clean" else {"data-race"})
+
+
+EACH = """
+mov.u32 %r20, %ctaid.x;
+setp.ne.u32 %p2, %r20, 0;
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+@%p2 bra READER;
+st.global.u32 [%d2+64], %r0;
+membar.gl;
+{before}
+@%p0 st.volatile.global.u32 [%d0], 1;
+bra DONE;
+READER:
+@!%p0 bra SEEN;
+WAIT:
+ld.volatile.global.u32 %r21, [%d0];
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra WAIT;
+SEEN:
+{after}
+membar.gl;
+ld.global.u32 %r22, [%d2+64];
+DONE:"""
+"""Each thread has a fence; one of them sets the flag, and one looks at it."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ("bar.sync 0;", "bar.sync 0;", "clean"),
+        ("", "bar.sync 0;", "findings"),
+        ("bar.sync 0;", "", "findings"),
+        ("bar.warp.sync -1;", "bar.sync 0;", "findings"),
+    ],
+)
+def test_a_fence_for_each_thread_is_no_barrier(before: str, after: str, word: str) -> None:
+    verdict = judged(EACH.format(before=before, after=after), ctas=2, init="zero")
+    assert verdict.word == word
+    assert rules(verdict) == (set() if word == "clean" else {"data-race"})
+
+
+DEKKER = """
+mov.u32 %r20, %ctaid.x;
+mul.wide.u32 %d1, %r20, 4;
+add.s64 %d2, %d0, %d1;
+xor.b32 %r21, %r20, 1;
+mul.wide.u32 %d3, %r21, 4;
+add.s64 %d4, %d0, %d3;
+st.relaxed.gpu.global.u32 [%d2], 1;
+{fence}
+ld.relaxed.gpu.global.u32 %r22, [%d4];
+setp.ne.u32 %p3, %r22, 0;
+@%p3 bra DONE;
+st.global.u32 [%d0+64], %r20;
+DONE:"""
+"""Each of two threads goes on only if the other one has not said that it comes."""
+
+
+def test_an_order_that_values_forbid_is_not_looked_at() -> None:
+    """At most one of them goes on: that the fences stand the other way round would need other values."""
+    assert judged(DEKKER.format(fence="fence.sc.gpu;"), threads=1, ctas=2, init="zero").word == "explored"
+
+
+LOCK = """
+@!%p0 bra DONE;
+TAKE:
+atom.relaxed.gpu.global.exch.b32 %r21, [%d0], 1;
+setp.eq.u32 %p3, %r21, 0;
+@%p3 bra TAKEN;
+nanosleep.u32 20;
+AGAIN:
+atom.relaxed.gpu.global.exch.b32 %r22, [%d0], 1;
+setp.ne.u32 %p4, %r22, 0;
+@%p4 bra AGAIN;
+TAKEN:
+{acquire}
+ld.global.u32 %r23, [%d0+64];
+add.u32 %r23, %r23, 1;
+st.global.u32 [%d0+64], %r23;
+{release}
+atom.relaxed.gpu.global.exch.b32 %r24, [%d0], 0;
+DONE:"""
+"""A lock that is asked for once and then in a loop, which the first run does not come to."""
+
+
+@pytest.mark.parametrize(
+    ("acquire", "release", "word"),
+    [
+        ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;", "explored"),
+        ("", "fence.acq_rel.gpu;", "findings"),
+        ("fence.acq_rel.gpu;", "", "findings"),
+        ("fence.acq_rel.cta;", "fence.acq_rel.gpu;", "findings"),
+    ],
+)
+def test_choices_that_the_first_run_does_not_meet(acquire: str, release: str, word: str) -> None:
+    verdict = judged(LOCK.format(acquire=acquire, release=release), threads=32, ctas=3, init="zero")
+    assert verdict.word == word
+
+
+def test_how_long_a_thread_naps_is_no_choice() -> None:
+    """A flag that nobody sets, with a nap whose length comes from the clock: a hang, and no unknown branch."""
+    body = """
+mov.u64 %d5, %globaltimer;
+POLL:
+ld.relaxed.gpu.global.u32 %r21, [%d0];
+setp.ne.u32 %p3, %r21, 0;
+@%p3 bra DONE;
+mov.u64 %d6, %globaltimer;
+sub.s64 %d7, %d6, %d5;
+setp.lt.s64 %p4, %d7, 4000;
+@%p4 bra SHORT;
+nanosleep.u32 1000;
+bra.uni POLL;
+SHORT:
+cvt.u32.u64 %r22, %d7;
+nanosleep.u32 %r22;
+bra.uni POLL;
+DONE:"""
+    verdict = judged(body, threads=1, init="zero")
+    assert rules(verdict) == {"hang"}
+
+
+AHEAD = """
+setp.eq.u32 %p1, %r0, 32;
+@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p1 st.shared.u32 [%r2], %r0;
+@%p1 mbarrier.arrive.shared.b64 %d5, [%r4];
+{barrier}
+@!%p0 bra DONE;
+mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
+selp.b32 %r10, 1, 0, %p5;
+{between}
+setp.ne.b32 %p6, %r10, 0;
+@%p6 bra SEEN;
+{saved}
+SEEN:
+ld.shared.u32 %r5, [%r2];
+DONE:"""
+"""A thread looks ahead; what the answer would save is to be filled in."""
+WAIT = "AGAIN:\nmbarrier.try_wait.parity.shared.b64 %p7, [%r4], 0;\n@!%p7 bra AGAIN;"
+
+
+@pytest.mark.parametrize(
+    ("barrier", "between", "saved", "word"),
+    [
+        ("", "", WAIT, "clean"),
+        # The answer decides nothing: the run in which it is no has the least order, and stands for all others.
+        ("", "", "", "findings"),
+        ("", "", "mov.b32 %r11, 7;", "findings"),
+        ("bar.sync 0;", "", "", "clean"),
+        ("bar.sync 0;", "", "mov.b32 %r11, 7;\nbra.uni SEEN;", "clean"),
+        # It decides something: which number is stored, whether an access is made, how often a loop goes round.
+        ("bar.sync 0;", "st.shared.u32 [%r2+8], %r10;", "", "undecided"),
+        ("bar.sync 0;", "", "st.shared.u32 [%r2+8], 1;", "undecided"),
+        ("bar.sync 0;", "mov.b32 %r11, 0;", "MORE:\nadd.s32 %r11, %r11, 1;\nsetp.lt.s32 %p8, %r11, 9;\n@%p8 bra MORE;",
+         "undecided"),
+    ],
+)  # fmt: skip
+def test_a_look_ahead_that_saves_nothing(barrier: str, between: str, saved: str, word: str) -> None:
+    assert judged(AHEAD.format(barrier=barrier, between=between, saved=saved)).word == word
+
+
+def test_a_look_ahead_that_saves_a_wait_here_and_nothing_there() -> None:
+    body = AHEAD.format(barrier="", between="", saved=WAIT)
+    assert judged(body.replace("DONE:", "@%p6 bra DONE;\nmov.b32 %r11, 7;\nDONE:")).word == "clean"
+    assert judged(body.replace("DONE:", "@%p6 bra DONE;\nst.shared.u32 [%r2+8], 1;\nDONE:")).word == "undecided"
+
+
+def test_what_the_answer_decides_is_not_nothing_if_it_is_used_later() -> None:
+    body = AHEAD.format(barrier="bar.sync 0;", between="mov.b32 %r11, 1;", saved="mov.b32 %r11, 2;")
+    assert judged(body.replace("ld.shared", "st.shared.u32 [%r2+8], %r11;\nld.shared")).word == "undecided"
+
+
+def test_a_gather_by_data_within_a_warp() -> None:
+    """Which lane a shuffle reads depends on data: its result is unknown, and nothing else is."""
+    body = """
+mul.wide.u32 %d1, %r0, 4;
+add.s64 %d2, %d0, %d1;
+ld.global.u32 %r9, [%d2];
+shfl.sync.idx.b32 %r10|%p5, %r0, %r9, 31, -1;
+{use}"""
+    assert judged(body.format(use="st.shared.u32 [%r3], %r10;")).word == "clean"
+    assert judged(body.format(use="add.s32 %r11, %r2, %r10;\nst.shared.u8 [%r11], 1;")).word == "undecided"
+    assert judged(body.format(use="@%p5 st.shared.u32 [%r3], 1;")).word == "undecided"

@@ -1,0 +1,251 @@
+"""Copies whose bytes are not those of a plain box: out of bounds, im2col, element strides; cache policies."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import text_of, verdict_of
+from helpers.kernel.samples import entry, judged, module
+
+from memmodel.cat.load import load_model
+from memmodel.errors import InputError
+from memmodel.kernel.check import judge
+from memmodel.kernel.launch import TensorMapSpec, parse_launch
+from memmodel.kernel.machine.maps import Tile, described, read_map
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
+
+IGNORING = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 64;
+{before}
+@%p0 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r2], [%d0], 64, {left}, {right}, [%r4];
+W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
+@!%p5 bra W;
+ld.shared.u32 %r10, [%r2+{at}];
+setp.ne.u32 %p6, %r10, 0;
+@%p6 trap;
+"""
+
+
+def ignoring(left: int, right: int, at: int = 16, before: str = "", size: int = 65536) -> set[str]:
+    """The findings, and the word if it is undecided."""
+    read = module(IGNORING.format(left=left, right=right, at=at, before=before))
+    param = {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": size, "init": "zero"}
+    launch = parse_launch({"grid": [1, 1, 1], "block": [32, 1, 1], "params": [param]})
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    return {one.rule for one in verdict.findings} | ({"undecided"} if verdict.word == "undecided" else set())
+
+
+def test_bytes_out_of_bounds_may_be_ignored() -> None:
+    assert not ignoring(0, 7, size=57)
+    assert ignoring(0, 6, size=57) == ignoring(0, 0, size=57) == {"undefined-address"}
+    assert ignoring(16, 0) == ignoring(0, 16) == {"undefined-instruction"}
+
+
+def test_what_is_ignored_is_not_read_and_is_indeterminate() -> None:
+    assert ignoring(4, 4, 0) == ignoring(4, 4, 60) == {"undecided"}
+    assert not ignoring(4, 4, 4) and not ignoring(4, 4, 56)
+    assert not ignoring(4, 4, before="@%p0 st.global.b8 [%d0+3], 1;")
+    assert "data-race" in ignoring(4, 4, before="@%p0 st.global.b8 [%d0+4], 0;")
+
+
+@pytest.mark.parametrize("sizes", ["16", "16, 8"])
+def test_a_cache_policy_is_no_size(sizes: str) -> None:
+    body = f"""createpolicy.fractional.L2::evict_first.b64 %d5, 1.0;
+cp.async.cg.shared.global.L2::cache_hint [%r2], [%d0], {sizes}, %d5;
+{{wait}}ld.shared.u32 %r10, [%r2];"""
+    assert judged(body.format(wait="cp.async.wait_all;\n"), threads=1).word == "clean"
+    assert judged(body.format(wait=""), threads=1).word == "findings"
+
+
+# ---- im2col and element strides --------------------------------------------------------------------------------
+
+IMAGE = {
+    "param": "map", "address": "0x100000000", "element_bytes": 2, "dims": [8, 4, 4, 2], "strides_bytes": [16, 64, 256],
+    "im2col": {"pixels": 8, "channels": 8, "lower": [-1, -1], "upper": [-1, -1]},
+}  # fmt: skip
+"""Two images of 4 x 4 pixels of 16 bytes; filters of 3 x 3 pixels with a border of one pixel."""
+
+
+def tile(**changes: object) -> Tile:
+    found = read_map(described(TensorMapSpec.model_validate({**IMAGE, **changes})))
+    assert isinstance(found, Tile)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("start", "offsets", "pixels"),
+    [
+        ((-1, -1, 0), (0, 0), [(0, 0, 0), (1, 0, 0), (2, 0, 0)]),
+        ((-1, -1, 0), (2, 0), [(1, 0, 0), (2, 0, 0), (3, 0, 0)]),
+        ((-1, -1, 0), (0, 1), [(0, 0, 0), (1, 0, 0), (2, 0, 0), (0, 1, 0), (1, 1, 0), (2, 1, 0)]),
+        ((1, 2, 0), (1, 1), [(2, 3, 0), (3, 3, 0), *((x, 0, 1) for x in range(4)), (0, 1, 1), (1, 1, 1)]),
+        ((1, 2, 1), (1, 1), [(2, 3, 1), (3, 3, 1)]),
+    ],
+    ids=["base", "right", "down", "next image", "end"],
+)
+def test_pixels_of_im2col(start: tuple[int, ...], offsets: tuple[int, ...], pixels: list[tuple[int, ...]]) -> None:
+    """Bases go from -1 to 2 in both directions; what lies outside the images is not read."""
+    expected = {0x1_0000_0000 + 16 * x + 64 * y + 256 * n + at for x, y, n in pixels for at in range(16)}
+    found = tile().outside((0, *start), offsets)
+    assert found is not None
+    assert {first + at for first, size in found for at in range(size)} == expected
+
+
+def test_the_bounding_box_of_im2col() -> None:
+    assert tile().outside((0, 3, 0, 0), (0, 0)) is None
+    assert tile().outside((0, 0, -2, 0), (0, 0)) is None
+
+
+def test_strides_of_im2col_leave_the_number_of_pixels() -> None:
+    """The example of "Traversal Stride": a base moves by two, and begins again at the lower corner."""
+    found = tile(element_strides=[1, 2, 2, 1])
+    assert found.size == 128
+    first = found.outside((0, -1, 1, 0), (1, 1))
+    # Bases (-1, 1), (1, 1), then the next image: (-1, -1), (1, -1), (-1, 1), (1, 1).
+    pixels = [(0, 2, 0), (2, 2, 0), (0, 0, 1), (2, 0, 1), (0, 2, 1), (2, 2, 1)]
+    assert first == [(0x1_0000_0000 + 16 * x + 64 * y + 256 * n, 16) for x, y, n in pixels]
+
+
+def test_strides_of_a_box() -> None:
+    """As many rows as there are steps in the box ("Traversal-Stride")."""
+    found = tile(im2col=None, box=[8, 3, 4, 1], element_strides=[1, 2, 3, 1])
+    assert (found.shape, found.size) == ((8, 2, 2, 1), 64)
+    assert found.outside((0, 1, 0, 0)) == [(0x1_0000_0000 + at, 16) for at in (16, 48, 208, 240)]
+
+
+@pytest.mark.parametrize(
+    ("packed", "outside", "inside"), [("b4x16", 64, 64), ("b4x16_p64", 64, 128), ("b6x16_p32", 96, 128)]
+)
+def test_elements_that_are_smaller_than_a_byte(packed: str, outside: int, inside: int) -> None:
+    """16 elements have 8 or 12 bytes, and in shared memory those and their padding ("Sub-byte Types")."""
+    made = tile(
+        im2col=None, packed=packed, element_bytes=1, dims=[256, 4], strides_bytes=[2 * outside], box=[128, 2]
+    )  # fmt: skip
+    assert made.size == 2 * inside and made.inside(1024) == [(1024, 2 * inside)]
+    assert made.outside((128, 1)) == [((1 << 32) + (2 * row + 1) * outside, outside) for row in (1, 2)]
+    assert made.outside((192, 3)) == [((1 << 32) + 6 * outside + outside * 3 // 2, outside // 2)]
+
+
+def test_the_padding_counts_as_transferred() -> None:
+    changes = {"im2col": None, "packed": "b4x16_p64", "element_bytes": 1, "dims": [128, 1, 1, 1], "box": [128, 1, 1, 1]}
+    place = {"mode": "", "offsets": "", "start": "{0, 0, 0, 0}"}
+    assert copied(**place, **changes) == ("clean", set())  # type: ignore[arg-type]
+    assert copied("@%p0 st.global.u32 [%d0+64], 1;", **place, **changes) == ("clean", set())  # type: ignore[arg-type]
+    assert "data-race" in copied("@%p0 st.global.u32 [%d0+60], 1;", **place, **changes)[1]  # type: ignore[arg-type]
+    assert "data-race" in copied("ld.shared.u32 %r11, [%r2+124];", **place, **changes)[1]  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="element_bytes"):
+        copied(**place, **{**changes, "element_bytes": 2})  # type: ignore[arg-type]
+
+
+COPIED = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
+bar.sync 0;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 128;
+@%p0 cp.async.bulk.tensor.4d.shared::cta.global.{mode}mbarrier::complete_tx::bytes
+    [%r2], [%d1, {start}], [%r4]{offsets};
+{beside}
+W: mbarrier.try_wait.parity.shared.b64 %p5, [%r4], 0;
+@!%p5 bra W;
+ld.shared.u32 %r10, [%r3];
+"""
+
+
+def copied(
+    beside: str = "", mode: str = "im2col.", offsets: str = ", {2, 0}", start: str = "{0, -1, -1, 0}", **changes: object
+) -> tuple[str, set[str]]:
+    text = text_of(COPIED.format(mode=mode, offsets=offsets, beside=beside, start=start))
+    launch = parse_launch({
+        "grid": [1, 1, 1], "block": [32, 1, 1], "tensormaps": [{**IMAGE, **changes}],
+        "params": [
+            {"name": "p", "type": "ptr", "address": "0x100000000", "bytes": 65536},
+            {"name": "map", "type": "bytes", "hex": "00" * 128},
+        ],
+    })  # fmt: skip
+    read = parse_module(Source("k.ptx", text))
+    verdict = judge(read, entry(read), launch, load_model("ptx-9.3"))
+    return verdict.word, {one.rule for one in verdict.findings}
+
+
+def test_a_copy_with_im2col() -> None:
+    """It reads bytes 16 to 63, and writes 128 bytes; the transaction has all of them."""
+    assert copied() == ("clean", set())
+    assert copied("@%p0 st.global.u32 [%d0+64], 1;") == copied("@%p0 st.global.u32 [%d0+12], 1;") == ("clean", set())
+    assert "data-race" in copied("@%p0 st.global.u32 [%d0+60], 1;")[1]
+    assert "data-race" in copied("@%p0 st.global.u32 [%d0+16], 1;")[1]
+    assert "data-race" in copied("ld.shared.u32 %r11, [%r2+124];")[1]
+    assert copied("ld.shared.u32 %r11, [%r2+128];") == ("clean", set())
+
+
+def test_a_map_is_for_one_mode() -> None:
+    assert copied(mode="tile.", offsets="")[0] == "undecided"
+    assert copied(im2col=None, box=[8, 2, 2, 1])[0] == "undecided"
+    assert copied(mode="im2col::w.", offsets=", {0, 0}")[0] == "undecided"
+    assert copied(offsets=", {0}")[0] == "undecided"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"im2col": None, "box": [8, 4]},
+        {"box": [8, 4, 4, 2]},
+        {"strides_bytes": [16]},
+        {"element_strides": [1, 2]},
+        {"im2col": {**IMAGE["im2col"], "lower": [-1]}},  # type: ignore[dict-item]
+        {"dims": [8, 4], "strides_bytes": [16], "im2col": {**IMAGE["im2col"], "lower": [], "upper": []}},  # type: ignore[dict-item]
+    ],
+)
+def test_maps_that_do_not_fit(changes: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        copied(**changes)
+
+
+# ---- strong copies ---------------------------------------------------------------------------------------------
+
+STRONG = "cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.b128 [%d0], [%r2], 64"
+BOTH = """.reg .b128 %q;
+mov.u32 %r10, %ctaid.x;
+setp.eq.u32 %p1, %r10, 0;
+@%p1 {};
+@!%p1 {};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (STRONG, set()),
+        ("ld.relaxed.gpu.global.b128 %q, [%d0+16]", set()),
+        ("ld.relaxed.cta.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
+        ("ld.global.b128 %q, [%d0+16]", {"data-race", "undefined-unfinished-copy"}),
+        (STRONG.replace("relaxed.gpu.", "").replace(".b128", ""), {"data-race", "undefined-unfinished-copy"}),
+    ],
+)
+def test_strong_copies(other: str, found: set[str]) -> None:
+    """Elements of 16 bytes are strong at the scope written ("cp.async.bulk")."""
+    verdict = judged(BOTH.format(STRONG, other), threads=1, ctas=2)
+    assert {one.rule for one in verdict.findings} == found
+
+
+def test_strong_accesses_of_other_sizes() -> None:
+    other = judged(BOTH.format(STRONG, "ld.relaxed.gpu.global.u32 %r11, [%d0+16]"), threads=1, ctas=2)
+    assert other.word == "undecided" and "different sizes" in str(other.open)
+
+
+def test_what_a_strong_copy_reads_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may write it at the same time; what large ones leave is unknown beyond a bound for all of them."""
+    body = f"""st.shared.u32 [%r2], 1;
+fence.proxy.async.shared::cta;
+{STRONG};
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+ld.global.u32 %r11, [%d0];
+setp.ne.u32 %p3, %r11, 1;
+@%p3 trap;"""
+    assert verdict_of(body, threads=1).word == "explored"
+    large = body.replace("[%r2], 64", "[%r2], 2048")
+    assert verdict_of(large, threads=1).word == "explored"
+    monkeypatch.setattr("memmodel.kernel.engines.copies.MOST_OBSERVED", 2047)
+    assert verdict_of(large, threads=1).word == "undecided"
+    assert verdict_of(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"

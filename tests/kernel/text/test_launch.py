@@ -1,0 +1,132 @@
+"""Launch descriptions: what is taken, what is refused, and the template of a signature."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.kernel.samples import HEAD, entry, launch, module
+
+from memmodel.errors import InputError
+from memmodel.kernel.launch import parse_launch, read_launch, schema, template
+from memmodel.kernel.machine.maps import Tile, read_map
+from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.text.reader import parse_module
+from memmodel.source import Source
+
+GOOD: dict[str, Any] = {"grid": [1, 1, 1], "block": [32, 1, 1]}
+POINTER = {"name": "p", "type": "ptr", "address": "0x1000", "bytes": 64}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"block": [1025, 1, 1]}, "at most 1024 threads"),
+        ({"grid": [3, 1, 1], "cluster": [2, 1, 1]}, "no multiple of the cluster"),
+        ({"params": [{"name": "x", "type": "ptr"}]}, "has an address"),
+        ({"params": [{"name": "x", "type": "u31", "value": 1}]}, "is no type"),
+        ({"params": [{"name": "x", "type": "u32"}]}, "has a value"),
+        ({"params": [{"name": "x", "type": "u32", "value": 1.5}]}, "whole number"),
+        ({"params": [{"name": "x", "type": "bytes", "hex": "0g"}]}, "hex"),
+        ({"params": [POINTER | {"hex": "00", "init": "zero"}]}, "not by two"),
+        ({"buffers": [{"address": 4096, "bytes": 2, "hex": "000102"}]}, "longer than the 2 bytes"),
+        ({"params": [{"name": "x", "type": "u32", "value": 1, "file": "x"}]}, "no ptr"),
+        ({"colour": 1}, "colour"),
+        ({"grid": [0, 1, 1]}, "grid"),
+    ],
+)
+def test_refusals(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_launch({**GOOD, **change})
+    assert words in caught.value.message
+
+
+def test_template_of_a_signature_is_a_launch() -> None:
+    text = (
+        HEAD + ".entry e(.param .u64 a, .param .f32 b, .param .align 8 .b8 c[16], .param .u32 d) .reqntid 96 { ret; }"
+    )
+    found = template(parse_module(Source("e.ptx", text)).functions["e"])
+    assert found["block"] == [96, 1, 1]
+    assert [one["type"] for one in found["params"]] == ["ptr", "fp32", "bytes", "u32"]
+    assert parse_launch(found).threads == 96
+
+
+def test_schema_names_the_fields() -> None:
+    assert {"grid", "block", "cluster", "params", "tensormaps"} <= set(schema()["properties"])
+
+
+def test_memory_holds_parameters_and_contents() -> None:
+    read = module("")
+    memory = DeviceMemory(read, entry(read), launch(init="iota"))
+    assert memory.params.load(0, 8) == 0x100000000
+    block = memory.find(0x100000010)
+    assert block is not None and block.load(0x10, 4) == 4
+    assert memory.find(0x100000000 - 1) is None
+    block.store(0x10, 1, None)
+    assert block.load(0x10, 4) is None and block.load(0x11, 1) == 0
+
+
+def test_contents_in_hex_and_in_a_file(tmp_path: Path) -> None:
+    """The first bytes of a buffer; the others are unknown. A file is seen from the launch description."""
+    (tmp_path / "data.bin").write_bytes(bytes(range(8)))
+    own = {"name": "q", "address": 1 << 33, "bytes": 64, "hex": "0a0b"}
+    given = GOOD | {"params": [POINTER | {"file": "data.bin"}], "buffers": [own]}
+    (tmp_path / "l.json").write_text(json.dumps(given))
+    read, made = module(""), read_launch(tmp_path / "l.json")
+    memory = DeviceMemory(read, entry(read), made)
+    one, other = memory.find(0x1000), memory.find(1 << 33)
+    assert one is not None and one.load(4, 4) == 0x07060504 and one.load(5, 4) is None
+    assert other is not None and other.load(0, 2) == 0x0B0A and other.load(2, 1) is None
+    assert made.notes == ["the verdict is for the contents that the launch gives to p, q"]
+    for content, words in ((b"0" * 65, "has more than the 64 bytes"), (None, "cannot be read")):
+        (tmp_path / "data.bin").unlink()
+        if content is not None:
+            (tmp_path / "data.bin").write_bytes(content)
+        with pytest.raises(InputError, match=words):
+            DeviceMemory(read, entry(read), made)
+
+
+@pytest.mark.parametrize("elsewhere", ["/etc/passwd", "../data.bin", "link/data.bin", "a\0b", ""])
+def test_contents_stay_below_the_folder_of_the_launch(tmp_path: Path, elsewhere: str) -> None:
+    (tmp_path / "data.bin").write_bytes(b"0")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "link").symlink_to(tmp_path)
+    (home / "l.json").write_text(json.dumps(GOOD | {"params": [POINTER | {"file": elsewhere}]}))
+    with pytest.raises(InputError, match=r"below the folder|a directory"):
+        made = read_launch(home / "l.json")
+        DeviceMemory(module(""), entry(module("")), made)
+
+
+def test_overlapping_buffers_are_refused() -> None:
+    read = module("")
+    with pytest.raises(InputError, match="overlap"):
+        DeviceMemory(
+            read, entry(read), parse_launch({**GOOD, "params": [POINTER], "buffers": [{"address": 4096, "bytes": 8}]})
+        )
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [(".const .align 64 .b8 map[128];", "map"), (".global .align 64 .b8 map[128];", "map"), ("", "p"), ("", "far")],
+)
+def test_tensor_maps_in_memory(holder: str, name: str) -> None:
+    """A map may lie in a variable of the module, where a parameter points to, or in a buffer."""
+    read = parse_module(Source("k.ptx", f"{HEAD}{holder}\n.visible .entry k(.param .u64 k_0) {{ ret; }}"))
+    spec = {"param": name, "address": 4096, "element_bytes": 4, "dims": [64], "strides_bytes": [], "box": [32]}
+    given = {
+        "grid": [1, 1, 1],
+        "block": [32, 1, 1],
+        "params": [{"name": "p", "type": "ptr", "address": 1 << 32, "bytes": 128}],
+        "buffers": [{"name": "far", "address": 1 << 33, "bytes": 256}],
+        "tensormaps": [spec],
+    }
+    memory = DeviceMemory(read, read.functions["k"], parse_launch(given))
+    block = next(one for one in memory.blocks if one.instance.name == name)
+    number = block.load(0, 128)
+    tile = None if number is None else read_map(number)
+    assert isinstance(tile, Tile) and tile.map.sizes == (64,) and tile.size == 128
+    with pytest.raises(InputError, match="no variable or buffer"):
+        DeviceMemory(read, read.functions["k"], parse_launch(given | {"tensormaps": [spec | {"param": "none"}]}))

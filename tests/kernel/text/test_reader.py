@@ -1,0 +1,142 @@
+"""PTX as compilers write it: what is read, and that bad text is an error with its line."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from helpers.kernel.samples import HEAD, copy, module
+
+from memmodel.errors import InputError
+from memmodel.kernel.text.reader import parse_module
+from memmodel.ptx.operands import Imm, JumpTarget, Mem, Register, TensorOperand, Vector
+from memmodel.source import Source
+
+SCOPED = """
+{ .reg .pred P1; .reg .b32 %x;
+LAB_WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 P1, [%r4], %r5;
+@P1 bra DONE;
+bra LAB_WAIT;
+DONE: }
+"""
+
+
+def read(text: str) -> None:
+    parse_module(Source("x.ptx", text))
+
+
+def test_braces_scope_labels_and_registers() -> None:
+    body = module(SCOPED + SCOPED).functions["k"].body
+    assert body is not None
+    jumps = [one for one in body if one.words[0] == "bra"]
+    targets = [one.operands[0].at for one in jumps if isinstance(one.operands[0], JumpTarget)]
+    assert len(jumps) == len(targets) == 4
+    assert targets[1] < targets[0] <= targets[3] < targets[2]
+    tests = [one.operands[0] for one in body if one.words[0] == "mbarrier"]
+    slots = {one.slot for one in tests if isinstance(one, Register)}
+    assert len(slots) == 2
+
+
+def test_operands() -> None:
+    body = (
+        module("ld.shared.v2.u32 {%r5, %r6}, [ %r3 + 0x10 ];\n@!%p0 st.shared.f32 [%r3-4], 0f3F800000;")
+        .functions["k"]
+        .body
+    )
+    assert body is not None
+    load, store = body[-3], body[-2]
+    assert isinstance(load.operands[0], Vector) and isinstance(load.operands[1], Mem | TensorOperand)
+    assert load.operands[1].offset == 16
+    assert store.negated and store.guard is not None and store.guard.name == "%p0"
+    assert isinstance(store.operands[0], Mem | TensorOperand) and store.operands[0].offset == -4
+
+
+def test_locations_follow_inlining() -> None:
+    text = """.loc 1 5 3
+.loc 2 16 3, function_name $L__info0, inlined_at 1 5 3
+.loc 2 20 1, function_name $L__info0+4, inlined_at 2 16 3
+mov.u32 %r9, 1;"""
+    read_module = parse_module(
+        Source("k.ptx", module(text).source.text + '\n.file 1 "a.cu"\n.file 2 "b.h"\n.section .debug_str { .b8 1,2 }\n')
+    )
+    body = read_module.functions["k"].body
+    assert body is not None
+    found = body[-2].location
+    chain = []
+    while found is not None:
+        chain.append(str(found))
+        found = found.caller
+    assert chain == ["b.h:20:1", "b.h:16:3", "a.cu:5:3"]
+
+
+def test_module_directives() -> None:
+    text = (
+        HEAD
+        + """.extern .func __assertfail (.param .b64 a, .param .b32 b) ;
+.global .align 1 .b8 name[5] = {97, 98, 0x63, 100};
+.global .align 4 .u32 t[2] = {1, -1};
+.extern .shared .align 16 .b8 dyn[];
+.visible .entry e(.param .u64 .ptr .global .align 1 e_0, .param .align 128 .b8 e_1[64]) .reqntid 128 .maxnreg 168
+{ .reg .b32 %r<4>; L: .branchtargets A, B; brx.idx %r1, L; A: B: { .param .b64 q; st.param.b64 [q], 1; } ret; }
+"""
+    )
+    found = parse_module(Source("x.ptx", text))
+    initial = found.variables["name"].initial
+    assert initial is not None and initial.content == b"abcd" and found.variables["name"].size == 5
+    initial = found.variables["t"].initial
+    assert initial is not None and initial.content == b"\1\0\0\0\xff\xff\xff\xff"
+    assert found.variables["dyn"].size is None
+    entry = found.functions["e"]
+    assert entry.directives == {"reqntid": (128,), "maxnreg": (168,)}
+    assert [one.size for one in entry.params] == [8, 64] and entry.params[0].pointer
+    assert entry.tables["L"] == (1, 1)
+    assert entry.body is not None and entry.body[1].operands[1] == Imm(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (HEAD + ".visible .entry k()\n{\nadd.s32 %r1, %r2, 3;\n}", 6, "%r1 is not declared"),
+        (HEAD + ".entry k()\n{\nbra NOWHERE;\n}", 6, "NOWHERE is not declared"),
+        (HEAD + ".entry k()\n{\nA:\nA:\nret;\n}", 7, "stands twice"),
+        (HEAD + ".entry k()\n{\nret;\n", 7, "not closed"),
+        (HEAD + ".entry k()\n{\nret\n}", 7, "begins no operand"),
+        (HEAD + ".global .b8 x[4] = {1, 2", 4, "expected"),
+        (HEAD + "\n§", 5, "begins no word"),
+        (".target sm_90", 1, ".version is missing"),
+        ("int main() { return 0; }", 1, "begins no directive"),
+        (HEAD + ".entry k() {" + "{" * 100, 4, "braces are open"),
+    ],
+)
+def test_errors_name_their_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert words in caught.value.message
+    assert caught.value.span is not None and caught.value.span.line == line
+
+
+def test_truncated_and_mutated_text_is_read_or_refused() -> None:
+    text = module(copy() + SCOPED).source.text
+    chance = random.Random(11)
+    refused = 0
+    for _ in range(500):
+        at, end = sorted(chance.randrange(len(text)) for _ in range(2))
+        kind = chance.randrange(4)
+        piece = chance.choice(
+            ["{", "}", ";", "[", "]", ",", "%", ":", "\0", "@!", "0f", "-", ".reg", '"', "/*", "é", "|"]
+        )
+        if kind == 0:
+            changed = text[:at]
+        elif kind == 1:
+            changed = text[:at] + text[min(end, at + 40) :]
+        elif kind == 2:
+            changed = text[:at] + piece + text[at:]
+        else:
+            changed = text[:at] + text[end : end + 30] + text[at:]
+        try:
+            read(changed)
+        except InputError as error:
+            refused += 1
+            assert error.span is not None
+    assert 100 < refused < 500

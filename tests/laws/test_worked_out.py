@@ -1,0 +1,138 @@
+"""Small programs whose answers are worked out by hand from the pages; both engines give them.
+
+Each comes with a sibling that differs in one word and has the other answer, or with values that only one rule gives.
+"""
+
+from __future__ import annotations
+
+import pytest
+from helpers.agreement import agree
+
+from memmodel.answer import Observation
+from memmodel.cat import load_model
+
+NEVER, ALWAYS, SOMETIMES = Observation.NEVER, Observation.ALWAYS, Observation.SOMETIMES
+PLACES = ("cta 0, cluster 0, gpu 0", "cta 1, cluster 0, gpu 0", "cta 2, cluster 1, gpu 0")
+
+
+def answered(declared: str, question: str, *bodies: str) -> Observation:
+    """What happens to a condition; thread k is in the CTA of `PLACES[k]`."""
+    threads = "".join(f"thread P{k} @ {PLACES[k]} {{\n{body}\n}}\n" for k, body in enumerate(bodies))
+    return agree(f"PTX sample\n{declared}\n{threads}exists ({question})\n", load_model("ptx-9.3")).observation
+
+
+# ---- tickets: what an atomic returns is computed with, and becomes an address ----------------------------------------
+
+TICKETS = ".global .u32 next = 0;\n.global .u32 slot[8];"
+
+
+def taken(compute: str) -> str:
+    return f"""
+    atom.relaxed.gpu.global.add.u32 %ticket, [next], 1;
+    {compute}
+    mov.u64 %place, slot;
+    add.u64 %place, %place, %offset;
+    st.relaxed.gpu.global.u32 [%place], 1;"""
+
+
+@pytest.mark.parametrize(
+    ("compute", "second"),
+    [
+        ("mul.wide.u32 %offset, %ticket, 4;", 1),
+        ("shl.b32 %offset, %ticket, 2;", 1),
+        ("rem.u32 %offset, %ticket, 2; mul.wide.u32 %offset, %offset, 4;", 1),
+        ("bfe.u32 %offset, %ticket, 0, 1; mul.wide.u32 %offset, %offset, 4;", 1),
+        ("mov.u32 %offset, 2; shl.b32 %offset, %offset, %ticket; mul.wide.u32 %offset, %offset, 4;", 4),
+        ("lop3.b32 %offset, %ticket, %ticket, %ticket, 0x80; mul.wide.u32 %offset, %offset, 4;", 1),
+    ],
+)
+def test_each_ticket_has_a_slot(compute: str, second: int) -> None:
+    bodies = (taken(compute),) * 2
+    first = 2 if "mov.u32 %offset, 2" in compute else 0
+    assert answered(TICKETS, f"next == 2 /\\ slot[{first}] == 1 /\\ slot[{second}] == 1", *bodies) is ALWAYS
+
+
+def test_a_counter_that_is_also_added_to() -> None:
+    """inc to 9 of 10 is 0; of 0 it is 1, and then 11."""
+    bodies = ("atom.global.inc.u32 %r, [next], 9;", "atom.global.add.u32 %r, [next], 10;")
+    assert answered(TICKETS, "next == 0 \\/ next == 11", *bodies) is ALWAYS
+    assert answered(TICKETS, "next == 0", *bodies) is SOMETIMES
+    assert answered(TICKETS, "P0:r == 11", *bodies) is NEVER
+
+
+# ---- reports and layouts of mbarrier objects ("mbarrier.test_wait / mbarrier.try_wait", "mbarrier.pending_count") ----
+
+
+def test_nothing_is_reported_of_a_phase_that_asynchronous_copies_end() -> None:
+    declared = ".shared .align 8 .b64 bar = mbarrier(5);"
+    body = """
+    mbarrier.arrive.noComplete.b64 %state, [bar], 2;
+    mbarrier.pending_count.layout::v0.b64 %count, %state;
+    mbarrier.try_wait.parity.phase_type::primary.b64 %p|%q, %value, [bar], 1, 100;
+    mbarrier.test_wait.parity.phase_type::primary.b64 %no|_, _, [bar], 0;"""
+    known = "P0:count == 5 /\\ P0:p == 1 /\\ P0:q == 0 /\\ P0:value == 0 /\\ P0:no == 0"
+    assert answered(declared, known, body) is ALWAYS
+
+
+# ---- predicates and saturation ("setp", "set", "slct", "add", "cvt") -------------------------------------------------
+
+NUMBERS = ".global .u32 six = 6;"
+READ = "ld.global.u32 %a, [six]; mov.u32 %b, 3; mov.pred %yes, 1; mov.pred %no, 0;"
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("setp.gt.u32 %p|%q, %a, %b;", "P0:p == 1 /\\ P0:q == 0"),
+        ("setp.gt.and.u32 %p|%q, %a, %b, %no;", "P0:p == 0 /\\ P0:q == 0"),
+        ("setp.lt.or.s32 %p|%q, %a, %b, %yes;", "P0:p == 1 /\\ P0:q == 1"),
+        ("setp.gt.xor.s32 %p|_, %a, %b, !%no;", "P0:p == 0"),
+        ("setp.gt.and.u32 %yes|%no, %a, %b, !%no;", "P0:yes == 1 /\\ P0:no == 0"),
+        ("setp.lt.and.u32 %yes|%no, %a, %b, %yes;", "P0:yes == 0 /\\ P0:no == 1"),
+        ("setp.hi.u32 %p, -1, %a; setp.ls.u32 %q, -1, %a;", "P0:p == 1 /\\ P0:q == 0"),
+        ("set.gt.u32.u32 %p, %a, %b; set.le.and.s32.s32 %q, -1, %a, %yes;", "P0:p == 0xffffffff /\\ P0:q == -1"),
+        ("slct.u32.s32 %p, %a, %b, -1; slct.u32.s32 %q, %a, %b, 0;", "P0:p == 3 /\\ P0:q == 6"),
+        (
+            "add.sat.s32 %p, %a, 0x7fffffff; sub.sat.s32 %q, 0x80000000, %a;",
+            "P0:p == 0x7fffffff /\\ P0:q == -2147483648",
+        ),
+        ("cvt.sat.u8.s32 %p, -5; cvt.sat.s8.s32 %q, 300;", "P0:p == 0 /\\ P0:q == 127"),
+        ("cvt.sat.s8.u64 %p, -1; cvt.sat.u32.s64 %q, 0x100000000;", "P0:p == 127 /\\ P0:q == 0xffffffff"),
+        ("sub.u32 %c, %b, %a; cvt.sat.u16.s32 %p, %c; cvt.sat.u16.u32 %q, %c;", "P0:p == 0 /\\ P0:q == 0xffff"),
+    ],
+)
+def test_what_a_predicate_or_a_bound_gives(body: str, known: str) -> None:
+    assert answered(NUMBERS, known, READ + body) is ALWAYS
+
+
+# ---- wgmma.mma_async.sp: half of A is stored -------------------------------------------------------------------------
+
+SPARSE = """
+    mov.u64 %da, a;
+    mov.u64 %db, b;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async{form} {{%d0, %d1, %d2, %d3}}, %da, %db, {more}0, 1, 1, 0, 0;
+    {between}
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    {after}"""
+TILES = ".shared .align 16 .b32 a[1024] = {2};\n.shared .align 16 .b32 b[512] = {3};"
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "kept"),
+    [
+        # 64 rows of 16 elements of 2 bytes: words 0 to 511 are read; of a dense A with 32 columns, twice as many.
+        (".sp.sync.aligned.m64n8k32.f32.f16.f16", "%meta, 0, ", 511),
+        (".sync.aligned.m64n8k16.f32.f16.f16", "", 511),
+    ],
+)
+def test_what_a_sparse_matrix_is_read_from(form: str, more: str, kept: int) -> None:
+    def asked(question: str, between: str = "", after: str = "") -> Observation:
+        body = SPARSE.format(form=form, more=more, between=between, after=after)
+        return answered(TILES, question, body)
+
+    assert asked("P0:d0 == 6") is ALWAYS
+    for word, known in ((kept, SOMETIMES), (kept + 1, NEVER)):
+        assert asked("P0:d0 != 6", f"st.shared.u32 [a+{4 * word}], 1;") is known
+    assert asked("P0:d0 != 6", after="st.shared.u32 [a], 5;") is NEVER

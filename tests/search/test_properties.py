@@ -1,0 +1,72 @@
+"""Properties: each fails for a copy of the model with one rule knocked out, and holds for the model itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.search_models import BROKEN, Broken, write_broken
+
+from memmodel.errors import InputError
+from memmodel.search.properties import Counterexample, PropertyCheck, joined, load_property, shipped_properties
+from memmodel.search.sketches import Sketch, sketches
+from memmodel.search.vocabulary import Vocabulary, vocabulary
+
+
+def words_of(one: Broken) -> Vocabulary:
+    it = load_property(one.property)
+    if one.words is None:
+        return it.vocabulary
+    own = it.vocabulary
+    return replace(vocabulary(one.words.split(","), it.scopes, own.threads, spread=own.spread), most=own.most)
+
+
+def programs(one: Broken, words: Vocabulary) -> list[Sketch]:
+    found = [sketch for size in range(1, one.size + 1) for sketch in sketches(words, size)]
+    if one.shape is None:
+        return found
+    names = [sorted(" ".join(words.accesses[use].name for use, _ in body) for body in it.threads) for it in found]
+    return [it for it, mine in zip(found, names, strict=True) if mine == sorted(one.shape)]
+
+
+def search(one: Broken, model: str, every: list[Sketch]) -> list[tuple[Sketch, Counterexample]]:
+    check, words = PropertyCheck(load_property(one.property), model), words_of(one)
+    possible = check.it.kind == "possible"
+    found: list[tuple[Sketch, Counterexample]] = []
+    for sketch in every:
+        found += [(sketch, it) for it in check.of(sketch, words, one.size)]
+        if found and not possible:
+            break
+    return found
+
+
+@pytest.mark.parametrize("one", BROKEN, ids=lambda one: one.property)
+def test_a_broken_copy_shows(one: Broken, tmp_path: Path) -> None:
+    every = programs(one, words_of(one))
+    bad = search(one, write_broken(one, tmp_path), every)
+    if load_property(one.property).kind == "possible":
+        good = search(one, "ptx-9.3", every)
+        assert {it.check for _, it in bad} < {it.check for _, it in good}
+    else:
+        assert bad and bad[0][1].size <= one.size
+        sketch = bad[0][0]
+        assert not search(one, "ptx-9.3", every[: every.index(sketch) + 1])
+
+
+def test_every_shipped_property_has_a_broken_copy() -> None:
+    assert {one.property for one in BROKEN} == set(shipped_properties())
+
+
+def test_a_property_may_not_use_the_definition_under_test(tmp_path: Path) -> None:
+    path = tmp_path / "own.cat"
+    path.write_text('"Own"\n(* Kind  invariant *)\nempty causality \\ (po | synchronizes)+ as own\n')
+    with pytest.raises(InputError, match="not its subject"):
+        joined(load_property(str(path)), "ptx-9.3")
+
+
+def test_a_property_says_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "none.cat"
+    path.write_text('"None"\nempty 0 as none\n')
+    with pytest.raises(InputError, match="says its kind"):
+        load_property(str(path))

@@ -1,0 +1,332 @@
+"""explain: the cycle that is printed is one, the axioms are minimal, and the reason that is named is the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from helpers.places import ROOT
+
+from memmodel import api, engine
+from memmodel.answer import Observation
+from memmodel.base.kinds import Kind
+from memmodel.engine import Options
+from memmodel.repair.fix import fix
+from memmodel.report.why_record import explained
+from memmodel.report.why_text import lines_of
+from memmodel.why.explanation import explanation
+from memmodel.why.forbidden import contradictions, minimal, only
+from memmodel.why.records import Explanation, PathStep, Reason
+from memmodel.why.story import execution_of
+from memmodel.why.unfold import Chain, Unfolding
+from memmodel.why.values import Values
+
+LITMUS = ROOT / "litmus"
+MODEL = api.load("ptx-9.3")
+
+FORBIDDEN = (
+    "async/proxy/A1",
+    "async/proxy/A6",
+    "async/proxy/A13",
+    "async/honest/H16",
+    "generic/H4",
+    "async/tcgen05/T4",
+    "async/tcgen05/T3",
+    "async/mbarrier/G15",
+    "bytes/B10",
+    "shapes/MP+rel.gpu+acq.gpu@two-ctas",
+    "shapes/SB+sc.gpu@two-ctas",
+    "shapes/RMW-chain+two@two-ctas",
+    "control/LB+data+exch+data",
+)
+
+REASONS = {
+    "async/proxy/A2": Reason.NO_PROXY_FENCE,
+    "async/proxy/A4": Reason.PROXY_FENCE_SPACE,
+    "async/proxy/A5": Reason.PROXY_FENCE_SIDE,
+    "async/proxy/A7-no-wait": Reason.NOT_WAITED,
+    "async/proxy/A10-relaxed": Reason.RELAXED,
+    "async/proxy/A13-handed-over-read": Reason.NOT_WAITED,
+    "async/proxy/A16": Reason.NOT_TRANSITIVE,
+    "async/proxy/relaxed-copy-reads-flag-no-fence": Reason.RELAXED,
+    "async/proxy/weak-copy-as-flag": Reason.WEAK,
+    "async/patterns/cp.async-noinc-to-mma-early-fence": Reason.PROXY_FENCE_SIDE,
+    "async/honest/H6-same-parity": Reason.PARITY,
+    "async/honest/H8-count-one": Reason.COUNT,
+    "async/mbarrier/red.async-half": Reason.BYTES,
+    "control/bar+two-ctas": Reason.LOCATION,
+    "async/honest/H7": Reason.PARITY,
+    "async/honest/H11-other-map": Reason.PROXY_FENCE_SPACE,
+    "async/honest/H12-no-alias": Reason.NO_ALIAS_FENCE,
+    "async/honest/H13": Reason.RESTRICTED,
+    "async/mbarrier/G4-fence-after-arrive": Reason.FENCE_SIDE,
+    "async/mbarrier/G9-wait.cta": Reason.SCOPES,
+    "async/mbarrier/G9-arrive.cta": Reason.SCOPES,
+    "async/patterns/threads-to-cp.cluster-writer-fence": Reason.PROXY_FENCE_CTA,
+    "async/pipelines/gemm-tcgen05-2x3-few-bytes": Reason.BYTES,
+    "async/pipelines/gemm-wgmma-2x3-consumer-parity": Reason.PARITY,
+    "async/pipelines/epilogue-no-barrier": Reason.NO_SYNCHRONIZATION,
+    "async/pipelines/multicast-own-commit": Reason.NOT_WAITED,
+    "async/pipelines/split-k-bulk-reader-no-fence": Reason.NO_PROXY_FENCE,
+    "async/honest/H11-same-thread-no-fence": Reason.NO_PROXY_FENCE,
+    "async/readings/D12": Reason.WGMMA_FENCE,
+    "async/tcgen05/T3-no-wait": Reason.TCGEN05_WAIT,
+    "async/tcgen05/T5-no-fence": Reason.TCGEN05_FENCE,
+    "async/tcgen05/T10-between": Reason.TCGEN05_COMMIT,
+    "isa/MP+red": Reason.REDUCTION,
+    "shapes/MP+rel.cta+acq.gpu@two-ctas": Reason.SCOPES,
+    "shapes/MP+rlx.gpu+acq.gpu@two-ctas": Reason.RELAXED,
+    "shapes/SB+acq_rel.gpu@two-ctas": Reason.NO_FENCE_SC,
+    "control/warp+no-barrier": Reason.NO_SYNCHRONIZATION,
+}
+
+
+def told(name: str, ask: str | None = None) -> Explanation:
+    return api.explain(LITMUS / f"{name}.litmus", ask=ask)
+
+
+def from_reads(values: Values) -> list[int]:
+    rf, co = values.execution.relation("rf"), values.execution.relation("co")
+    return [
+        next((co[write] for write in range(values.count) if rf[write] >> read & 1), 0) for read in range(values.count)
+    ]
+
+
+def holds(chain: Chain, values: Values) -> bool:
+    """Is every link in the relation that it names, and does each begin where the one before it ends?"""
+    for link in chain:
+        rows = from_reads(values) if link.name == "fr" else values.relation(link.name)
+        if rows is None or not rows[link.first] >> link.second & 1 or not holds(link.parts, values):
+            return False
+    return all(a.second == b.first for a, b in pairwise(chain))
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_the_axioms_are_minimal_and_the_edges_of_each_cycle_are_there(name: str) -> None:
+    steps = api.questions(api.lowered(LITMUS / f"{name}.litmus"))[0]
+    answer = engine.answer(steps, MODEL, Options(), findings=False)
+    assert answer.observation is Observation.NEVER
+    names = minimal(steps, MODEL, Options(), answer.axioms)
+    for one in names:
+        rest = only(MODEL, [other for other in names if other != one])
+        assert engine.answer(steps, rest, Options(), findings=False).witness is not None
+    assert engine.answer(steps, only(MODEL, list(names)), Options(), findings=False).witness is None
+    found = contradictions(steps, MODEL, Options(), answer.axioms)
+    assert tuple(one.axiom for one in found) == names
+    for one in found:
+        execution = execution_of(one.witness)
+        assert execution is not None and one.witness.ground is not None and one.rests_on
+        values = Values(MODEL, execution, one.witness.ground.ranks)
+        check = next(check for check in MODEL.axioms if check.name == one.axiom)
+        assert not values.holds(check)
+        chain = Unfolding(values).broken(check)
+        assert chain and holds(chain, values) and chain[0].first in (chain[-1].second, chain[0].first)
+        assert [(step.first.label, step.second.label) for step in one.steps] == [
+            (one.witness.events[link.first].label, one.witness.events[link.second].label) for link in chain
+        ]
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_the_reason_that_is_named_first(name: str) -> None:
+    found = told(name)
+    assert found.stories, name
+    assert REASONS[name] in {one.reason for one in found.stories[0].obstacles}
+    story = found.stories[0]
+    assert story.first is not None and story.steps
+    on_the_way = {at for step in story.steps for at in (step.first, step.second)}
+    beside = any(not on_the_way.issuperset(one.events) for one in story.obstacles)  # such as a write not over by then
+    assert (
+        any(not step.holds for step in story.steps)
+        or beside
+        or REASONS[name]
+        in (
+            Reason.PROXY_FENCE_SPACE,
+            Reason.NOT_TRANSITIVE,
+            Reason.RESTRICTED,
+        )
+    )
+
+
+REST = {
+    "control/spin+never-set": Reason.NEVER_WRITTEN,
+    "control/spin+crossed": Reason.DEADLOCK,
+    "async/undefined/peer-may-have-exited": Reason.GONE,
+    "async/undefined/barrier-two-counts": Reason.RULE,
+    "async/barriers/arrive-then-own-sync": Reason.NOTHING_MISSING,
+    "async/instructions/grid-wait-read-only": Reason.READ_ONLY,
+}
+"""Where no order between two accesses is missing."""
+
+
+def test_each_reason_is_given_for_some_shipped_test() -> None:
+    assert {*REASONS.values(), *REST.values()} == set(Reason)
+
+
+@pytest.mark.parametrize("name", REST)
+def test_the_reason_where_no_order_is_missing(name: str) -> None:
+    found = told(name)
+    waits = found.stuck.waiting if found.stuck is not None else ()
+    assert REST[name] in {
+        *(one.reason for story in found.stories for one in story.obstacles),
+        *(one.reason for one in waits),
+    }
+
+
+SINGLE = ("async/proxy/A2", "async/proxy/A4", "async/tcgen05/T3-no-wait", "async/mbarrier/G9-wait.cta", "bytes/B11")
+
+
+@pytest.mark.parametrize("name", SINGLE[:4])
+def test_repairing_the_reason_alone_forbids_the_outcome(name: str) -> None:
+    path = LITMUS / f"{name}.litmus"
+    story = told(name).stories[0]
+    assert len(story.obstacles) == 1
+    found = fix(str(path), path.read_text(), (MODEL,), Options())
+    words = {word for one in found.repairs for edit in one.changes for word in edit.what.split()}
+    repair = story.obstacles[0].repair
+    wanted = {"the fence for s, or for every state space": "fence.proxy.async"}.get(repair, repair.split()[0])
+    assert any(wanted.lstrip(".") in word for word in words), (repair, words)
+
+
+MISLEADING = {
+    "async/proxy/A4": (
+        "covers global memory only, and s is in shared memory",
+        "the fence for s",
+    ),
+    "async/proxy/A5": ("is not between the two accesses", "fence.proxy.async before e"),
+    "async/proxy/A1-wrong-proxy": ("fence.proxy.alias (P0, line 11) is for another proxy", "fence.proxy.async before"),
+    "async/proxy/A8-fence-before-wait": ("(P1, line 18) stands too early", "wgmma.fence before"),
+    "async/proxy/A11-one-pending": ("(P0, line 11) covers none of its groups", "a wait for its end before"),
+    "async/honest/H11-other-map": ("covers the bytes that its operand names, and not map", "the fence for map"),
+    "async/mbarrier/G9-wait.cta": ("the .cta of c: mbarrier.try_wait.parity.acquire.cta", ".cluster at c"),
+    "async/tcgen05/T6-before-late": ("(P0, line 15) stands after it", "tcgen05.fence::before_thread_sync before"),
+    "async/tcgen05/T4-commit-first": ("(P0, line 15) stands before it", "tcgen05.commit after it"),
+}
+"""What stands there and looks right: the sentence says why it is not, and the repair what would do."""
+
+
+@pytest.mark.parametrize("name", MISLEADING)
+def test_what_looks_right_is_said_to_be_in_the_wrong_place(name: str) -> None:
+    text, repair = MISLEADING[name]
+    (first, *_) = told(name).stories[0].obstacles
+    assert text in first.text and repair in first.repair
+
+
+APART = {
+    "other": (".shared .align 8 .b64 a = mbarrier(1);\n.shared .align 8 .b64 b = mbarrier(1);", "mbarrier object", """
+thread P2 @ cta 0 { mbarrier.arrive.shared::cta.b64 _, [b]; }""",
+        "mbarrier.arrive.shared::cta.b64 _, [a];",
+        "W: mbarrier.try_wait.parity.shared::cta.b64 %p, [b], 0; @!%p bra W;"),
+    "part": (".shared .align 4 .u32 f;", "location: they overlap in part only", "",
+        "st.release.cta.shared.u32 [f], 65537;", "ld.acquire.cta.shared.u16 %r0, [f];"),
+    "barrier": ("", "barrier", "\nthread P2 @ cta 0 { bar.arrive 2, 64; }", "bar.arrive 1, 64;", "bar.sync 2, 64;"),
+}  # fmt: skip
+"""Variables, what is said, another thread, a release, an acquire."""
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_release_and_an_acquire_that_do_not_meet(name: str) -> None:
+    variables, what, more, release, acquire = APART[name]
+    text = f"""PTX apart
+.shared .u32 x;
+{variables}{more}
+thread P0 @ cta 0 {{ st.shared.u32 [x], 1; {release} }}
+thread P1 @ cta 0 {{ {acquire} ld.shared.u32 %r1, [x]; }}
+exists (P1:r1 == 0)
+"""
+    story = next(one for one in api.explain(text).stories if one.about in ("outcome", "data-race"))
+    (obstacle,) = story.obstacles
+    assert obstacle.reason is Reason.LOCATION and obstacle.text.endswith(f"are not about one {what}")
+
+
+def test_no_two_reasons_have_the_same_words() -> None:
+    assert len({one.value for one in Reason}) == len(Reason)
+
+
+def test_a_hang_names_who_waits_and_what_would_let_it_go_on() -> None:
+    found = told("bytes/B9-hang")
+    assert found.stuck is not None
+    (one,) = found.stuck.waiting
+    assert (one.thread, one.reason) == ("P2", Reason.COUNT) and "missing arrivals" in one.goes_on
+
+
+def test_the_decision_that_makes_the_difference_and_what_makes_it_not_matter() -> None:
+    found = api.explain(LITMUS / "async/readings/R3.litmus", readings=True)
+    assert {one.decision.split()[0] for one in found.depends} >= {"D4b"}
+    assert found.depends[0].obstacles[0].reason is Reason.TCGEN05_FENCE
+
+
+def test_text_and_record_say_the_same() -> None:
+    found = told("async/proxy/A5")
+    text = "\n".join(lines_of(found))
+    record = explained(found)
+    assert record["stories"][0]["obstacles"][0]["reason"] == Reason.PROXY_FENCE_SIDE.value  # type: ignore[index]
+    assert Reason.PROXY_FENCE_SIDE.value in text and "+ missing: fence.proxy.async" in text
+
+
+def test_check_says_because() -> None:
+    lines = api.check(LITMUS / "async/proxy/A4.litmus").explain().splitlines()
+    assert any(line.strip().startswith("because b: fence.proxy.async.global") for line in lines)
+    lines = api.check(LITMUS / "async/proxy/A1.litmus").explain().splitlines()
+    place = next(n for n, line in enumerate(lines) if "forbidden by Causality" in line)
+    assert lines[place + 1].strip().startswith("because W s = 1 (P0, line 11) comes before")
+
+
+def test_a_forall_that_holds_is_explained_by_what_would_break_it() -> None:
+    text = (LITMUS / "async/proxy/A1.litmus").read_text().replace("~exists (g[0] == 0)", "forall (g[0] == 1)")
+    steps = api.questions(api.lowered(text))[0]
+    report = api.report_on(steps, MODEL, Options())
+    assert report.answer.observation is Observation.ALWAYS
+    found = explanation(steps, MODEL, report.answer, Options(), report.question, {})
+    assert [one.axiom for one in found.contradictions] == ["Causality"]
+
+
+def test_a_report_from_another_process_has_nothing_to_explain_with() -> None:
+    import pickle
+
+    report = api.check(LITMUS / "async/proxy/A4.litmus")
+    sent = pickle.loads(pickle.dumps(report))
+    assert sent.subject is None and sent.answer.witness.ground is None
+    assert "needs" in sent.explain() or "need synchronization" in sent.explain() or sent.explain()
+
+
+def parts(steps: tuple[PathStep, ...]) -> list[PathStep]:
+    return [one for step in steps for one in (step, *parts(step.parts))]
+
+
+def test_derived_edges_carry_their_clause() -> None:
+    found = told("async/proxy/A1")
+    assert any(one.clause == "Memory synchronization" for one in parts(found.contradictions[0].steps))
+
+
+def test_a_model_with_less_order_names_its_own_axiom() -> None:
+    path = LITMUS / "shapes/MP+rel.gpu+acq.gpu@two-ctas.litmus"
+    assert {one.axiom for one in api.explain(path, "ptx-6.0").contradictions}
+    broken = replace(MODEL, checks=tuple(check for check in MODEL.checks if check.name != "Causality"))
+    assert api.explain(path, broken).stories
+
+
+def test_each_relation_is_asked_for_by_itself() -> None:
+    """What one name means must not depend on which names were asked for before."""
+    witness = api.check(LITMUS / "async/proxy/A2.litmus").answer.witness
+    execution = None if witness is None else execution_of(witness)
+    assert witness is not None and witness.ground is not None and execution is not None
+    together = Values(MODEL, execution, witness.ground.ranks)
+    names = list(dict.fromkeys(one.name for one in MODEL.definitions if one.kind is Kind.RELATION))
+    for name in [*names, *reversed(names)]:
+        assert together.relation(name) == Values(MODEL, execution, witness.ground.ranks).relation(name), name
+
+
+def test_a_tile_that_is_overwritten_before_it_is_read() -> None:
+    """What is missing is order from the read to the next product, and not the other way round."""
+    first = told("async/pipelines/accumulator-reuse-no-wait").stories[0]
+    assert first.first is not None and first.second is not None
+    assert (first.first.thread, first.second.thread) == ("EPI", "MMA")
+    assert {one.reason for one in first.obstacles} == {Reason.NO_SYNCHRONIZATION, Reason.TCGEN05_FENCE}
+
+
+def test_who_waits_for_whom_in_a_ring_whose_addresses_are_computed() -> None:
+    waiting = told("async/pipelines/gemm-wgmma-1x2-loop-parity").stuck
+    assert waiting is not None
+    assert {one.reason for one in waiting.waiting} == {Reason.DEADLOCK}
+    assert "parity 1 at this wait" in waiting.waiting[0].goes_on
