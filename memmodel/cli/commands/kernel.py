@@ -76,8 +76,9 @@ def kernel(
 ) -> Exit:
     """Check a compiled kernel for races and hangs.
 
-    The launch is run once; its order under the model speaks for every schedule where the conditions of docs/kernels.md
-    hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, or clean for some of the schedules only.
+    The launch is run once; its order under the model speaks for every schedule where the conditions of
+    docs/kernels-theorem.md hold. Exit code: 0 clean, 1 findings, 2 bad input, 3 undecided, or clean for some of the
+    schedules only.
     """
     from memmodel import cat
     from memmodel.kernel.check import check_kernel

@@ -1,7 +1,7 @@
 """Where the rounds of loops repeat in a run: the period, and the cuts between which it is carried out.
 
 In: trace, visits of the loops that a parameter decides. Out: `LoopRun`, `Site`: for each thread the visits at which one
-period ends and the next one begins. Source: docs/kernels.md, "Any trip count".
+period ends and the next one begins. Source: docs/kernels-theorem.md, "Any trip count".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: entry, run, how to run the launch again. Out: a sentence. It is yes where the text shows that no loop which touches
 memory or orders something can run more or less often, or where the rounds of the loops that a parameter decides repeat,
-so that one period more says nothing new (docs/kernels.md, "Any trip count").
+so that one period more says nothing new (docs/kernels-theorem.md, "Any trip count").
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Under which conditions one run speaks for every schedule: counts, waits, polling, objects.
 
-In: Graph, LaunchTrace, the order of a model. Out: what does not hold, as sentences. docs/kernels.md has the theorem.
+In: Graph, LaunchTrace, the order of a model. Out: what does not hold, as sentences.
+docs/kernels-theorem.md has the theorem.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 In: LaunchTrace, the instructions on whose results the run depends. Out: the same trace, in which such operations are
 accesses and no events. Settled here: an operation is quiet if its location is touched by no other strong access than
 atomic operations, all of one size, on whose results nothing depends. Whoever reads from it then does so in some
-executions only, so that no order that every execution has comes of it. docs/kernels.md, "Symmetry".
+executions only, so that no order that every execution has comes of it. docs/kernels-theorem.md, "Symmetry".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: Run. Out: `Roles`. Two lanes of a warp whose events are the same, up to the bytes of weak accesses, can be swapped
 without changing the order of anything; so can warps with the same lanes, and clusters that only meet in weak accesses.
-docs/kernels.md, "Symmetry", has the argument.
+docs/kernels-theorem.md, "Symmetry", has the argument.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 In: LaunchTrace, the loads that poll. Out: `CounterLoop`s, and of each the arrivals that it has observed whenever it
 ends. Settled here: a word that threads change by atomic operations of one kind that commute holds, after any of them,
-its first value joined with those of the operations so far; which ones these may be, causality says. docs/kernels.md,
-"Counters", has the argument.
+its first value joined with those of the operations so far; which ones these may be, causality says.
+docs/kernels-theorem.md, "Counters", has the argument.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ CASES = {
     "scan": "explored",
     "last_block": "clean",
     "gemm_sm90": "clean",
-    "gemm_sm100": "findings",  # tensor memory without fences: docs/kernels.md
+    "gemm_sm100": "findings",  # tensor memory without fences: docs/kernels-in-the-wild.md
 }
 BROKEN = {
     "tma_pipeline": {"hang", "data-race", "undefined-unfinished-copy", "undefined-unobserved-phase"},

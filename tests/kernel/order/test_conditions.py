@@ -1,4 +1,4 @@
-"""Each condition of the theorem (docs/kernels.md): kernels that break exactly it, and near misses that keep it."""
+"""Each condition of docs/kernels-theorem.md: kernels that violate exactly it, and near misses that keep it."""
 
 from __future__ import annotations
 
