@@ -14,12 +14,12 @@ from time import process_time
 
 from memmodel.answer import Budget
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of
-from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.check.conductor import entry_of
+from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import read_launch
-from memmodel.kernel.mend.search import KernelMender
 from memmodel.kernel.mutate.mutations import mutations
-from memmodel.kernel.text.reader import parse_module, read_module
+from memmodel.kernel.repair.search import KernelMender
+from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.source import Source
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples" / "kernels"

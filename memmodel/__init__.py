@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memmodel.batch import Entry
     from memmodel.errors import InputError
     from memmodel.kernel.check import check_kernel
-    from memmodel.kernel.mend.search import fix_kernel
+    from memmodel.kernel.repair.search import fix_kernel
     from memmodel.library import ShippedModel, SuiteResult, format, models, parse, suite
     from memmodel.litmus.syntax import LitmusTest
     from memmodel.report.readings import ReadingsReport
@@ -71,7 +71,7 @@ _HOME = {
     "check": "memmodel.api",
     "check_kernel": "memmodel.kernel.check",
     "explain": "memmodel.api",
-    "fix_kernel": "memmodel.kernel.mend.search",
+    "fix_kernel": "memmodel.kernel.repair.search",
     "format": "memmodel.library",
     "models": "memmodel.library",
     "outcomes": "memmodel.api",

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from memmodel.errors import InputError
-from memmodel.kernel.text.syntax import PtxFunction
 from memmodel.memory.tensormap import MAX_DIMENSIONS
+from memmodel.ptx.module.syntax import PtxFunction
 from memmodel.source import read_bytes
 
 MAX_THREADS = 1024

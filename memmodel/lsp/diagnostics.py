@@ -124,7 +124,7 @@ def _cat(document: Document) -> list[Json]:
 
 def _ptx(document: Document) -> list[Json]:
     from memmodel.kernel.machine.code import unknown
-    from memmodel.kernel.text.reader import parse_module
+    from memmodel.ptx.module.reader import parse_module
 
     try:
         module = parse_module(document.source)

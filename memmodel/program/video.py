@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from memmodel.ptx.operands import PARTS
+
 Bits = Callable[..., int]
 WORD = 0xFFFFFFFF
 
@@ -30,8 +32,6 @@ _COMPARE: dict[str, Callable[[int, int], int]] = {
 }
 _SECOND: dict[str, Callable[[int, int], int]] = {"add": lambda a, c: a + c, "min": min, "max": max}
 _TYPES = ("u32", "s32")
-PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
-"""Selectors of operands: first bit, width."""
 
 
 def part(value: int, selector: str, kind: str) -> int:

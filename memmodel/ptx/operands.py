@@ -163,6 +163,10 @@ class JumpTarget:
     span: Span = no_span()
 
 
+PARTS = {"b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
+"""Selectors of operands: first bit, width."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A byte or half of a register: `%r1.b2`, `%r1.h0` ("Video Instructions")."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memmodel.answer import Budget
-    from memmodel.kernel.judge.verdict import KernelVerdict
-    from memmodel.kernel.mend.search import KernelRepairs
+    from memmodel.kernel.order.verdict import KernelVerdict
+    from memmodel.kernel.repair.search import KernelRepairs
 
 
 Ctas = Annotated[list[str] | None, Option("--cta", metavar="X,Y,Z", help="Look at this CTA; may be repeated.")]
@@ -113,8 +113,8 @@ def kernel(
 def _printed(file: str, entry: str | None, *, schema: bool) -> Exit:
     """The schema of launch descriptions, or one to fill in."""
     from memmodel.kernel import launch
-    from memmodel.kernel.check import entry_of
-    from memmodel.kernel.text.reader import read_module
+    from memmodel.kernel.check.conductor import entry_of
+    from memmodel.ptx.module.reader import read_module
 
     say(json.dumps(launch.schema() if schema else launch.template(entry_of(read_module(file), entry)), indent=1))
     return Exit.AS_EXPECTED
@@ -130,7 +130,7 @@ def _mended(
     assumed: Sequence[str],
     cost: Budget,
 ) -> KernelRepairs:
-    from memmodel.kernel.mend.search import WIDTH, fix_kernel
+    from memmodel.kernel.repair.search import WIDTH, fix_kernel
 
     with ticker(WIDTH) as tick:
         found = fix_kernel(

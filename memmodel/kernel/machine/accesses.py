@@ -9,19 +9,20 @@ from dataclasses import replace
 
 from memmodel.base.labels import Access, Family, Issue, Label, Role, Side
 from memmodel.isa.movement.access import WIDEST_SHARED, generic_window
-from memmodel.kernel.judge.events import Refused, TraceEvent
-from memmodel.kernel.machine.alu import width_of
-from memmodel.kernel.machine.memory import Block
+from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.private_memory import moved, private_step, read_lane
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
 from memmodel.kernel.machine.state import WIDEST, Machine
+from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.machine.values.widths import extended, loaded, together, wider, width_in
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.kernel.values.lanes import Get
-from memmodel.kernel.values.own import moved, private_step, read_lane
-from memmodel.kernel.values.words import extended, loaded, together, wider, width_in
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.problems import Refused
 from memmodel.program.fields import NOTHING
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Mem, Operand, Register, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 

@@ -9,33 +9,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memmodel.isa.table import stray
-from memmodel.kernel.engines.atomics import atomic_step
-from memmodel.kernel.engines.calls import HEAP, CallPlan, stack_step
-from memmodel.kernel.engines.clusters import cluster_step
-from memmodel.kernel.engines.copies import copy_step
-from memmodel.kernel.engines.fragments import fragment_step
-from memmodel.kernel.engines.mma import mma_step
-from memmodel.kernel.engines.multimem import multimem_step
-from memmodel.kernel.engines.packing import cleared_first, with_bits
-from memmodel.kernel.engines.stasync import async_step
-from memmodel.kernel.engines.tensor import tensor_step
-from memmodel.kernel.engines.tensormaps import map_step
-from memmodel.kernel.engines.textures import texture_step
-from memmodel.kernel.engines.wgmma import wgmma_step
-from memmodel.kernel.judge.events import Refused
+from memmodel.kernel.flow.detours import Detour
+from memmodel.kernel.flow.packing import packed_registers
+from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.engines.atomics import atomic_step
+from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
+from memmodel.kernel.machine.engines.clusters import cluster_step
+from memmodel.kernel.machine.engines.copies import copy_step
+from memmodel.kernel.machine.engines.fragments import fragment_step
+from memmodel.kernel.machine.engines.mma import mma_step
+from memmodel.kernel.machine.engines.multimem import multimem_step
+from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
+from memmodel.kernel.machine.engines.stasync import async_step
+from memmodel.kernel.machine.engines.tensor import tensor_step
+from memmodel.kernel.machine.engines.tensormaps import map_step
+from memmodel.kernel.machine.engines.textures import texture_step
+from memmodel.kernel.machine.engines.wgmma import wgmma_step
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.sync import sync_step
+from memmodel.kernel.machine.values.lanes import Get, Step
 from memmodel.kernel.machine.warpops import Blocking, warp_step
-from memmodel.kernel.text.detours import Detour
-from memmodel.kernel.text.packing import packed_registers
-from memmodel.kernel.text.polling import registers, written
-from memmodel.kernel.text.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
-from memmodel.kernel.values.lanes import Get, Step
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import Callee, ModuleVariable, PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym, Vector
 
 ENDS = ("ret", "exit")

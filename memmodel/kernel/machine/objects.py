@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
-from memmodel.kernel.judge.events import Refused, TraceEvent
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
-from memmodel.kernel.machine.memory import Block
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Mbar, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Operand, Pair, Register
 from memmodel.ptx.vocabulary import Scope, Sem
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from memmodel.base.labels import Allocation, Family
-from memmodel.kernel.judge.events import TraceEvent, TraceThread
-from memmodel.kernel.machine.memory import RANK_SHIFT, Block
+from memmodel.kernel.machine.memory import RANK_SHIFT
 from memmodel.kernel.machine.rows import LANES, Row, Uniform, Value
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.threads import TraceThread
 from memmodel.program.fields import NOTHING, Bits
 
 Lanes = list[int]

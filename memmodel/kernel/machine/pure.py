@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.alu import (
+from memmodel.kernel.arithmetic.alu import (
     OPAQUE,
     Fn,
     comparison,
@@ -23,14 +22,15 @@ from memmodel.kernel.machine.alu import (
     width_of,
     with_carry,
 )
-from memmodel.kernel.machine.floats import converted, floating
+from memmodel.kernel.arithmetic.floats import converted, floating
 from memmodel.kernel.machine.memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Symbols
 from memmodel.kernel.machine.parts import Lanes, Warp
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, Value, uniform
-from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.kernel.values.lanes import Get, Step, binary, many, unary
-from memmodel.kernel.values.specials import special
+from memmodel.kernel.machine.values.lanes import Get, Step, binary, many, unary
+from memmodel.kernel.machine.values.specials import special
+from memmodel.kernel.trace.problems import Refused
 from memmodel.program.video import part, video
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Imm, Negated, Operand, Pair, Part, Real, Register, Special, Sym, Vector
 
 ONES = {"u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "f32": 0x3F800000, "u16": 0xFFFF, "s16": 0xFFFF, "f16": 0x3C00}

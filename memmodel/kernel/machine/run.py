@@ -10,29 +10,32 @@ from __future__ import annotations
 import random
 
 from memmodel.base.labels import Mark, Marker
-from memmodel.kernel.engines.calls import back, chosen_callee, enter, system_call
-from memmodel.kernel.engines.multimem import misused
-from memmodel.kernel.engines.wgmma import BUSY
-from memmodel.kernel.explored.reads import ChosenReads
-from memmodel.kernel.judge.events import LaunchTrace, Refused, TraceThread
+from memmodel.kernel.flow.ahead import looking_ahead
+from memmodel.kernel.flow.detours import Detour, detour
+from memmodel.kernel.flow.registers import written
+from memmodel.kernel.flow.rounds import looked_at
+from memmodel.kernel.flow.timeouts import TimeOuts
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
+from memmodel.kernel.machine.choices.failing_tests import FailingTests
+from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.code import ENDS, Code, Follower, compile_function, may_loop, only_computes
+from memmodel.kernel.machine.engines.calls import back, chosen_callee, enter, system_call
+from memmodel.kernel.machine.engines.multimem import misused
+from memmodel.kernel.machine.engines.wgmma import BUSY
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import PARKED, Cta, Faulty, LaneGroup, Lanes, Warp, state_of
+from memmodel.kernel.machine.private_memory import moved
 from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.rows import LANES, UNKNOWN, Row, Uniform, uniform
-from memmodel.kernel.machine.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.state import PATIENCE, Machine
 from memmodel.kernel.machine.sync import lacks, stuck
-from memmodel.kernel.text.ahead import looking_ahead
-from memmodel.kernel.text.detours import Detour, detour
-from memmodel.kernel.text.polling import looked_at, written
-from memmodel.kernel.text.syntax import PtxFunction, PtxModule
-from memmodel.kernel.text.timeouts import TimeOuts
-from memmodel.kernel.values.naming import Naming, crossed
-from memmodel.kernel.values.own import moved
-from memmodel.kernel.waits.failing import FailingTests
+from memmodel.kernel.machine.values.naming import Naming, crossed
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+from memmodel.kernel.trace.threads import TraceThread
 from memmodel.limits import effort
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.ptx.vocabulary import Place
 
 REGISTERS = 65536

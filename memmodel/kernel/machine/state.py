@@ -11,37 +11,33 @@ from typing import NoReturn
 
 from memmodel.base.labels import Access, Action, Barrier, Domain, Label, Mbarrier, Side
 from memmodel.base.points import BarrierId
-from memmodel.kernel.explored.reads import ChosenReads
-from memmodel.kernel.judge.events import (
-    Failure,
-    LaneAccesses,
-    LaunchTrace,
-    ObjectStep,
-    Refused,
-    TraceEvent,
-    TraceThread,
-    WeakAccess,
-)
+from memmodel.kernel.flow.ahead import NOBODY
 from memmodel.kernel.launch import Launch
+from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
+from memmodel.kernel.machine.choices.failing_tests import FailingTests
+from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
 from memmodel.kernel.machine.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
     PRIVATE_START,
     RANK_SHIFT,
     SHARED_WINDOW,
-    Block,
     DeviceMemory,
 )
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
-from memmodel.kernel.machine.schedule import FIRST, LAST, Schedule
-from memmodel.kernel.text.ahead import NOBODY
-from memmodel.kernel.text.syntax import PtxInstruction
-from memmodel.kernel.values.cells import MemoryTerms
-from memmodel.kernel.waits.failing import FailingTests
+from memmodel.kernel.machine.values.cells import MemoryTerms
+from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.objects import ObjectStep
+from memmodel.kernel.trace.problems import Failure, Refused
+from memmodel.kernel.trace.threads import TraceThread
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}

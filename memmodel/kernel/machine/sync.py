@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, ProxyFence
 from memmodel.isa.synchronization.barrier import RESOURCES
-from memmodel.kernel.judge.events import AwaitedPhase, Refused, StuckLanes
+from memmodel.kernel.flow.registers import written
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, PairTurn, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, Value
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.text.polling import written
-from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.trace.objects import AwaitedPhase
+from memmodel.kernel.trace.problems import Refused
+from memmodel.kernel.trace.stuck import StuckLanes
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Imm
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.base.points import BarrierId
-from memmodel.kernel.judge.events import Refused
-from memmodel.kernel.machine.alu import function
+from memmodel.kernel.arithmetic.alu import function
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.state import Machine
-from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Imm, Pair
 from memmodel.ptx.vocabulary import Scope, Sem
 

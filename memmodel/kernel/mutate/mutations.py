@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
 from memmodel.ptx.operands import Imm, Operand, Pair, Register
 from memmodel.repair.spellings import PROXY_SPACES, SCOPES
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 from memmodel.base.labels import Access, Action, Mbarrier
 from memmodel.concrete.execution import Rows
-from memmodel.kernel.judge.judging import Judgement, RunJudge
 from memmodel.kernel.mutate.mutations import Mutation
-from memmodel.kernel.text.syntax import PtxInstruction
+from memmodel.kernel.order.judging import Judgement, RunJudge
+from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Proxy
 from memmodel.referee.flags import Flags, bits
 

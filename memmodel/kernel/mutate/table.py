@@ -18,13 +18,13 @@ from time import monotonic
 from memmodel.answer import Budget
 from memmodel.cat.syntax import Model
 from memmodel.errors import InputError
-from memmodel.kernel.check import judged
-from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import judged
+from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import Mutation, mutations
 from memmodel.kernel.mutate.reasons import LaunchOrder, redundant
-from memmodel.kernel.text.syntax import PtxFunction, PtxInstruction, PtxModule
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction, PtxModule
 from memmodel.workers import abandon, settle
 
 SCHEDULES = 4

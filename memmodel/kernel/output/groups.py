@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from memmodel.kernel.judge.verdict import KernelFinding
+from memmodel.kernel.order.verdict import KernelFinding
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
-from memmodel.kernel.mend.search import KernelRepair, KernelRepairs
+from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.text import locations
+from memmodel.kernel.repair.search import KernelRepair, KernelRepairs
 from memmodel.records.kernels import (
     KernelChangeRecord,
     KernelFindingRecord,

@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from memmodel.kernel.judge.verdict import FindingPlace, KernelFinding, KernelVerdict
+from memmodel.kernel.order.verdict import FindingPlace, KernelFinding, KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.text import who
-from memmodel.kernel.text.syntax import Location
+from memmodel.ptx.module.syntax import Location
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 OPEN = "undecided"

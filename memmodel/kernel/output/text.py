@@ -5,10 +5,10 @@ In: KernelVerdict. Out: lines.
 
 from __future__ import annotations
 
-from memmodel.kernel.judge.verdict import FindingPlace, KernelVerdict
-from memmodel.kernel.mend.search import KernelRepairs
+from memmodel.kernel.order.verdict import FindingPlace, KernelVerdict
 from memmodel.kernel.output.groups import FindingGroup, groups
-from memmodel.kernel.text.syntax import Location
+from memmodel.kernel.repair.search import KernelRepairs
+from memmodel.ptx.module.syntax import Location
 
 SHOWN, FEW = 20, 3
 LONGEST_NAME = 80

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of, judge
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import entry_of, judge
 from memmodel.kernel.launch import parse_launch
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 HEAD = ".version 8.8\n.target sm_100a\n.address_size 64\n"

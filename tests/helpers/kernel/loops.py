@@ -10,11 +10,11 @@ import re
 
 from helpers.kernel.samples import HEAD
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of, judge
-from memmodel.kernel.judge.explore import ExploreOptions
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import entry_of, judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import parse_launch
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 NAME = "trips"

@@ -24,22 +24,23 @@ from memmodel.emit import EmittedModule, emit
 from memmodel.emit.address import EmittedVariables
 from memmodel.errors import InputError
 from memmodel.isa.convert import convert
-from memmodel.kernel.check import entry_of, judge
-from memmodel.kernel.engines import copies, mma, tensor, wgmma
-from memmodel.kernel.engines.matrices import MatrixDescriptor
-from memmodel.kernel.judge.events import TraceEvent
-from memmodel.kernel.judge.explore import ExploreOptions
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import entry_of, judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import Launch, parse_launch
+from memmodel.kernel.machine.engines import copies, mma, tensor, wgmma
+from memmodel.kernel.machine.engines.matrices import MatrixDescriptor
 from memmodel.kernel.machine.maps import Stretch
-from memmodel.kernel.machine.memory import Block, DeviceMemory
+from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta
-from memmodel.kernel.text.reader import parse_module
-from memmodel.kernel.text.syntax import PtxModule
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
 from memmodel.litmus import parse_litmus
 from memmodel.litmus.printer import print_litmus
 from memmodel.litmus.syntax import Layout, LitmusTest, Variable
 from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import PtxModule
 from memmodel.source import Source
 
 TABLE = ROOT / "tests" / "data" / "kernel-roundtrip.tsv"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of, judge
-from memmodel.kernel.judge.explore import ExploreOptions
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import entry_of, judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.kernel.text.reader import parse_module
-from memmodel.kernel.text.syntax import PtxFunction, PtxModule
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import PtxFunction, PtxModule
 from memmodel.source import Source
 
 HEAD = ".version 8.8\n.target sm_90\n.address_size 64\n"

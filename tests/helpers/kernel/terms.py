@@ -6,7 +6,7 @@ import random
 
 from helpers.kernel.samples import entry, launch, module
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.values.naming import Naming
+from memmodel.kernel.machine.values.naming import Naming
 
 WORDS = [f"%r{n}" for n in range(10, 20)]
 FLOATS = [f"%f{n}" for n in range(8)]

@@ -6,8 +6,8 @@ import pytest
 from helpers.kernel.samples import entry, launch, module
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import judge
-from memmodel.kernel.judge.explore import ExploreOptions
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
 
 TILE = """
 mov.u32 %r20, %ctaid.x;

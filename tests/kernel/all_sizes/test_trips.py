@@ -13,9 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from memmodel import check_kernel
-from memmodel.kernel.beyond.drift import STILL, Drift, Drifts, Going
+from memmodel.kernel.all_sizes.drift import STILL, Drift, Drifts, Going
+from memmodel.kernel.arithmetic.alu import comparison, function, signed
 from memmodel.kernel.launch import read_launch
-from memmodel.kernel.machine.alu import comparison, function, signed
 
 EXAMPLES = ROOT / "docs/examples/kernels"
 

@@ -11,8 +11,8 @@ import os
 import pytest
 from helpers.places import ROOT
 
-from memmodel.kernel.check import check_kernel
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import check_kernel
+from memmodel.kernel.order.verdict import KernelVerdict
 
 KERNELS = ROOT / "docs" / "examples" / "kernels"
 ALL = os.environ.get("MEMMODEL_KERNEL_ALL") == "1"

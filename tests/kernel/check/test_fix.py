@@ -11,11 +11,11 @@ from helpers.places import ROOT
 
 from memmodel import fix_kernel
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import judge
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import read_launch
-from memmodel.kernel.mend.edits import PtxEdit, apart, inline, laid, original
 from memmodel.kernel.output.text import repair_lines
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.repair.edits import PtxEdit, apart, inline, laid, original
+from memmodel.ptx.module.reader import parse_module
 from memmodel.repair.edits import diff
 from memmodel.source import Source
 

@@ -14,13 +14,13 @@ from helpers.places import ROOT
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check import check_kernel, chosen, judge
-from memmodel.kernel.judge.explore import ExploreOptions
-from memmodel.kernel.judge.missing import MissingOrder
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import check_kernel, chosen, judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import Launch
 from memmodel.kernel.mutate.mutations import mutations
 from memmodel.kernel.mutate.table import Noticed, mutation_table
+from memmodel.kernel.order.missing import MissingOrder
+from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.output.groups import groups
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.sarif import sarif

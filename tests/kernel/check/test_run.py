@@ -12,16 +12,16 @@ from helpers.kernel.samples import NEIGHBOUR, copy, entry, judged, launch, modul
 
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check import reading_models
-from memmodel.kernel.judge.conflicts import Conflicts
-from memmodel.kernel.judge.graph import Graph
-from memmodel.kernel.judge.judging import OtherReadings, RunJudge
-from memmodel.kernel.judge.roles import Roles
-from memmodel.kernel.judge.verdict import KernelFinding, KernelVerdict
+from memmodel.kernel.check.conductor import reading_models
+from memmodel.kernel.flow.polling import complaints
 from memmodel.kernel.machine.run import run_launch
+from memmodel.kernel.order.conflicts import Conflicts
+from memmodel.kernel.order.graph import Graph
+from memmodel.kernel.order.judging import OtherReadings, RunJudge
+from memmodel.kernel.order.roles import Roles
+from memmodel.kernel.order.verdict import KernelFinding, KernelVerdict
 from memmodel.kernel.output.record import record
 from memmodel.kernel.output.text import lines
-from memmodel.kernel.text.polling import complaints
 from memmodel.referee.evaluate import evaluate
 from memmodel.referee.flags import Flags
 

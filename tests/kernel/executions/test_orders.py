@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.order.verdict import KernelVerdict
 
 
 def rules(verdict: KernelVerdict) -> set[str]:

@@ -19,12 +19,12 @@ from kernel.machine.test_stasync import POLLED, SENT, STORE, STORES
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.check import entry_of, read_launch, read_module
-from memmodel.kernel.cut.litmus import best
-from memmodel.kernel.cut.litmus import cuts as all_cuts
-from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
+from memmodel.kernel.check.conductor import entry_of, read_launch, read_module
+from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.kernel.export.litmus import best
+from memmodel.kernel.export.litmus import cuts as all_cuts
 from memmodel.kernel.launch import Launch, parse_launch
-from memmodel.kernel.text.reader import parse_module
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 

@@ -8,8 +8,8 @@ from helpers.kernel.samples import entry, launch, module
 from kernel.export.test_cut_hangs import PAIR, POINTER, hangs
 from memmodel import api
 from memmodel.cat.load import load_model
-from memmodel.kernel.cut.litmus import best
-from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
+from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
 ALLOC = (

@@ -12,8 +12,8 @@ from kernel.order.test_conditions import COPIED, arrive, lines, obj, wait
 from memmodel import api
 from memmodel.cat.load import load_model
 from memmodel.cli.app import app
-from memmodel.kernel.cut.litmus import best
-from memmodel.kernel.judge.explore import ExploreOptions, LaunchJudge
+from memmodel.kernel.check.launch_judge import ExploreOptions, LaunchJudge
+from memmodel.kernel.export.litmus import best
 from memmodel.kernel.launch import Launch, parse_launch
 
 RING = """

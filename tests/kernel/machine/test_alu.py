@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memmodel.kernel.machine.alu import comparison, conversion, function
+from memmodel.kernel.arithmetic.alu import comparison, conversion, function
 from memmodel.program.video import video
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1

@@ -8,10 +8,10 @@ from helpers.kernel.samples import entry, judged, module
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError
-from memmodel.kernel.check import judge
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import TensorMapSpec, parse_launch
 from memmodel.kernel.machine.maps import Tile, described, read_map
-from memmodel.kernel.text.reader import parse_module
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 IGNORING = """@%p0 mbarrier.init.shared.b64 [%r4], 1;
@@ -246,6 +246,6 @@ setp.ne.u32 %p3, %r11, 1;
     assert verdict_of(body, threads=1).word == "explored"
     large = body.replace("[%r2], 64", "[%r2], 2048")
     assert verdict_of(large, threads=1).word == "explored"
-    monkeypatch.setattr("memmodel.kernel.engines.copies.MOST_OBSERVED", 2047)
+    monkeypatch.setattr("memmodel.kernel.machine.engines.copies.MOST_OBSERVED", 2047)
     assert verdict_of(large, threads=1).word == "undecided"
     assert verdict_of(body.replace("relaxed.gpu.", "").replace(".b128", ""), threads=1).word == "clean"

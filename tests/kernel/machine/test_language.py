@@ -6,8 +6,8 @@ import pytest
 from helpers.kernel.samples import HEAD, judged
 
 from memmodel.errors import InputError
-from memmodel.kernel.text.reader import parse_module
-from memmodel.kernel.text.syntax import AddressValue
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.module.syntax import AddressValue
 from memmodel.source import Source
 
 

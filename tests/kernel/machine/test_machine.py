@@ -8,10 +8,10 @@ import pytest
 from helpers.kernel.engines import rules, text_of, verdict_of, wait, without
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.check import entry_of
-from memmodel.kernel.machine.floats import converted, floating
-from memmodel.kernel.text.ahead import looking_ahead
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.arithmetic.floats import converted, floating
+from memmodel.kernel.check.conductor import entry_of
+from memmodel.kernel.flow.ahead import looking_ahead
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 FUNCTION = """

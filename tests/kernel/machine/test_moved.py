@@ -7,7 +7,7 @@ from helpers.kernel.samples import entry, judged, launch, module
 
 from kernel.machine.test_values import MATRIX, OWN, rules
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import judge
+from memmodel.kernel.check.conductor import judge
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from helpers.kernel.samples import entry, kernel_text
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError
-from memmodel.kernel.check import judge
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import parse_launch
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 VALUES = "{%f0, %f1, %f2, %f3}"

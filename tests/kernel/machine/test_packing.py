@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from helpers.kernel.samples import judged
 
-from memmodel.kernel.machine.alu import comparison, conversion, function, predicate, width_of
+from memmodel.kernel.arithmetic.alu import comparison, conversion, function, predicate, width_of
 from memmodel.program.fields import NOTHING, Bits, fields, packed
 
 OPCODES = [

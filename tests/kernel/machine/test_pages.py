@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memmodel.kernel.machine.alu import function, with_carry
+from memmodel.kernel.arithmetic.alu import function, with_carry
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
 CORNERS = (0, 1, 2, 15, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, M32)

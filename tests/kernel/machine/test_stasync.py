@@ -7,12 +7,12 @@ from helpers.kernel.engines import rules, text_of, verdict_of, wait
 from helpers.kernel.samples import judged
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import entry_of
-from memmodel.kernel.judge.judging import RunJudge
-from memmodel.kernel.judge.verdict import KernelVerdict
+from memmodel.kernel.check.conductor import entry_of
 from memmodel.kernel.launch import parse_launch
 from memmodel.kernel.machine.run import run_launch
-from memmodel.kernel.text.reader import parse_module
+from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.order.verdict import KernelVerdict
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 POLLED = """

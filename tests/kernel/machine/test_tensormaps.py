@@ -6,7 +6,7 @@ import pytest
 from helpers.kernel.samples import entry, module
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import judge
+from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import parse_launch
 
 COPY = """

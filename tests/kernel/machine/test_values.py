@@ -9,10 +9,10 @@ from helpers.kernel.samples import entry, judged, launch, module
 from helpers.kernel.terms import disagreements
 
 from memmodel.cat.load import load_model
-from memmodel.kernel.check import judge
-from memmodel.kernel.machine.alu import comparison, conversion, function
-from memmodel.kernel.values.slices import Slices
-from memmodel.kernel.values.terms import Terms
+from memmodel.kernel.arithmetic.alu import comparison, conversion, function
+from memmodel.kernel.check.conductor import judge
+from memmodel.kernel.machine.values.slices import Slices
+from memmodel.kernel.machine.values.terms import Terms
 
 OWN = "mul.wide.u32 %d1, %r0, 4;\nadd.s64 %d2, %d0, %d1;\nld.global.b32 %r9, [%d2];\n"
 """A word of its own for each thread."""
@@ -339,7 +339,7 @@ def test_what_is_written_between_two_loads(write: str, rule: str) -> None:
 
 def test_too_many_terms_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     body = argmax(TAKE, kind="s32")
-    monkeypatch.setattr("memmodel.kernel.values.terms.MOST_TERMS", 1000)
+    monkeypatch.setattr("memmodel.kernel.machine.values.terms.MOST_TERMS", 1000)
     assert rules(body) == {"same-store-race": ""}
 
 

@@ -13,7 +13,7 @@ from memmodel.errors import InputError
 from memmodel.kernel.launch import parse_launch, read_launch, schema, template
 from memmodel.kernel.machine.maps import Tile, read_map
 from memmodel.kernel.machine.memory import DeviceMemory
-from memmodel.kernel.text.reader import parse_module
+from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
 GOOD: dict[str, Any] = {"grid": [1, 1, 1], "block": [32, 1, 1]}

@@ -8,7 +8,7 @@ import pytest
 from helpers.kernel.samples import HEAD, copy, module
 
 from memmodel.errors import InputError
-from memmodel.kernel.text.reader import parse_module
+from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.operands import Imm, JumpTarget, Mem, Register, TensorOperand, Vector
 from memmodel.source import Source
 

@@ -16,9 +16,9 @@ from helpers.kernel.samples import NEIGHBOUR, copy, launch, module
 
 from memmodel.cat.load import load_model
 from memmodel.errors import InputError
-from memmodel.kernel.check import entry_of, judge
-from memmodel.kernel.judge.explore import ExploreOptions
-from memmodel.kernel.text.reader import parse_module, read_module
+from memmodel.kernel.check.conductor import entry_of, judge
+from memmodel.kernel.check.launch_judge import ExploreOptions
+from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.source import Source
 
 MUTATIONS = int(os.environ.get("MEMMODEL_KERNEL_MUTATIONS", "500"))

@@ -1,0 +1,428 @@
+"""A run whose numbers are followed for larger values of one parameter, and for more rounds of the loops it decides.
+
+In: entry, parameter, where loops are stretched. Out: visits of loops; the branches that go elsewhere for larger values.
+Settled here: with `stretches`, whatever decides control flow, addresses, sizes, counts and parities must be the same
+however often the stretched loops run, and their state must come back after a period: else `Refused`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from memmodel.kernel.all_sizes.access_kinds import copies_in, in_shared, named_in, step_of, tests_state, tiles
+from memmodel.kernel.all_sizes.cells import DriftCells, made_since
+from memmodel.kernel.all_sizes.drift import STILL, UNEVEN, Drift, Drifting, Drifts, Going
+from memmodel.kernel.all_sizes.loops import LoopText, ParamPart, address_taken, parts_of, widths
+from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
+from memmodel.kernel.flow.detours import Detour
+from memmodel.kernel.flow.origin import read_slots
+from memmodel.kernel.flow.registers import registers, written
+from memmodel.kernel.machine.code import Code, Follower
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.rows import Row, Uniform, Value
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.values.lanes import Step
+from memmodel.kernel.machine.values.specials import special
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Imm, Mem, Negated, Operand, Pair, Register, Special, Sym, TensorOperand, Vector
+
+MOST_VISITS = 400
+"""Rounds of a loop that are looked at."""
+
+SIZES = ("global_dim", "global_stride")
+"""Fields of a tensor map that change what lies where in global memory, and nothing else."""
+
+JOINS = {"and": 0, "or": 1}
+"""The operand that decides the result alone."""
+
+
+class RoundEnd(NamedTuple):
+    """A thread goes back to the head of a loop. `within`: how often it had gone back to those around it.
+
+    `events`, `single`, `many`: how much of its trace, and of the accesses of the run, there was then. `rows`: the
+    registers that the loop writes.
+    """
+
+    head: int
+    within: tuple[int, ...]
+    events: int
+    single: int
+    many: int
+    rows: Mapping[int, Row]
+
+
+class Moved(NamedTuple):
+    """Accesses whose address drifts: the first byte in a block, how many bytes, the drift."""
+
+    first: int
+    size: int
+    drift: Drifting
+
+
+class Stretch(NamedTuple):
+    """Where a thread's loop is stretched: between two visits, with one period of rounds."""
+
+    first: int
+    second: int
+
+
+class FollowedRounds(Follower):
+    """Goes along with one run. `stretches`: by thread; without any the run is only looked at."""
+
+    def __init__(
+        self, loops: Mapping[int, LoopText], entry: PtxFunction, param: ParamPart,
+        before: Mapping[int, Sequence[RoundEnd]] | None = None,
+        stretches: Mapping[int, Sequence[Stretch]] | None = None, uneven: Collection[int] = (),
+    ) -> None:  # fmt: skip
+        self._entry, self._widths = {one.name for one in entry.params}, widths(entry.body or ())
+        self._taken = address_taken(entry.body or (), param)
+        self.uneven = set(uneven)
+        """Registers that do not go on evenly over a period, so that nothing may come of what they hold at its begin."""
+        self.varying: set[int] = set()
+        """Stores of numbers that drift, and stores of unknown ones behind the begin of the period."""
+        self._begun: dict[tuple[int, int], Drifting] = {}
+        self._stale: set[int] = set()
+        """Threads whose carry comes from before a cut."""
+        self.value: int | None = None
+        """The parameter in this launch."""
+        self.drifts = Drifts()
+        self.visits: dict[int, list[RoundEnd]] = {}
+        self.leaves: dict[int, PtxInstruction] = {}
+        """Branches that may go elsewhere for larger values of the parameter."""
+        self.wandering: dict[Block, PtxInstruction] = {}
+        """Global memory that is read at other addresses then."""
+        self.placed: dict[Block, Counter[Moved]] = {}
+        """Where weak accesses to global memory are whose addresses drift, and how many."""
+        self.cells = DriftCells()
+        self._loops, self._param = loops, param
+        self._carried = frozenset(slot for loop in loops.values() for slot in loop.live.intersection(loop.slots))
+        self._before, self._stretches = before or {}, stretches or {}
+        self._strict = stretches is not None
+        self._counts: dict[tuple[int, int], int] = {}
+        self._inside: dict[int, int] = {}
+        self._reached: set[int] = set()
+        self._going: dict[Warp, dict[int, dict[int, Drifting]]] = {}
+        self._machine: Machine | None = None
+
+    def follow(self, machine: Machine, codes: Sequence[Code], assumed: Sequence[str]) -> None:
+        self._machine = machine
+        for code in codes:
+            if code.pure is not None:
+                code.pure = self._computed(code.instruction, code.pure)
+                if code.instruction.number + 1 in self._loops:
+                    code.pure = self._fallen(code.pure, code.instruction)
+            elif code.blocking is not None:
+                code.blocking = self._done(code.instruction, code.blocking)
+
+    # ---- what drifts -----------------------------------------------------------------------------------------
+
+    def _drift(self, warp: Warp, slot: int, lane: int) -> Drifting:
+        return self._going.get(warp, {}).get(slot, {}).get(lane, STILL)
+
+    def _set(self, warp: Warp, slot: int, lane: int, drift: Drifting) -> None:
+        if drift == STILL or not warp.knows(slot, lane):
+            self._going.get(warp, {}).get(slot, {}).pop(lane, None)
+        else:
+            self._going.setdefault(warp, {}).setdefault(slot, {})[lane] = drift
+
+    def _moving(self, warp: Warp, slots: Sequence[int]) -> list[int]:
+        """Those of some registers in which something drifts."""
+        going = self._going.get(warp)
+        return [] if not going else [slot for slot in slots if going.get(slot)]
+
+    def _value(self, operand: Operand, warp: Warp, lane: int) -> Value:
+        if isinstance(operand, Register):
+            return warp.registers[operand.slot][lane]
+        if isinstance(operand, Negated):
+            found = self._value(operand.operand, warp, lane)
+            return None if found is None else found ^ 1
+        if isinstance(operand, Imm):
+            return operand.value
+        if isinstance(operand, Special):
+            return special(operand.name)(warp)[lane]
+        return None
+
+    def _number(self, operand: Operand, warp: Warp, lane: int, kind: str) -> Going:
+        """An operand as its type reads it. A value that is not known does not go on evenly."""
+        drift = UNEVEN
+        if isinstance(operand, Register | Negated):
+            register = operand.operand if isinstance(operand, Negated) else operand
+            assert isinstance(register, Register)
+            drift = self._drift(warp, register.slot, lane)
+        elif isinstance(operand, Imm | Special):
+            drift = STILL
+        value, width = self._value(operand, warp, lane), width_of(kind) or 64
+        if value is None:
+            return Going(0, UNEVEN)
+        value &= (1 << width) - 1
+        return Going(signed(value, width) if kind[0] == "s" else value, drift)
+
+    # ---- instructions that compute ---------------------------------------------------------------------------
+
+    def _computed(self, one: PtxInstruction, step: Step) -> Step:
+        sources, targets = tuple(read_slots(one)), tuple(written(one))
+
+        def change(warp: Warp, lanes: Lanes) -> None:
+            moving = self._moving(warp, sources)
+            if self._strict:
+                self._carries(one, warp, lanes, moving)
+            if not moving:
+                step(warp, lanes)
+                self._still(warp, targets, lanes)
+                return
+            going = self._going[warp]
+            found: dict[int, Drifting] = {}
+            for lane in lanes:
+                if any(lane in going[slot] for slot in moving):
+                    found[lane] = self._made(one, warp, lane)
+            step(warp, lanes)
+            for slot in targets:
+                for lane in lanes:
+                    self._set(warp, slot, lane, found.get(lane, STILL))
+
+        return change
+
+    def _carries(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> None:
+        """The carry is no register: what drifts may not go into it, and it may not go over a cut."""
+        threads = {warp.threads[lane].number for lane in lanes} if self._stale else set()
+        uses, sets = one.words[0] in ("addc", "subc", "madc"), "cc" in one.words
+        if (sets and moving) or (uses and threads & self._stale):
+            raise Refused(f"the carry of {one.opcode}", one.span)
+        self._stale -= threads if sets else set()
+
+    def _still(self, warp: Warp, slots: Sequence[int], lanes: Lanes) -> None:
+        for slot in self._moving(warp, slots):
+            for lane in lanes:
+                self._going[warp][slot].pop(lane, None)
+
+    def _made(self, one: PtxInstruction, warp: Warp, lane: int) -> Drifting:
+        """The drift of what an instruction leaves in its registers."""
+        words, (target, *sources) = one.words, one.operands
+        if isinstance(target, Vector) or any(isinstance(item, Vector | Sym) for item in sources):
+            return UNEVEN
+        if words[0] in ("setp", "set"):
+            return self._tested(words, sources, warp, lane)
+        kind = words[-1]
+        if kind == "pred":
+            given = [self._number(item, warp, lane, "u1") for item in sources]
+            decides = JOINS.get(words[0])
+            return STILL if any(item.drift == STILL and item.value == decides for item in given) else UNEVEN
+        if words[0] == "selp":
+            choice = self._number(sources[2], warp, lane, "u1")
+            return UNEVEN if choice.drift != STILL else self._number(sources[1 - choice.value], warp, lane, kind).drift
+        if is_float(kind) or isinstance(target, Pair):
+            return UNEVEN
+        return self.drifts.computed(words, [self._number(item, warp, lane, kind) for item in sources])
+
+    def _tested(self, words: tuple[str, ...], sources: Sequence[Operand], warp: Warp, lane: int) -> Drifting:
+        if len(words) < 3 or is_float(words[-1]) or len(sources) != 2:
+            return UNEVEN
+        first, second = (self._number(item, warp, lane, words[-1]) for item in sources)
+        for item in (first, second):
+            self.drifts.read(item, words[-1])
+        return UNEVEN if self.drifts.truth(words[1], first, second) is None else STILL
+
+    # ---- instructions that do more ---------------------------------------------------------------------------
+
+    def _done(self, one: PtxInstruction, step: Blocking) -> Blocking:
+        sources, targets = tuple(read_slots(one)), tuple(written(one))
+        loads = one.words[0] in ("ld", "ldu", "ldmatrix") and "const" not in one.words
+        loads = loads and not ("param" in one.words and named_in(one) in self._entry)
+
+        def change(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            moving = [slot for slot in self._moving(warp, sources) if self._touches(warp, slot, lanes)]
+            team = self._team(one, warp, lanes, moving) if moving and one.words[0] == "shfl" else None
+            single, many = len(machine.run.single), len(machine.run.lanes)
+            if not step(machine, warp, lanes, group):
+                return False
+            found: Drifting = STILL
+            if moving and team is None:
+                self._uses(one, machine, warp, moving, single, many)
+                found = STILL if tests_state(one) else UNEVEN
+            if one.words[:2] == ("mbarrier", "arrive"):
+                found = UNEVEN  # a state has the number of its phase
+            if one.words[0] in ("alloca", "stacksave"):
+                found = UNEVEN  # the stack is no register
+            if loads:
+                threads = {warp.threads[lane].number for lane in lanes}
+                made = made_since(machine, single, many)
+                if self.cells.brought(one, made, self._inside, threads) or (self._taken and not made):
+                    found = UNEVEN
+            if team is None and found == STILL:
+                self._still(warp, targets, lanes)
+            else:
+                for slot in targets:
+                    for n, lane in enumerate(lanes):
+                        self._set(warp, slot, lane, found if team is None else team[n])
+            if "tensor" in one.words and self.cells.any:
+                self._through(one, machine, warp, lanes, single, many)
+            if one.words[0] == "ld" and "param" in one.words:
+                self._parameter(one, warp, lanes)
+            elif one.words[0] in ("st", "atom", "red", "cp", "tensormap"):
+                drifts = one.words[0] in ("st", "tensormap", "cp") and bool(moving)
+                self.cells.left(one, made_since(machine, single, many), drifts=drifts)
+                if one.words[0] == "st" and (drifts or self._unknown(one, warp, lanes)):
+                    self.varying.add(one.number)
+            return True
+
+        return change
+
+    def _unknown(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> bool:
+        """Does a thread store what is not known, behind the begin of a period?"""
+        behind = [lane for lane in lanes if warp.threads[lane].number in self._reached]
+        return any(warp.registers[slot][lane] is None for slot in read_slots(one) for lane in behind)
+
+    def _touches(self, warp: Warp, slot: int, lanes: Lanes) -> bool:
+        going = self._going[warp][slot]
+        return any(lane in going for lane in lanes)
+
+    def _team(self, one: PtxInstruction, warp: Warp, lanes: Lanes, moving: Sequence[int]) -> list[Drifting] | None:
+        """shfl of a number that all lanes have, and that drifts alike in them."""
+        data = one.operands[1]
+        if not isinstance(data, Register) or list(moving) != [data.slot]:
+            return None
+        found = {self._drift(warp, data.slot, lane) for lane in lanes}
+        values = {warp.registers[data.slot][lane] for lane in lanes}
+        return [found.pop()] * len(lanes) if len(found) == 1 and len(values) == 1 else None
+
+    def _uses(
+        self, one: PtxInstruction, machine: Machine, warp: Warp, moving: Sequence[int], single: int, many: int
+    ) -> None:  # fmt: skip
+        """An instruction that does more than compute is given numbers that drift: may it be?"""
+        if not self._strict:
+            return
+        words, free = one.words, set[int]()
+        if words[0] in ("st", "ld", "ldu") and len(one.operands) == 2:
+            data, place = one.operands[::-1] if words[0] == "st" else one.operands
+            made = made_since(machine, single, many)
+            elsewhere = bool(made) and not any(in_shared(each.block) for each in made)
+            free = set(registers(data) if words[0] == "st" else ()) | set(registers(place) if elsewhere else ())
+            for each in made if not set(registers(place)).isdisjoint(moving) else ():
+                drift = self._drift(warp, registers(place)[0], machine.run.threads[each.thread].lane)
+                self.placed.setdefault(each.block, Counter())[Moved(each.first, each.size, drift)] += 1
+        elif tests_state(one):
+            # A state that a round leaves to the next one may be that of another object in a longer loop.
+            free = {slot for item in one.operands[2:] for slot in registers(item)} - self._carried
+        elif words[:2] == ("tensormap", "replace") and any(word in SIZES for word in words):
+            free = {slot for item in one.operands[1:] for slot in registers(item)}
+        elif words[0] in ("prefetch", "prefetchu") or copies_in(one):
+            place = one.operands[0 if words[0].startswith("prefetch") else 1]
+            free = set(registers(place))
+            if "tensor" in words and isinstance(place, Mem | TensorOperand):  # another map is another tensor
+                free -= set(registers(place.base))
+            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
+        if not free.issuperset(moving):
+            raise Refused(f"an operand of {one.opcode}", one.span)
+
+    def _through(self, one: PtxInstruction, machine: Machine, warp: Warp, lanes: Lanes, single: int, many: int) -> None:
+        """A copy through a tensor map that holds numbers that drift."""
+        for lane in lanes:
+            events = warp.threads[lane].events
+            named = events[-1].range if events else None
+            if named is None or not self.cells.hold(*named):
+                continue
+            if self._strict and not copies_in(one):
+                raise Refused(f"the tensor map of {one.opcode}", one.span)
+            self.wandering |= dict.fromkeys(tiles(made_since(machine, single, many)), one)
+
+    def _parameter(self, one: PtxInstruction, warp: Warp, lanes: Lanes) -> None:
+        """A load of a parameter: of the one that grows?"""
+        target, parts = one.operands[0], parts_of(one)
+        if self._strict and not parts:
+            raise Refused(f"the address of {one.opcode}", one.span)
+        for item, part in zip(target.items if isinstance(target, Vector) else (target,), parts, strict=False):
+            if isinstance(item, Register) and part.meets(self._param):
+                whole = part == self._param
+                self.value = warp.registers[item.slot][lanes[0]] if whole else self.value
+                for lane in lanes:
+                    self._set(warp, item.slot, lane, Drift(Fraction(1), 0) if whole else UNEVEN)
+
+    # ---- branches and rounds ---------------------------------------------------------------------------------
+
+    def _fallen(self, step: Step, one: PtxInstruction) -> Step:
+        """An instruction behind which the head of a loop stands."""
+
+        def change(warp: Warp, lanes: Lanes) -> None:
+            step(warp, lanes)
+            self._comes(warp, lanes, one, one.number + 1)
+
+        return change
+
+    def guarded(self, warp: Warp, lanes: Lanes, code: Code) -> None:
+        slot, one = code.guard, code.instruction
+        assert slot is not None
+        if self._moving(warp, (slot,)) and self._touches(warp, slot, lanes):
+            if self._strict:
+                raise Refused(f"whether {one.opcode} is carried out", one.span)
+            if code.control == "bra":
+                self.leaves[one.number] = one
+        if code.control == "bra" and one.number + 1 in self._loops:
+            stay = [lane for lane in lanes if warp.registers[slot][lane] == int(code.negated)]
+            self._comes(warp, stay, one, one.number + 1)
+
+    def detoured(self, warp: Warp, lanes: Lanes, branch: int, way: Detour) -> dict[tuple[int, int], int]:
+        self._still(warp, tuple(way.slots), lanes)
+        return {}
+
+    def jumped(self, warp: Warp, lanes: Lanes, code: Code, target: int) -> None:
+        if code.control == "brx":
+            slots = self._moving(warp, registers(code.instruction.operands[0]))
+            if any(self._touches(warp, slot, lanes) for slot in slots):
+                self.leaves[code.instruction.number] = code.instruction
+                if self._strict:
+                    raise Refused(f"where {code.instruction.opcode} goes", code.instruction.span)
+        self._comes(warp, lanes, code.instruction, target)
+
+    def _comes(self, warp: Warp, lanes: Lanes, one: PtxInstruction, target: int) -> None:
+        """Lanes come to an instruction: back to the head of a loop?"""
+        loop = self._loops.get(target)
+        if loop is None or one.number not in loop.inside:
+            return
+        assert self._machine is not None
+        run = self._machine.run
+        rows = {slot: row if type(row := warp.registers[slot]) is Uniform else list(row) for slot in loop.slots}
+        for lane in lanes:
+            thread = warp.threads[lane]
+            number = thread.number
+            self._counts[number, target] = self._counts.get((number, target), 0) + 1
+            within = tuple(self._counts.get((number, head), 0) for head in loop.around)
+            seen = self.visits.setdefault(number, [])
+            if len(seen) < MOST_VISITS:
+                seen.append(RoundEnd(target, within, len(thread.events), len(run.single), len(run.lanes), rows))
+                if number in self._stretches:
+                    self._stretch(warp, lane, number, len(seen) - 1, one)
+
+    def _stretch(self, warp: Warp, lane: int, thread: int, visit: int, jump: PtxInstruction) -> None:
+        """A round is over: does the period that stands for all more begin or end here?"""
+        for one in self._stretches[thread]:
+            if visit not in one:
+                continue
+            begun, ended = self._before[thread][one.first], self._before[thread][one.second]
+            loop = self._loops[begun.head]
+            for slot in loop.slots:
+                now = self._drift(warp, slot, lane)
+                step = step_of(begun.rows[slot][lane], ended.rows[slot][lane], self._widths[slot])
+                if visit == one.first:
+                    even = slot in loop.live and slot not in self.uneven and now is not None and step is not None
+                    begin = Drift(now.grows, step) if even and now is not None and step is not None else UNEVEN
+                    self._begun[thread, slot] = begin
+                    self._set(warp, slot, lane, begin)
+                    continue
+                begin = self._begun.pop((thread, slot))
+                if begin is not None and now is None:
+                    self.uneven.add(slot)
+                elif begin not in (None, now):
+                    raise Refused("what a register holds after a period", jump.span)
+                self._set(warp, slot, lane, self.drifts.done(now))
+            self._stale.add(thread)
+            self._reached.add(thread)
+            if visit == one.first:
+                self._inside[thread] = visit
+            else:
+                self._inside.pop(thread, None)

@@ -1,0 +1,232 @@
+"""Does the verdict of a launch hold for any trip count? Or which loop stops that, and what decides how often it runs?
+
+In: entry, run, how to run the launch again. Out: a sentence. It is yes where the text shows that no loop which touches
+memory or orders something can run more or less often, or where the rounds of the loops that a parameter decides repeat,
+so that one period more says nothing new (docs/kernels-theorem.md, "Any trip count").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import lcm
+
+from memmodel.kernel.all_sizes.following import FollowedRounds, RoundEnd, Stretch
+from memmodel.kernel.all_sizes.loops import (
+    LoopText,
+    ParamPart,
+    depending,
+    leaving,
+    loops_of,
+    origin,
+    parameters,
+    targets_of,
+)
+from memmodel.kernel.all_sizes.period_insertion import AllMeetings, Joints, meetings_of
+from memmodel.kernel.all_sizes.periods import LoopRun, Site, apart, left_in, order_in, repeated, turns, written_blocks
+from memmodel.kernel.flow.registers import liveness
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Sym
+from memmodel.ptx.vocabulary import Space
+
+Again = Callable[[FollowedRounds], LaunchTrace]
+"""Runs the launch under one schedule, with a follower."""
+
+MOST_PARAMETERS, MOST_PERIODS, MOST_CUTS, MOST_TRIALS = 8, 3, 4, 4
+"""Parameters, lengths of a period, places of it that are tried, and runs of it."""
+
+NO_STATE = "no state comes back twice"
+MOST_LENGTH = 64
+"""Rounds of a period."""
+
+
+def any_trips(entry: PtxFunction, again: Sequence[Again], equal: frozenset[int] = frozenset()) -> str:
+    """`yes: …` or `not shown: …`. `again`: for each schedule that is judged; none where what happens depends on it.
+    `equal`: stores that are no finding because others store the same.
+    """
+    body = entry.body or ()
+    for one in body:
+        if (one.words[0] == "brx" and not targets_of(entry, one)) or (one.words[0] == "call" and _back(entry, one)):
+            return f"not shown: where {one.opcode} at line {one.line} goes was not followed"
+    for name, called in entry.callees.items():  # they would come from an earlier call
+        if liveness(entry)[called.start]:
+            return f"not shown: {name} reads registers that it has not written"
+    loops = loops_of(entry)
+    if loops is None:
+        return "not shown: there is a loop with several heads"
+    if not loops:
+        return "yes: there is no loop"
+    open_ = depending(entry, loops)
+    if not open_:
+        return "yes: no trip count depends on a parameter"
+    why = "" if again else "what it does depends on the schedule"
+    shown: list[Longer] = []
+    for param in parameters(entry, open_.values())[:MOST_PARAMETERS] if again else ():
+        longer = [Longer(entry, loops, param, one, equal) for one in again]
+        if longer[0].heads & open_.keys() - {head for each in shown for head in each.heads}:
+            reasons = [reason for each in longer if (reason := each.why_not()) is not None]
+            why = reasons[0] if reasons else why
+            shown += [] if reasons else [_joined(longer)]
+    still = depending(entry, loops, [each.param for each in shown])
+    left = [head for head in open_ if head in still and not any(head in each.heads for each in shown)]
+    said = ["yes, " + str(one) for one in shown[:1]] + list(map(str, shown[1:]))
+    if left:
+        reason = f"; {why}" if why else ""
+        more = f", and {len(left) - 1} more like it" if len(left) > 1 else ""
+        term = origin(body, open_[left[0]])
+        said.append(f"not shown: how often {_name(body, loops[left[0]])} runs depends on {term}{reason}{more}")
+    return "; ".join(said)
+
+
+def _joined(longer: Sequence[Longer]) -> Longer:
+    """What holds for each of several schedules."""
+    first = longer[0]
+    first.step = lcm(*(each.step for each in longer))
+    first.most = min(each.most * each.step // first.step for each in longer)
+    return first
+
+
+def _name(body: Sequence[PtxInstruction], loop: LoopText) -> str:
+    return f"the loop from line {body[loop.head].line} to line {body[loop.end].line}"
+
+
+@dataclass
+class Longer:
+    """Larger values of one parameter, in one schedule: the loops that run longer then, and what their rounds do."""
+
+    entry: PtxFunction
+    loops: Mapping[int, LoopText]
+    param: ParamPart
+    again: Again
+    equal: frozenset[int] = frozenset()
+    heads: frozenset[int] = frozenset()
+    length: int = 0
+    step: int = 1
+    most: int = 0
+    value: int | None = None
+    _run: LaunchTrace = field(init=False)
+    _visits: Mapping[int, Sequence[RoundEnd]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The run as it is: which loops does the parameter decide?"""
+        followed = FollowedRounds(self.loops, self.entry, self.param)
+        self._run = self.again(followed)
+        self._visits, self.value, body = followed.visits, followed.value, self.entry.body or ()
+        self.heads = frozenset(
+            head for head, one in self.loops.items() if any(at.number in followed.leaves for at in leaving(body, one))
+        )
+
+    def why_not(self) -> str | None:
+        """Why nothing is shown for larger values; None if it is."""
+        if self._run.problems:
+            return "the run itself goes wrong"
+        if any(head in self.loops[other].around for head in self.heads for other in self.heads):
+            return "so does how often a loop in it runs"
+        written = written_blocks(self._run)
+        why = self._shown(written)
+        if why is None or not any(_global(block) for block in written):
+            return why
+        other = self._shown(frozenset())  # accesses that move from round to round
+        return None if other is None else other if why.startswith(NO_STATE) else why
+
+    def _shown(self, fixed: frozenset[Block]) -> str | None:
+        """Why nothing is shown, where accesses to some blocks are at the same places in each period."""
+        ran, meetings = turns(self._run, self._visits, self.heads, fixed), meetings_of(self._run)
+        lengths = [one for one in range(1, MOST_LENGTH) if ran and all(turn.repeats(one) for turn in ran)]
+        why = ""
+        for length in lengths[:MOST_PERIODS]:
+            found = [self._cut(turn, length, meetings) for turn in ran]
+            reasons = [one for one in found if isinstance(one, str)]
+            sites = [one for one in found if not isinstance(one, str)]
+            reason = reasons[0] if reasons else self._repeats(sites, fixed)
+            if reason is None:
+                self.length = length
+                return None
+            why = why or reason
+        rounds = min((turn.least for turn in ran), default=0) + 1
+        return why or f"{NO_STATE} in {rounds} rounds, and in more of them one may"
+
+    def _cut(self, turn: LoopRun, length: int, meetings: AllMeetings) -> Site | str:
+        """Where two periods end and begin; threads that others wait for are cut some rounds later. Or why not."""
+        why = ""
+        for third in islice(turn.thirds(length), MOST_CUTS):
+            shifts: Counter[int] = Counter()
+            while (site := turn.cut(length, third, shifts)) is not None:
+                joints = Joints(self._run, meetings, self.entry.body or (), self._visits, site)
+                late, said = joints.late()
+                reason = said if late else joints.why_not()
+                if reason is None:
+                    return site
+                why = why or reason
+                if not late & site.keys():
+                    break
+                shifts.update(late & site.keys())
+        return why or NO_STATE
+
+    def _repeats(self, sites: Sequence[Site], fixed: frozenset[Block]) -> str | None:
+        """Does a period lead to the same state, whatever the parameter, in each time that the loops are run?"""
+        stretches = {
+            thread: [Stretch(site[thread].second, site[thread].third) for site in sites] for thread in sites[0]
+        }
+        uneven: set[int] = set()
+        for _ in range(MOST_TRIALS):
+            followed = FollowedRounds(self.loops, self.entry, self.param, self._visits, stretches, uneven)
+            try:
+                run = self.again(followed)
+            except Refused as error:
+                place = f" at line {error.span.line}" if error.span is not None else ""
+                return f"{error.message}{place} is not the same in longer loops"
+            if followed.uneven == uneven:
+                break
+            uneven = followed.uneven
+        else:
+            return "registers do not go on evenly"
+        body = self.entry.body or ()
+        for at in sorted(followed.varying & self.equal):
+            return f"{body[at].opcode} at line {body[at].line} may no longer store what others store there"
+        step, rate, written = followed.drifts.step(), followed.drifts.rate, written_blocks(run)
+        if step is None or rate is None:
+            return "the end of its rounds does not go with the parameter"
+        for block, one in followed.wandering.items():
+            if block in written:
+                return f"{one.opcode} at line {one.line} reads elsewhere in longer loops, where something is written"
+        moved = {block: found for block, found in followed.placed.items() if block in written}
+        for block, found in moved.items():
+            if not apart(run, block, found, rate):
+                return f"the bytes of {block.instance.name} that longer loops touch may not lie apart"
+        if not fixed and not repeated(run, followed.visits, sites, written - moved.keys()):
+            return NO_STATE
+        for site in sites:
+            inside = left_in(run, followed.visits, site)
+            for (block, first, size), one in followed.cells.loaded.items():
+                parts = inside.get(block, ([], []))
+                if order_in(parts[0], first, size) != order_in(parts[1], first, size):
+                    return f"what {one.opcode} at line {one.line} loads is another number in each round"
+        self.step, self.most = step, int(followed.drifts.periods() * rate / step)
+        return None if self.most else "a number wraps in the next rounds"
+
+    def __str__(self) -> str:
+        body = self.entry.body or ()
+        touching = sorted(self.heads)
+        named = " and ".join(_name(body, self.loops[head]) for head in touching)
+        repeats = "repeat" if len(touching) > 1 else "repeats"
+        reach = f"up to {self.most} times, where numbers wrap; as long as buffers reach"
+        return (
+            f"for {self.param} = {self.value} and any multiple of {self.step} more ({reach}): "
+            f"{named} {repeats} what they do after {self.length} rounds"
+        )
+
+
+def _global(block: Block) -> bool:
+    return block.instance.space is Space.GLOBAL
+
+
+def _back(entry: PtxFunction, call: PtxInstruction) -> bool:
+    """Does a call lead back, or to a function that is not known from the text?"""
+    named = [one.name for one in call.operands if isinstance(one, Sym) and one.name in entry.callees]
+    return not named or any(entry.callees[name].start <= call.number for name in named)

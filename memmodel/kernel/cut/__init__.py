@@ -1,1 +1,0 @@
-"""Findings cut down to litmus tests."""

@@ -1,0 +1,1 @@
+"""Other executions of a launch: schedules, values that reads return, loops that wait."""

@@ -1,0 +1,239 @@
+"""Is a run in which reads return other writes than the last ones in time an execution of the model?
+
+In: Model, `RunJudge` of such a run, with every thread for itself. Out: the flags of an execution, or None. Settled
+here: coherence of strong writes is their order in time, that of others follows causality. The axioms of the model must
+hold. What is not in the graph, the values that weak accesses read, is right as long as conflicting accesses that
+causality orders happened in that order: then a read that finds the last write in time finds one that it may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from memmodel.base.labels import Access, InitialWrite, Side
+from memmodel.base.points import Point
+from memmodel.cat.syntax import Model
+from memmodel.concrete.execution import Execution, Rows
+from memmodel.kernel.executions.dependence import dependent, flows
+from memmodel.kernel.order.fences import CAUSALITY, CONFLICT, FORCED, begun, ended, forced, with_fences
+from memmodel.kernel.order.frame import side_of
+from memmodel.kernel.order.graph import Graph, Judged
+from memmodel.kernel.order.judging import RunJudge
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.memory.bytes import Cell
+from memmodel.referee.flags import Flags, bits
+
+ChosenPair = tuple[TraceEvent, TraceEvent | None]
+"""A read, and the write that it reads from; None for what was there before all strong writes."""
+MOST_EVENTS = 3_000
+"""Events of an execution that is checked."""
+MOST_ORDERS = 12
+"""Orders of fence.sc that are tried."""
+ORDERS = (CAUSALITY, "tensor-before")
+"""The definitions of a model that say which of two writes is the later one."""
+
+
+def execution_of(model: Model, made: RunJudge) -> Flags | None:
+    """The flags of the execution that the run is, if it is one."""
+    graph, run = made.graph, made.run
+    known = all(id(read) in graph.number and _one_place(run, read) for read, _ in run.chosen)
+    if run.infeasible or not known or len(graph.points) > MOST_EVENTS:
+        return None
+    if any(one.order is not None for one in model.definitions):
+        return None
+    reads = _with_inserted(run)
+    _first_values(graph, {(read.block, read.first) for read, _ in run.chosen})
+    execution = graph.execution(fences=True)
+    early = [(read, source) for read, source in reads if source is not None and source.time > read.time]
+    if len(reads) != len({id(read) for read, _ in reads}) or (early and _out_of_thin_air(made, early)):
+        return None
+    for number, rows in enumerate(_fence_orders(model, execution, graph)):
+        flags = Flags(model, with_fences(execution, rows))
+        causality = flags.relation(CAUSALITY)
+        if causality is None or ((number or early) and not _in_time(flags, graph, reads)):
+            continue
+        for ranks in _write_orders(graph, run, causality):
+            relations = {**flags.execution.chosen_relations, "co": _coherence(flags, graph, ranks)}
+            whole = Flags(model, replace(execution, chosen_relations=relations), flags)
+            if all(whole.holds(check) for check in model.axioms) and (not ranks or _in_time(whole, graph, reads)):
+                return whole
+    return None
+
+
+def _with_inserted(run: LaunchTrace) -> list[ChosenPair]:
+    """The chosen reads with what they read from, and those whose place an atomic operation takes: it comes right after
+    an older write, so that the operation that read from that one reads from it.
+    """
+    found = list(run.chosen)
+    for read, source in run.chosen:
+        if read.partner is None:
+            continue
+        for thread in run.threads:
+            for other in thread.strong():
+                like = (other.block, other.first, other.source) == (read.block, read.first, source)
+                if like and other.partner is not None and side_of(other.label) is Side.READ and other is not read:
+                    other.source = read.partner
+                    found.append((other, read.partner))
+    return found
+
+
+def _out_of_thin_air(made: RunJudge, early: Sequence[ChosenPair]) -> bool:
+    """May a write that is read before it is made depend on that read? The graph has no dependencies."""
+    loads_of, pairs = flows(made.run), {(read.at, write.at) for read, write in early if write is not None}
+    return loads_of is None or any(write in dependent(made.entry, read, loads_of) for read, write in pairs)
+
+
+def _one_place(run: LaunchTrace, read: TraceEvent) -> bool:
+    """Do all accesses of the bytes of a read touch just these, and is there at most one weak write, before them all?"""
+    assert read.block is not None
+    end = read.first + read.size
+    times = []
+    for thread in run.threads:
+        for event in thread.strong():
+            if event.block is read.block and event.first < end and read.first < event.first + event.size:
+                if event.issue is not None or (event.first, event.size) != (read.first, read.size):
+                    return False
+                times.append(event.time)
+    weak = [
+        one
+        for one in run.weak({read.block})
+        if one.first < end
+        and read.first < one.first + one.size
+        and isinstance(one.label, Access)
+        and one.label.side is Side.WRITE
+    ]
+    if not weak:
+        return True
+    one = weak[0]
+    after = run.threads[one.thread].events[one.epoch : one.epoch + 1]
+    whole = one.first <= read.first and end <= one.first + one.size and one.issue is None
+    return len(weak) == 1 and whole and bool(after) and after[0].time < min(times)
+
+
+def _first_values(graph: Graph, places: set[tuple[Block | None, int]]) -> None:
+    """What strong reads at some places find before all strong writes: a weak write, or the initial one."""
+    first: dict[Cell, int] = {}
+    for number, read in list(graph.events.items()):
+        label = read.label
+        if not isinstance(label, Access) or label.side is Side.WRITE or read.source is not None:
+            continue
+        if read.block is None or (read.block, read.first) not in places:
+            continue
+        cell = Cell(read.block.instance, read.first, read.size)
+        if cell not in first:
+            first[cell] = _weak_write(graph, cell)
+        if first[cell] < 0:
+            first[cell] = len(graph.points)
+            graph.points.append(Point(first[cell], InitialWrite(), cell=cell, name=cell.instance.name))
+            graph.behind.append(Judged(read.at, read.thread))
+        graph.given.append((first[cell], number))
+
+
+def _weak_write(graph: Graph, cell: Cell) -> int:
+    """A weak write to a place of strong accesses; -1 if there is none."""
+    for key, number in graph.shared.items():
+        label = graph.points[number].label
+        if key[-1] == cell and isinstance(label, Access) and label.side is Side.WRITE:
+            return number
+    return -1
+
+
+def _fence_orders(model: Model, execution: Execution, graph: Graph) -> Iterator[Rows]:
+    """Orders of fence.sc, that of time first, then those in which few of them change places."""
+    fences, related = tuple(graph.fences()), execution.relation("sr")
+    after = forced(model, execution).relation(FORCED) if len(fences) > 1 else None
+    waiting, seen = [fences], {fences}
+    while waiting and len(seen) <= 4 * MOST_ORDERS:
+        order = waiting.pop(0)
+        rows, later = [0] * len(execution.events), 0
+        for fence in reversed(order):
+            rows[fence] = later & related[fence]
+            later |= 1 << fence
+        yield rows
+        for place in range(len(order) - 1):
+            one, other = order[place : place + 2]
+            changed = (*order[:place], other, one, *order[place + 2 :])
+            if changed not in seen and len(seen) < MOST_ORDERS and (after is None or not after[one] >> other & 1):
+                seen.add(changed)
+                waiting.append(changed)
+
+
+def _write_orders(graph: Graph, run: LaunchTrace, causality: Rows) -> Iterator[dict[int, float]]:
+    """Other ranks of strong writes than their times: first those of atomic operations that come right after an older
+    write, then those that the reads of each thread ask for, at the places of chosen reads.
+    """
+    atomic = [(read.partner, source) for read, source in run.chosen if read.partner is not None]
+    yield {graph.number[id(one)]: 0 if source is None else source.time + 0.5 for one, source in atomic}
+    if atomic:
+        return
+    places = dict.fromkeys((read.block, read.first, read.size) for read, _ in run.chosen)
+    ranks: dict[int, float] = {}
+    for block, first, size in places:
+        assert block is not None
+        if any(one.first < first + size and first < one.first + one.size for one in run.weak({block})):
+            return
+        here = [one for one in graph.events.values() if (one.block, one.first, one.size) == (block, first, size)]
+        writes = sorted((one for one in here if side_of(one.label) is Side.WRITE), key=lambda one: one.time)
+        numbers = [graph.number[id(one)] for one in writes]
+        after: dict[int, set[int]] = {one: {two for two in numbers if causality[one] >> two & 1} for one in numbers}
+        seen: dict[int, int] = {}
+        for one in sorted(here, key=lambda one: (one.thread, one.order or 0)):
+            found = one if side_of(one.label) is Side.WRITE else one.source
+            number = -1 if found is None else graph.number.get(id(found), -1)
+            last = seen.get(one.thread, -1)
+            if last >= 0 and number >= 0 and number != last:
+                after[last].add(number)
+            seen[one.thread] = number
+        try:
+            order = list(TopologicalSorter(after).static_order())[::-1]
+        except CycleError:
+            return
+        ranks |= {number: rank for rank, number in enumerate(order)}
+    if ranks:
+        yield ranks
+
+
+def _coherence(flags: Flags, graph: Graph, ranks: dict[int, float]) -> Rows:
+    """Strong writes in the order of time, or of other ranks, after what was there before them; others as causality
+    has it.
+    """
+    points = graph.points
+    writes = flags.execution.set("W")
+    place = flags.execution.relation("loc")
+    rows = [0] * len(points)
+    for name in ORDERS:
+        known = flags.relation(name)
+        for one in bits(writes) if known is not None else ():
+            assert known is not None
+            rows[one] |= known[one] & place[one] & writes
+    firsts = {number for number, _ in graph.given}
+    for one in bits(writes):
+        event = graph.events.get(one)
+        for other in bits(place[one] & writes):
+            later = graph.events.get(other)
+            if one == other or later is None:
+                continue
+            if one in firsts or isinstance(points[one].label, InitialWrite):
+                rows[one] |= 1 << other
+            elif event is not None:
+                mine, theirs = ranks.get(one, event.time), ranks.get(other, later.time)
+                rows[one] = rows[one] | 1 << other if mine < theirs else rows[one] & ~(1 << other)
+    return rows
+
+
+def _in_time(flags: Flags, graph: Graph, reads: list[ChosenPair]) -> bool:
+    """Did conflicting accesses of two threads that causality orders happen in that order?"""
+    conflict, mine = flags.relation(CONFLICT), flags.relation(CAUSALITY)
+    if conflict is None or mine is None:
+        return False
+    own = flags.execution.relation("po")
+    chosen = {(graph.number[id(source)], graph.number[id(read)]) for read, source in reads if source is not None}
+    return not any(
+        (one, other) not in chosen and ended(graph, one) > begun(graph, other)
+        for one, row in enumerate(conflict)
+        for other in bits(row & mine[one] & ~own[one])
+    )

@@ -1,0 +1,150 @@
+"""Executions that no schedule shows: a strong read returns another write than the last one in time.
+
+In: runs under schedules, their flags. Out: schedules in which one more read returns another write: an older one (as
+store buffering lets it), or one that is made later (as load buffering does), the most different first. Left out: what
+causality or coherence forbid already, values that a polling loop does not end with, and later writes that may depend on
+the read. `consistent` has the last word.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from memmodel.base.labels import Access, Side
+from memmodel.concrete.execution import Rows
+from memmodel.kernel.executions.dependence import dependent
+from memmodel.kernel.machine.choices.schedule import AccessKey, ChosenRead, Schedule
+from memmodel.kernel.order.graph import Graph
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.program.fields import NOTHING
+from memmodel.ptx.module.syntax import PtxFunction
+from memmodel.ptx.operands import Imm
+
+Again = Callable[[TraceEvent, int | None], bool]
+"""Does a load that finds this value lead back to itself?"""
+
+
+class _Other(NamedTuple):
+    """A schedule, and how soon it is looked at."""
+
+    rank: int
+    number: int
+    schedule: Schedule
+
+
+class OtherReads:
+    """Schedules that are still to be looked at."""
+
+    def __init__(self, entry: PtxFunction, again: Again) -> None:
+        self._entry, self._again = entry, again
+        self._waiting: list[_Other] = []
+        self._classes: Counter[object] = Counter()
+        self._seen: set[Schedule] = set()
+        self._noted: set[object] = set()
+        self._dependent: dict[int, frozenset[int]] = {}
+
+    def note(self, schedule: Schedule, graph: Graph, base: Rows | None, looked: Container[int]) -> None:
+        """What a run under a schedule leaves to be looked at: reads with the instructions `looked`."""
+        already = {id(read) for read, _ in graph.run.chosen}
+        writes: dict[object, list[TraceEvent]] = {}
+        reads = []
+        for event in graph.events.values():
+            if not isinstance(event.label, Access) or event.turn < 0:
+                continue
+            if event.label.side is Side.WRITE:
+                writes.setdefault((event.block, event.first, event.size), []).append(event)
+            elif event.at in looked and id(event) not in already and self._only_reads(event, rmw=event.label.rmw):
+                reads.append(event)
+        run = self._like(reads, writes)
+        if base is None or run in self._noted:
+            return
+        self._noted.add(run)
+        for read in reads:
+            there = sorted(writes.get((read.block, read.first, read.size), ()), key=_time)
+            for write in _possible(read, there, graph, base):
+                if self._matters(read, write):
+                    self._wait(schedule, read, write)
+
+    @staticmethod
+    def _like(reads: list[TraceEvent], writes: dict[object, list[TraceEvent]]) -> object:
+        """What tells runs apart: who reads from whom, and the order of writes."""
+        sources = frozenset((_key(one), None if one.source is None else _key(one.source)) for one in reads)
+        places = (tuple(_key(one) for one in sorted(there, key=_time)) for there in writes.values())
+        return sources, frozenset(places)
+
+    def _only_reads(self, event: TraceEvent, *, rmw: bool) -> bool:
+        """Is it a load, or an atomic operation that stands for one, as it leaves what it finds?"""
+        one = (self._entry.body or ())[event.at]
+        if one.words[0] == "ld":
+            return True
+        given = [operand.value if isinstance(operand, Imm) else None for operand in one.operands[2:]]
+        zero = given == [0] and any(word in ("add", "or", "xor") for word in one.words)
+        same = "cas" in one.words and len(given) == 2 and None not in given and given[0] == given[1]
+        return rmw and (zero or same)
+
+    def _matters(self, read: TraceEvent, write: TraceEvent | None) -> bool:
+        """Would the thread do something else, and may it return that write?"""
+        if write is None:
+            return True
+        atomic = isinstance(read.label, Access) and read.label.rmw
+        if write is read.partner or (write.time > read.time and atomic):
+            return False
+        if write.time > read.time:
+            if read.at not in self._dependent:
+                self._dependent[read.at] = dependent(self._entry, read.at, {})
+            if write.at in self._dependent[read.at]:
+                return False
+        value = None if write.bits is None else write.bits.whole(8 * write.size)
+        return value is None or not self._again(read, value)
+
+    def _wait(self, schedule: Schedule, read: TraceEvent, write: TraceEvent | None) -> None:
+        same = write is not None and write.bits == read.bits
+        now = None if read.source is None else read.source.at
+        early, depth = write is not None and write.time > read.time, len(schedule.reads)
+        kind = read.at, None if write is None else write.at, now, early, same, depth
+        rank = self._classes[kind] + 2 * same + depth
+        self._classes[kind] += 1
+        bits = NOTHING if write is None or write.bits is None else write.bits
+        chosen = ChosenRead(_key(read), None if write is None else _key(write), bits)
+        other = replace(schedule, reads=tuple(sorted((*schedule.reads, chosen), key=lambda one: one.read)))
+        if other not in self._seen:
+            self._seen.add(other)
+            heapq.heappush(self._waiting, _Other(rank, len(self._seen), other))
+
+    def next(self) -> Iterator[Schedule]:
+        """The schedules, as long as there are any."""
+        while self._waiting:
+            yield heapq.heappop(self._waiting).schedule
+
+
+def _time(event: TraceEvent) -> int:
+    return event.time
+
+
+def _key(event: TraceEvent) -> AccessKey:
+    return event.thread, event.at, event.turn
+
+
+def _possible(read: TraceEvent, writes: list[TraceEvent], graph: Graph, base: Rows) -> Iterator[TraceEvent | None]:
+    """The other writes that a read may return, as far as base causality to and from its thread says."""
+    number = graph.number[id(read)]
+    own = graph.run.threads[read.thread].events[: read.order]
+    before = sum(1 << graph.number[id(one)] for one in own if id(one) in graph.number)
+    earlier = [one for one in writes if one.time < read.time]
+    # The last one that the read has to return, or a later one.
+    known = [
+        place for place, one in enumerate(earlier) if one.thread == read.thread or base[graph.number[id(one)]] & before
+    ]
+    least = max(known, default=-1)
+    if least < 0 and read.source is not None:
+        yield None
+    for one in earlier[max(0, least) :]:
+        if one is not read.source:
+            yield one
+    for one in writes[len(earlier) :]:
+        if one.thread != read.thread and not base[number] >> graph.number[id(one)] & 1:
+            yield one

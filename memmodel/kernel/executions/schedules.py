@@ -1,0 +1,76 @@
+"""The schedules that are explored where something depends on the schedule.
+
+In: Schedule, LaunchTrace of one run, the instructions on whose results runs depend. Out: Schedules, the most different
+first; are they all there are?
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import permutations, product
+from math import factorial, prod
+
+from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Order, Schedule
+from memmodel.kernel.order.polled_words import stores_matter
+from memmodel.kernel.trace.launch import LaunchTrace
+
+ALL = 24
+"""Schedules that are explored if they are all there are."""
+
+
+def complete(run: LaunchTrace, real: set[int], wanted: int) -> bool:
+    """Are all orders of atomic operations the schedules, and all of them within the bound?"""
+    orders = _orders(run, real)
+    only = all(what in ("atomic", "order") for what, number in run.choices if number in real)
+    once = all(len(set(threads)) == len(threads) for threads in orders.values())
+    size = prod(factorial(min(len(threads), 12)) for threads in orders.values())
+    atomic = not stores_matter(run, real)
+    # What asynchronous instructions do has no place in these orders.
+    atomic &= real <= {one.at for events in run.atomics.values() for one in events}
+    return only and once and atomic and not run.elected and size <= max(ALL, wanted)
+
+
+def schedules(base: Schedule, run: LaunchTrace, real: set[int], wanted: int) -> Iterator[Schedule]:
+    """Schedules that make the choices otherwise, the most different first."""
+    orders = _orders(run, real)
+    if complete(run, real, wanted):
+        for chosen in product(*(permutations(threads) for threads in orders.values())):
+            yield replace(base, order=tuple(zip(orders, chosen, strict=True)))
+        return
+    yield replace(base, backwards=True)
+    looks = [FIRST, LAST, *map(str, range(wanted))]
+    looks = looks if any(what == "load" and number in real for what, number in run.choices) else [""]
+    looked = frozenset(real)
+    lonely = any(what == "activemask" and number in real for what, number in run.choices)
+    if lonely:
+        yield replace(base, split=True)
+    shuffle = random.Random(0)
+    how: list[Callable[[list[int]], list[int]]] = [lambda one: one[::-1]]
+    how += [lambda one: shuffle.sample(one, len(one))] * wanted
+    how = how if looks == [""] else [list, *how]
+    for number, change in enumerate(how if orders or looks != [""] else ()):
+        order: tuple[Order, ...] = tuple((place, tuple(change(threads))) for place, threads in orders.items())
+        split, looking = lonely and number % 2 == 1, looks[number % len(looks)]
+        yield replace(base, order=order, split=split, looks=looking, looked=looked)
+
+
+def atomics(run: LaunchTrace, real: set[int]) -> Counter[tuple[str, int, int, int]]:
+    """Who makes which atomic operations, and how often, at places where their order matters."""
+    return Counter(
+        (block.instance.name, at, one.thread, one.at)
+        for (block, at), events in run.atomics.items()
+        if any(one.at in real for one in events)
+        for one in events
+    )
+
+
+def _orders(run: LaunchTrace, real: set[int]) -> dict[tuple[str, int], list[int]]:
+    """The threads that make atomic operations whose order matters, by location, as they were made."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for (block, at), events in run.atomics.items():
+        if len(events) > 1 and any(one.at in real for one in events):
+            found[block.instance.name, at] = [one.thread for one in events]
+    return found

@@ -1,1 +1,0 @@
-"""Launches on whose schedule something depends: which schedules and which other executions are looked at."""

@@ -1,0 +1,1 @@
+"""Findings written as litmus tests."""

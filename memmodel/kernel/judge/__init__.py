@@ -1,1 +1,0 @@
-"""A run's events, their order under a model, conflicts, and the verdict."""

@@ -1,0 +1,1 @@
+"""What a run leaves open, and one way to choose it."""

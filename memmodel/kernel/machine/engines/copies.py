@@ -1,0 +1,390 @@
+"""Bulk and tensor copies and reductions, cp.async groups.
+
+In: an Instruction. Out: a step that leaves an issue, the parts of the copy and its signals in the traces. What the
+parts are is what the rows of `isa.movement` say of litmus tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
+from memmodel.kernel.arithmetic.alu import width_of
+from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, strong
+from memmodel.kernel.machine.engines.operands import maps_of, multicast_ranks
+from memmodel.kernel.machine.maps import Stretch
+from memmodel.kernel.machine.memory import RANK_SHIFT, SHARED_WINDOW
+from memmodel.kernel.machine.objects import at_object, signalled
+from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.problems import Refused
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.operands import Imm
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem
+
+CHUNK = 16
+TENSOR_CHUNK = 128
+"""What the shared memory of a bulk copy, and of a tensor copy, is aligned to."""
+OBSERVED, MOST_OBSERVED = 1024, 65536
+"""Bytes of a strong copy whose elements are always told apart, and of all larger ones in a run for which that is so;
+what other ones leave is taken as unknown.
+"""
+
+
+def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
+    """The step of an instruction of this family."""
+    words = instruction.words
+    reduces = words[:4] == ("cp", "reduce", "async", "bulk")
+    if words[:2] != ("cp", "async") and not reduces:
+        return None
+    bulk = reduces or words[2] == "bulk"
+    rest = words[4:] if reduces else words[3:] if bulk else words[2:]
+    if rest[:1] == ("commit_group",):
+        return _commit(bulk=bulk)
+    if rest[:1] in (("wait_group",), ("wait_all",)):
+        return _wait(instruction, bulk=bulk)
+    if not bulk or not rest:
+        return None
+    if rest[0] == "prefetch":
+        return lambda machine, warp, lanes, group: True
+    return _tensor(compiler, instruction) if rest[0] == "tensor" else _bulk(compiler, instruction)
+
+
+# ---- groups ------------------------------------------------------------------------------------------------------
+
+
+def _groups(warp: Warp, *, bulk: bool) -> IssueGroups:
+    return warp.bulk if bulk else warp.copies
+
+
+def _commit(*, bulk: bool) -> Blocking:
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        for lane in lanes:
+            _groups(warp, bulk=bulk).commit(lane)
+        return True
+
+    return step
+
+
+def _wait(instruction: PtxInstruction, *, bulk: bool) -> Blocking:
+    operand = instruction.operands[0] if instruction.operands else Imm(0)
+    if not isinstance(operand, Imm):
+        raise Refused(f"{instruction.opcode} takes a number of groups", instruction.span)
+    reads_only = "read" in instruction.words
+    label = GroupWait(Family.BULK if bulk else Family.CP_ASYNC)
+    everything = "wait_all" in instruction.words
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        groups = _groups(warp, bulk=bulk)
+        for lane in lanes:
+            made = machine.event(warp.threads[lane], instruction.number, label, reads_only)
+            made.completes = tuple(groups.issued[lane] if everything else groups.over(lane, operand.value))
+            made.reads_only = reads_only
+            made.note = (reads_only, len(made.completes))
+        return True
+
+    return step
+
+
+# ---- what copies have in common ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CopyForm:
+    """What the words of a copy say. `reads`, `writes`: the labels of its parts; a reduction writes what it read."""
+
+    family: Family
+    target: str
+    source: str
+    grouped: bool
+    multicast: bool
+    reads: Access
+    writes: Access
+    updates: Access | None
+    scalar: int | None
+
+    def observed(self, machine: Machine, size: int) -> bool:
+        """Is each element of a strong copy an access of its own, which others may observe?"""
+        if self.updates is not None or self.scalar is None:
+            return False
+        machine.observed += size if size > OBSERVED else 0
+        return size <= OBSERVED or machine.observed <= MOST_OBSERVED
+
+
+def _form(instruction: PtxInstruction) -> CopyForm:
+    words = instruction.words
+    spaces = [word for word in words if word.split("::")[0] in ("shared", "global") and "mbarrier" not in word]
+    if len(spaces) != 2:
+        raise Refused(f"{instruction.opcode} does not say from where to where it copies", instruction.span)
+    reduces = words[1] == "reduce"
+    family = Family.BULK_REDUCTION if reduces else Family.BULK
+    sem = next((SEMS[word] for word in words if word in SEMS), Sem.WEAK)
+    scope = next((SCOPES[word] for word in words if word in SCOPES), None)
+    common = {"proxy": Proxy.ASYNC, "family": family, "asynchronous": True}
+    reads = Access(Side.READ, role=Role.SOURCE, **common)  # type: ignore[arg-type]
+    common |= {"spelt": "multimem"} if "multimem" in words else {}
+    if reduces:
+        scope = scope or (Scope.GPU if "tensor" in words else Scope.SYS)
+        read, write = (Access(s, Sem.RELAXED, scope, rmw=True, **common) for s in (Side.READ, Side.WRITE))  # type: ignore[arg-type]
+        unit = width_of(words[-1])
+        return CopyForm(
+            family, spaces[0], spaces[1], "bulk_group" in words, False, reads, write, read, unit and unit // 8
+        )
+    if sem is not Sem.WEAK:
+        reads = replace(reads, sem=sem, scope=scope)
+    writes = Access(Side.WRITE, sem, scope if sem is not Sem.WEAK else None, **common)  # type: ignore[arg-type]
+    many = any("multicast" in word for word in words)
+    scalar = None if sem is Sem.WEAK else CHUNK
+    return CopyForm(family, spaces[0], spaces[1], "bulk_group" in words, many, reads, writes, None, scalar)
+
+
+Spans = list[tuple[Block, int, int]]
+
+
+class _Copying:
+    """One copy being issued by a lane. `size`: its bytes."""
+
+    def __init__(
+        self, machine: Machine, warp: Warp, lane: int, instruction: PtxInstruction, form: CopyForm, size: int = 0
+    ) -> None:
+        self.machine, self.warp, self.lane, self.form = machine, warp, lane, form
+        self.instruction = instruction
+        self.issue = machine.event(warp.threads[lane], instruction.number, Issue(form.family))
+        self.observed = form.observed(machine, size)
+
+    def twin(self, step: int, target: object, source: object) -> None:
+        """What lanes copy from one place to another with one instruction is the same."""
+        if self.form.updates is None:
+            what = self.warp.cta.number, self.warp.number, step, target, source
+            self.issue.twin = self.machine.twins.setdefault(what, len(self.machine.twins))
+
+    def read(self, spans: Spans) -> None:
+        for block, at, size in spans:
+            self._part(block, at, size, self.form.reads, 0)
+
+    def described(self, block: Block, at: int) -> None:
+        """The read of the tensor map."""
+        label = Access(Side.READ, proxy=Proxy.TENSORMAP, family=Family.BULK, asynchronous=True, role=Role.DESCRIPTOR)
+        self.issue.range = (block, at, at + 128)
+        self.issue.note = (*self.issue.note, self.machine.alias(self.warp.cta, block, at))
+        self._part(block, at, 128, label, 0)
+
+    def write(self, spans: Spans, part: int = 1) -> None:
+        for block, at, size in spans:
+            if self.form.updates is not None:
+                self._part(block, at, size, self.form.updates, part)
+            self._part(block, at, size, self.form.writes, part)
+            if not self.observed:
+                self.machine.forget(block, at, size)
+
+    def _part(self, block: Block, at: int, size: int, label: Access, part: int) -> None:
+        thread, number = self.warp.threads[self.lane], self.instruction.number
+        if self.observed and label.sem is not Sem.WEAK:
+            for first in range(at, at + size, CHUNK):
+                one = strong(self.machine, self.warp, self.lane, number, label, block, first, CHUNK, self.issue)
+                one.parts = frozenset((part,))
+            return
+        self.machine.weak(block, at, size, thread, label, number, self.form.scalar, self.issue, None, part)
+
+    def tell(self, where: tuple[Block, int], size: int, part: int = 1) -> None:
+        """A complete-tx when the reads and this part are done."""
+        label = Signal(Action.COMPLETE_TX, Scope.CLUSTER, self.form.family)
+        told = signalled(self.machine, self.issue, label, *where, [self.issue], size)
+        told.parts = frozenset((0, part))
+
+    def together(self, where: int, barrier: int) -> None:
+        """The mbarrier object of a copy to one CTA is there, with .cta_group::2 in the same pair."""
+        pairs = "cta_group::2" in self.instruction.words
+        there, here = (one % SHARED_WINDOW >> RANK_SHIFT + pairs for one in (where, barrier))
+        if there != here:
+            what = "CTA pair" if pairs else "CTA"
+            message = f"{self.instruction.opcode} to one {what}, and its mbarrier object in another"
+            self.machine.problem("undefined-instruction", message, self.instruction)
+
+    def receivers(self, where: int, barrier: int, mask: int) -> list[tuple[int, int]]:
+        """Destination and mbarrier object in each CTA of a multicast: at the same offset, but with .cta_group::2 the
+        object is in the CTA of its pair with the parity of the operand's ("cp.async.bulk.tensor")."""
+        low = (1 << RANK_SHIFT) - 1
+        pairs = "cta_group::2" in self.instruction.words
+        found = []
+        for rank in multicast_ranks(self.machine, self.warp, mask, self.instruction):
+            told = rank & ~1 | barrier >> RANK_SHIFT & 1 if pairs else rank
+            found.append((where & low | rank << RANK_SHIFT, barrier & low | told << RANK_SHIFT))
+        return found
+
+
+def _aligned(one: tuple[Block, int], size: int, unit: int = CHUNK) -> None:
+    block, at = one
+    if size % CHUNK or (at + block.address) % unit:
+        raise Faulty("undefined-address", f"a bulk copy works on multiples of {unit} bytes")
+
+
+# ---- copies between two addresses ----------------------------------------------------------------------------------
+
+
+def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """cp.async.bulk and cp.reduce.async.bulk."""
+    words, operands = instruction.words, list(instruction.operands)
+    skips = [compiler.get(operands.pop(3), instruction, 32) for _ in range(2)] if "ignore_oob" in words else []
+    form = _form(instruction)
+    target, source = address(compiler, instruction, operands[0]), address(compiler, instruction, operands[1])
+    sizes = compiler.get(operands[2], instruction)
+    objects = None if form.grouped else address(compiler, instruction, operands[3])
+    masks = compiler.get(operands[4], instruction, 16) if form.multicast else None
+    bytes_of = compiler.get(operands[-1], instruction, 16) if "cp_mask" in words else None
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        to, start, size_of = list(target(warp)), list(source(warp)), list(sizes(warp))
+        for lane in lanes:
+            size, where = size_of[lane], to[lane]
+            if size is None or where is None:
+                machine.unknown("the size or the address of the copy", instruction)
+            left, right = (_ignored(machine, one(warp)[lane], instruction) for one in skips) if skips else (0, 0)
+            begin, read = start[lane], max(0, size - left - right)
+            block, at = machine.place(warp, form.source, begin and begin + left, read, instruction)
+            origin = block, at - left
+            _aligned(origin, size)
+            made = _Copying(machine, warp, lane, instruction, form, size)
+            made.read([(block, at, read)])
+            made.twin(machine.steps, where, start[lane])
+            copies = form.updates is None and (form.scalar is None or _is_choice(machine, made, origin))
+            ends = [(where, 0)]
+            if objects is not None:
+                barrier = _known(machine, objects(warp)[lane], instruction)
+                mask = None if masks is None else masks(warp)[lane]
+                ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
+            for part, (there, bar) in enumerate(ends, 1):
+                block, at = machine.place(warp, form.target, there, size, instruction)
+                if block is warp.cta.shared and form.source.startswith("shared"):
+                    message = f"{instruction.opcode} from shared memory goes to the shared memory of another CTA"
+                    machine.problem("undefined-instruction", message, instruction)
+                _aligned((block, at), size)
+                kept = [(0, size)] if bytes_of is None else _chosen(bytes_of(warp)[lane], size)
+                if kept is None:
+                    machine.unknown("the mask of the copy", instruction)
+                for one in machine.replicas(block, instruction) if "multimem" in words else (block,):
+                    made.write([(one, at + first, count) for first, count in kept], part)
+                    one.forget(at, left)
+                    one.forget(at + size - right, right)
+                    for first, count in [(left, read)] if skips else kept:
+                        if copies:
+                            one.copy(at + first, origin[0], origin[1] + first, count)
+                        else:
+                            one.forget(at + first, count)
+                if objects is not None:
+                    made.tell(at_object(machine, warp, instruction, bar), size, part)
+            if form.grouped:
+                warp.bulk.add(lane, made.issue)
+        return True
+
+    return step
+
+
+def _is_choice(machine: Machine, made: _Copying, origin: tuple[Block, int]) -> bool:
+    """What a strong copy reads may depend on the schedule, as what a strong load does. Is it copied in this run?"""
+    instruction = made.instruction
+    if not made.observed or instruction.number in machine.schedule.opaque:
+        return False
+    if origin[0].known is not None:
+        machine.run.choices.setdefault(("load", instruction.number), instruction)
+    return True
+
+
+def _ignored(machine: Machine, count: int | None, instruction: PtxInstruction) -> int:
+    """Bytes at an end of the source that .ignore_oob leaves out: they may lie outside the allocation."""
+    if count is None:
+        machine.unknown("the number of bytes to ignore", instruction)
+    if count >= CHUNK:
+        raise Faulty("undefined-instruction", f"up to {CHUNK - 1} bytes are ignored at an end, and not {count}")
+    return count
+
+
+def _chosen(mask: int | None, size: int) -> list[tuple[int, int]] | None:
+    """The bytes that .cp_mask copies: bit i is about byte i of each 16. As first bytes and numbers of bytes."""
+    if mask is None:
+        return None
+    ends = [bit for bit in range(CHUNK + 1) if (mask << 1 >> bit & 1) != (mask << 1 >> bit + 1 & 1)]
+    runs = [(first, end - first) for first, end in zip(ends[::2], ends[1::2], strict=True)]
+    return [(chunk + first, count) for chunk in range(0, size, CHUNK) for first, count in runs]
+
+
+def _known(machine: Machine, value: int | None, instruction: PtxInstruction) -> int:
+    if value is None:
+        machine.unknown("the address of the mbarrier object", instruction)
+    return value
+
+
+# ---- copies through a tensor map -----------------------------------------------------------------------------------
+
+
+def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor."""
+    form, operands = _form(instruction), list(instruction.operands)
+    if any(word.startswith("im2col::") for word in instruction.words):
+        raise Refused(f"{instruction.opcode} is not known", instruction.span)
+    to_global = form.target == "global"
+    offsets = operands.pop(3) if "im2col" in instruction.words else None
+    tensor = maps_of(compiler, instruction, operands[0 if to_global else 1], offsets)
+    shared = address(compiler, instruction, operands[1 if to_global else 0])
+    objects = None if to_global else address(compiler, instruction, operands[2])
+    masks = compiler.get(operands[3], instruction, 16) if form.multicast else None
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        places = list(shared(warp))
+        for lane in lanes:
+            where = places[lane]
+            if where is None:
+                machine.unknown("the address of the copy", instruction)
+            found = tensor(machine, warp, lane)
+            if where % TENSOR_CHUNK:
+                message = f"the shared memory of a tensor copy is aligned to {TENSOR_CHUNK} bytes"
+                raise Faulty("undefined-address", message)
+            if to_global and found.negative:
+                message = f"the coordinates of {instruction.opcode} to .global are not negative"
+                machine.problem("undefined-instruction", message, instruction)
+            made = _Copying(machine, warp, lane, instruction, form)
+            made.described(found.block, found.at)
+            made.twin(machine.steps, where, (found.block, found.at, tuple(found.outside)))
+            outside: Spans = [
+                (*machine.place(warp, "global", first, size, instruction), size) for first, size in found.outside
+            ]
+            inside = _placing(machine, warp, instruction, found.inside)
+            if to_global:
+                made.read(inside(form.source, where))
+                made.write(outside)
+                for block, at, size in outside:
+                    block.forget(at, size)
+                warp.bulk.add(lane, made.issue)
+                continue
+            made.read(outside)
+            assert objects is not None
+            barrier = _known(machine, objects(warp)[lane], instruction)
+            mask = None if masks is None else masks(warp)[lane]
+            if masks is None:
+                made.together(where, barrier)
+            ends = [(where, barrier)] if masks is None else made.receivers(where, barrier, mask or 0)
+            for part, (there, bar) in enumerate(ends, 1):
+                spans = inside(form.target, there)
+                made.write(spans, part)
+                for block, at, size in spans:
+                    block.forget(at, size)
+                made.tell(at_object(machine, warp, instruction, bar), found.size, part)
+            if "_p" in found.packed:
+                note = f"line {instruction.line}: the transaction was taken to count the padding of .{found.packed}"
+                machine.run.assumed.setdefault(note)
+        return True
+
+    return step
+
+
+def _placing(
+    machine: Machine, warp: Warp, instruction: PtxInstruction, stretches: Callable[[int], list[Stretch]]
+) -> Callable[[str, int], Spans]:
+    def inside(space: str, where: int) -> Spans:
+        return [(*machine.place(warp, space, first, size, instruction), size) for first, size in stretches(where)]
+
+    return inside

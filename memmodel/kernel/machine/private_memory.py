@@ -1,0 +1,69 @@
+"""Memory that a thread has for itself: local memory, the parameters of calls; parameters of the entry, which all read.
+
+In: an instruction, how its address and operands are read. Out: a step that moves values and leaves no access in the
+traces. Where values are followed, the memory of terms hears of what is moved.
+"""
+
+from __future__ import annotations
+
+from memmodel.kernel.machine.memory import LOCAL_WINDOW
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import forgetting
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.values.lanes import Get
+from memmodel.kernel.machine.values.widths import extended
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.trace.blocks import Block
+from memmodel.ptx.module.syntax import PtxInstruction
+
+
+def read_lane(warp: Warp, lane: int, slots: list[int | None], block: Block, at: int, unit: int, extend: int) -> None:
+    """Load elements into registers of one lane."""
+    for part, slot in enumerate(slots):
+        if slot is not None:
+            warp.own(slot)[lane] = extended(block.load(at + part * unit, unit), unit, extend)
+
+
+def moved(machine: Machine, warp: Warp, lane: int, at: tuple[Block, int], size: int, number: int, *, put: bool) -> None:
+    """Where values are followed: a thread reads its own memory, or puts something there."""
+    if machine.noted is not None:
+        machine.noted.own(warp.threads[lane].number, *at, size, number, put=put)
+
+
+def private_step(
+    instruction: PtxInstruction, get: Get, slots: list[int | None], sources: list[Get], unit: int, *, extend: int
+) -> Blocking:
+    """Parameters of the entry are read by all; local memory and the parameters of calls are a thread's own."""
+    size, number = unit * (len(slots) or len(sources)), instruction.number
+
+    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        addresses, params = list(get(warp)), machine.memory.params
+        lists = [list(one(warp)) for one in sources]
+        for lane in lanes:
+            at = addresses[lane]
+            if at is None and "local" in instruction.words:
+                _somewhere(machine, warp, lane, slots, instruction)
+                continue
+            if at is None:
+                machine.unknown("the address", instruction)
+            block, first = machine.private(warp, lane, at + LOCAL_WINDOW, size) or (params, at)
+            if not 0 <= first <= block.size - size or (sources and block is params):
+                raise Faulty("undefined-address", f"offset {at} is outside the parameters")
+            read_lane(warp, lane, slots, block, first, unit, extend)
+            for part, values in enumerate(lists):
+                block.store(first + part * unit, unit, values[lane])
+            moved(machine, warp, lane, (block, first), size, number, put=bool(sources))
+        return True
+
+    return step
+
+
+def _somewhere(machine: Machine, warp: Warp, lane: int, slots: list[int | None], instruction: PtxInstruction) -> None:
+    """An access to local memory at an unknown address: what is loaded is unknown, and after a store all of it."""
+    forgetting([slot for slot in slots if slot is not None])(warp, [lane])
+    own = warp.locals[lane]
+    if not slots and own is not None:
+        own.forget(0, own.size)
+        moved(machine, warp, lane, (own, 0), own.size, instruction.number, put=True)
+    note = f"line {instruction.line}: an address in local memory is not known, and was taken to lie in a variable"
+    machine.run.assumed.setdefault(note)

@@ -1,0 +1,1 @@
+"""Values of registers: numbers, lanes, symbolic terms."""

@@ -1,0 +1,158 @@
+"""Terms put together from pieces of others: vectors, shifts, masks, bytes of memory.
+
+In: terms, places in bits. Out: terms. A value that is taken apart and put together again is the value, however that is
+done (a .b64 goes through shfl in two halves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from memmodel.kernel.machine.values.terms import Terms
+
+MOST_PIECES = 16
+"""Pieces of a term; one of more is a term of its own."""
+
+
+class Piece(NamedTuple):
+    """Some bits of a term: from the bit `first` on, so many."""
+
+    term: int
+    first: int
+    bits: int
+
+
+class Slices:
+    """Pieces of the terms of a run."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._pieces: dict[int, tuple[Piece, ...]] = {}
+        self._widths: dict[int, int] = {}
+
+    def has(self, term: int, bits: int) -> int:
+        """Note that a term has at most so many bits."""
+        self._widths[term] = min(bits, self._widths.get(term, bits))
+        return term
+
+    def part(self, term: int, first: int, bits: int) -> int:
+        """Bits of a term as a number."""
+        return self.joined(self._cut(term, first, bits))
+
+    def joined(self, pieces: Iterable[Piece]) -> int:
+        """Pieces one above the other, the lowest first."""
+        terms, found = self._terms, list[Piece]()
+        for one in pieces:
+            known = terms.known(one.term)
+            if known is not None:
+                one = Piece(terms.number(known >> one.first & (1 << one.bits) - 1), 0, one.bits)
+            last = found[-1] if found else None
+            low = None if last is None else terms.known(last.term)
+            if last is not None and low is not None and known is not None:
+                low |= (terms.known(one.term) or 0) << last.bits
+                found[-1] = Piece(terms.number(low), 0, last.bits + one.bits)
+            elif last is not None and known is None and (last.term, last.first + last.bits) == one[:2]:
+                found[-1] = Piece(last.term, last.first, last.bits + one.bits)
+            elif one.bits > 0:
+                found.append(one)
+        top = terms.known(found[-1].term) if found else 0
+        if top is not None and found:
+            found[-1] = found[-1]._replace(bits=top.bit_length())
+            found = found[: None if top else -1]
+        if not found:
+            return terms.number(0)
+        term, first, bits = found[0]
+        if len(found) == 1 and first == 0 and (terms.known(term) is not None or bits >= self._widths.get(term, 128)):
+            return term
+        made = self.has(terms.of("pieces", *found), sum(one.bits for one in found))
+        if len(found) <= MOST_PIECES:
+            self._pieces[made] = tuple(found)
+        return made
+
+    def _cut(self, term: int, first: int, bits: int) -> list[Piece]:
+        """The pieces that make up some bits of a term, and zeros above them."""
+        known = self._terms.known(term)
+        if known is not None:
+            return [Piece(self._terms.number(known >> first & (1 << bits) - 1), 0, bits)]
+        whole = self._pieces.get(term) or (Piece(term, 0, self._widths.get(term, 128)),)
+        at, found = 0, list[Piece]()
+        for one in whole:
+            low, high = max(first, at), min(first + bits, at + one.bits)
+            if low < high:
+                found.append(Piece(one.term, one.first + low - at, high - low))
+            at += one.bits
+        missing = bits - sum(one.bits for one in found)
+        return [*found, Piece(self._terms.number(0), 0, missing)] if missing else found
+
+    # ---- instructions ----------------------------------------------------------------------------------------
+
+    def packed(self, parts: Sequence[int], bits: int) -> int:
+        """The elements of a vector, each so wide, as one value."""
+        return self.joined(piece for part in parts for piece in self._cut(part, 0, bits))
+
+    def turned(self, given: Sequence[int]) -> list[int]:
+        """A transposed matrix of 8 × 8 elements of 16 bits: of each row the lanes of a warp have four bytes, in their
+        order, two elements each ("ldmatrix", "movmatrix").
+        """
+        halves = [[self.part(one, 16 * half, 16) for half in range(2)] for one in given]
+        return [
+            self.packed([halves[4 * (lane % 4 * 2 + n) + lane // 8][lane // 4 % 2] for n in range(2)], 16)
+            for lane in range(len(given))
+        ]
+
+    def computed(self, words: tuple[str, ...], given: Sequence[int], width: int) -> int | None:
+        """An instruction that only moves bits; None if it does something else."""
+        head, numbers = words[0], [self._terms.known(one) for one in given]
+        last = numbers[-1]
+        if head in ("shl", "shr") and last is not None and (head == "shl" or words[-1][0] != "s"):
+            by = min(last, width)
+            zeros = [Piece(self._terms.number(0), 0, by)]
+            if head == "shl":
+                return self.joined([*zeros, *self._cut(given[0], 0, width - by)])
+            return self.part(given[0], by, width - by)
+        if head == "cvt" and len(words) == 3 and words[1][0] in "bu" and words[2][0] in "bu":
+            return self.part(given[0], 0, min(int(words[1][1:]), int(words[2][1:])))
+        if head == "and" and len(given) == 2:
+            for one, mask in ((given[0], last), (given[1], numbers[0])):
+                if mask is not None:
+                    return self._masked(one, mask, width)
+        if head in ("or", "xor") and len(given) == 2:
+            return self._merged(given[0], given[1], width)
+        if head == "prmt" and len(words) == 2 and last is not None and len(given) == 3:
+            places = [last >> 4 * n & 15 for n in range(4)]
+            if all(place < 8 for place in places):
+                return self.joined(x for place in places for x in self._cut(given[place // 4], place % 4 * 8, 8))
+        return None
+
+    def _masked(self, term: int, mask: int, width: int) -> int | None:
+        """The bits of a term that a number has too."""
+        found, at = list[Piece](), 0
+        while at < width and len(found) <= MOST_PIECES:
+            bit, begin = mask >> at & 1, at
+            while at < width and mask >> at & 1 == bit:
+                at += 1
+            found += self._cut(term, begin, at - begin) if bit else [Piece(self._terms.number(0), 0, at - begin)]
+        return self.joined(found) if at == width else None
+
+    def _merged(self, one: int, other: int, width: int) -> int | None:
+        """Two terms of which everywhere at least one is zero."""
+        cuts = sorted({0, width, *self._edges(one), *self._edges(other)})
+        cuts = [at for at in cuts if at <= width]
+        found, zero = list[Piece](), self._terms.number(0)
+        for low, high in pairwise(cuts):
+            parts = [self._cut(term, low, high - low) for term in (one, other)]
+            kept = [part for part in parts if any(piece.term != zero for piece in part)]
+            if len(kept) > 1:
+                return None
+            found += kept[0] if kept else [Piece(zero, 0, high - low)]
+        return self.joined(found)
+
+    def _edges(self, term: int) -> list[int]:
+        """Where pieces of a term begin and end."""
+        at, found = 0, list[int]()
+        for one in self._pieces.get(term, (Piece(term, 0, self._widths.get(term, 128)),)):
+            at += one.bits
+            found.append(at)
+        return found

@@ -1,0 +1,279 @@
+"""Values that nobody knows, as terms: one number for one value, whatever the data is.
+
+In: operations and the numbers of their operands. Out: numbers; equal numbers are equal values, different ones may be.
+Settled here: operations on equal operands are equal; sums, products, minima and maxima do not depend on the order of
+their operands, and those of integers not on how they are grouped either (results that are NaN are canonical but for
+.f64, PTX ISA "Floating Point Instructions"). What comparisons decide is a table over their outcomes, so that two ways
+to take the larger of two values are one term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from memmodel.kernel.arithmetic.alu import is_float, signed, width_of
+
+COMMUTES = ("add", "mul", "max", "min", "and", "or", "xor", "fma", "mad")
+GROUPS = ("add", "and", "or", "xor", "min", "max")
+MOST_LEAVES, MOST_OPERANDS, MOST_NUMBERS, MOST_PAIRS = 125, 64, 2_048, 4_096
+"""What is larger is a term of its own, of which nothing more is known."""
+
+Outcome = str | bool | tuple[bool, ...]
+MOST_TERMS = 1_500_000
+"""Terms of a run; one that needs more says nothing."""
+
+EQUAL, UNORDERED = "equal", "unordered"
+INTEGERS: tuple[Outcome, ...] = (EQUAL, (True, True), (True, False), (False, True), (False, False))
+"""How two integers compare: they are equal, or is the first one less, as signed and as unsigned numbers?"""
+FLOATS: tuple[Outcome, ...] = (EQUAL, (True,), (False,), UNORDERED)
+BITS: tuple[Outcome, ...] = (True, False)
+UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+HOLDS = {"eq": "equal", "ne": "less greater", "lt": "less", "le": "less equal", "gt": "greater", "ge": "greater equal"}
+
+Leaf = Callable[..., int]
+
+
+class TermsSpent(Exception):
+    """A run has more terms than are kept."""
+
+
+class Choices(NamedTuple):
+    """What a term is for the outcomes of some comparisons, that of the last one changing first."""
+
+    atoms: tuple[int, ...]
+    leaves: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _cases(sizes: tuple[int, ...], places: tuple[int, ...]) -> tuple[int, ...]:
+    """For each combination of outcomes the place in a table of only some of the comparisons."""
+    found = []
+    for chosen in product(*map(range, sizes)):
+        at = 0
+        for place in places:
+            at = at * sizes[place] + chosen[place]
+        found.append(at)
+    return tuple(found)
+
+
+class Terms:
+    """Numbers for terms. `ordered`: it is taken for granted that no floating-point number is NaN."""
+
+    def __init__(self, *, ordered: bool = False) -> None:
+        self.ordered = ordered
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, int] = {}
+        self._choices: dict[int, Choices] = {}
+        self._outcomes: dict[int, tuple[Outcome, ...]] = {}
+        self._same: dict[int, tuple[int, int]] = {}
+        self._possible: dict[int, frozenset[int]] = {}
+        self._grouped: dict[Hashable, tuple[int, ...]] = {}
+        self._done: dict[Hashable, int] = {}
+        self.doubtful = False
+        """Would more be equal if no number were NaN?"""
+        self._fresh = 0
+        self.false, self.true = self.number(0), self.number(1)
+
+    def of(self, *key: Hashable) -> int:
+        """The number of a term. Raises TermsSpent."""
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._numbers)
+            if found >= MOST_TERMS:
+                raise TermsSpent
+        return found
+
+    def number(self, value: int) -> int:
+        """A value that is known."""
+        found = self.of("number", value)
+        if found not in self._known:
+            self._known[found], self._possible[found] = value, frozenset((value,))
+        return found
+
+    def known(self, term: int) -> int | None:
+        return self._known.get(term)
+
+    def fresh(self) -> int:
+        """A value of which nothing is known, not even whose it is too."""
+        self._fresh += 1
+        return self.of("fresh", self._fresh)
+
+    # ---- operations ------------------------------------------------------------------------------------------
+
+    def computed(self, words: tuple[str, ...], given: Sequence[int]) -> int:
+        """The result of an instruction that only computes."""
+        head, kind, operands = words[0], words[-1], list(given)
+        one_kind = sum(width_of(word) is not None for word in words[1:]) <= 1
+        self.doubtful |= head in COMMUTES and kind == "f64" and not self.ordered
+        if head in COMMUTES and one_kind and (kind != "f64" or self.ordered):
+            ends = 2 if head in ("fma", "mad") else len(operands)
+            operands = [*sorted(operands[:ends]), *operands[ends:]]
+        if head in GROUPS and len(words) == 2 and not is_float(kind) and kind[0] in "bus" and width_of(kind):
+            return self._joined((head, kind if head in ("min", "max") else str(width_of(kind))), operands)
+        return self.of(words, *operands)
+
+    def _joined(self, name: tuple[str, str], operands: list[int]) -> int:
+        """Integers joined in any order and grouping."""
+        parts = sorted(part for one in operands for part in self._grouped.get((name, one), (one,)))
+        if name[0] not in ("add", "xor"):
+            parts = list(dict.fromkeys(parts))
+        if len(parts) == 1:
+            return parts[0]
+        if len(parts) > MOST_OPERANDS:
+            return self.of(name, *operands)
+        found = self.of(name, *parts)
+        self._grouped[name, found] = tuple(parts)
+        return found
+
+    # ---- what comparisons decide -----------------------------------------------------------------------------
+
+    def compared(self, how: str, kind: str, flushes: bool, one: int, other: int) -> int | None:
+        """setp: is the first number less than the second, and so on? None if it is not known how they compare."""
+        floating, unsigned = is_float(kind), how in UNSIGNED or kind[0] == "u"
+        how = UNSIGNED.get(how, how)
+        loose = floating and how[-1] == "u" and how[:-1] in HOLDS
+        wanted = HOLDS.get(how[:-1] if loose else how)
+        if floating and how in ("num", "nan"):
+            wanted, loose = ("", True) if how == "nan" else ("less equal greater", False)
+        if wanted is None or (floating and width_of(kind) is None) or kind.endswith("x2"):
+            return None
+        first, second = sorted((one, other))
+        atom = self._comparison(kind if floating else f"b{width_of(kind)}", flushes, first, second, floating=floating)
+
+        def holds(outcome: Outcome) -> bool:
+            if outcome in (EQUAL, UNORDERED):
+                return EQUAL in wanted.split() if outcome == EQUAL else loose
+            assert isinstance(outcome, tuple)
+            less = outcome[-1 if unsigned else 0]
+            return ("less" if less == (first == one) else "greater") in wanted.split()
+
+        leaves = tuple(self.true if holds(outcome) else self.false for outcome in self._outcomes[atom])
+        return self._table((atom,), leaves)
+
+    def _comparison(self, kind: str, flushes: bool, one: int, other: int, *, floating: bool) -> int:
+        """Two numbers compared; which outcomes are possible."""
+        atom = self.of("compare", kind, flushes, one, other)
+        if atom in self._outcomes:
+            return atom
+        if floating:
+            possible = tuple(x for x in FLOATS if not (self.ordered and x == UNORDERED))
+            self.doubtful |= not self.ordered
+            self._outcomes[atom] = tuple(x for x in possible if one != other or x in (EQUAL, UNORDERED))
+            return atom
+        self._same[atom] = one, other
+        mine, others = self._possible.get(one), self._possible.get(other)
+        outcomes = INTEGERS if one != other else (EQUAL,)
+        if mine is not None and others is not None and one != other:
+            width = int(kind[1:])
+            if len(mine) * len(others) <= MOST_PAIRS:
+                met = {EQUAL if a == b else (signed(a, width) < signed(b, width), a < b) for a in mine for b in others}
+                outcomes = tuple(x for x in INTEGERS if x in met)
+            elif mine.isdisjoint(others):
+                outcomes = INTEGERS[1:]
+        self._outcomes[atom] = outcomes
+        return atom
+
+    def selected(self, which: int, one: int, other: int) -> int:
+        """selp: the first value where a predicate holds."""
+        key = "selected", which, one, other
+        if key not in self._done:
+            self._done[key] = self._selected(which, one, other)
+        return self._done[key]
+
+    def _selected(self, which: int, one: int, other: int) -> int:
+        decision = self._decision(which)
+
+        def chosen(holds: int, yes: int, no: int) -> int:
+            return yes if holds == self.true else no
+
+        found = self._combined(chosen, decision, self._table_of(one), self._table_of(other))
+        if found is None:
+            found = self._combined(chosen, decision, self._leaf(one), self._leaf(other))
+        return self.of("select", which, one, other) if found is None else found
+
+    def logic(self, head: str, *given: int) -> int:
+        """and, or, xor, not of predicates."""
+
+        key = (head, *given)
+        if key not in self._done:
+            self._done[key] = self._logic(head, given)
+        return self._done[key]
+
+    def _logic(self, head: str, given: tuple[int, ...]) -> int:
+        def work(*bits: int) -> int:
+            held = [bit == self.true for bit in bits]
+            result = {"and": all(held), "or": any(held), "xor": held[0] != held[-1], "not": not held[0]}[head]
+            return self.true if result else self.false
+
+        found = self._combined(work, *map(self._decision, given))
+        return self.of(head, "pred", *sorted(given)) if found is None else found
+
+    def tested(self, fn: Callable[[int, int], int], one: int, other: int) -> int | None:
+        """What a comparison says of two values that are numbers in each case; None if they are not."""
+        tables = self._table_of(one), self._table_of(other)
+        if any(leaf not in self._known for table in tables for leaf in table.leaves):
+            return None
+        return self._combined(lambda a, b: self.number(fn(self._known[a], self._known[b])), *tables)
+
+    def _table_of(self, term: int) -> Choices:
+        return self._choices.get(term) or self._leaf(term)
+
+    @staticmethod
+    def _leaf(term: int) -> Choices:
+        return Choices((), (term,))
+
+    def _decision(self, term: int) -> Choices:
+        """A predicate as a table; one that is none is a question of its own."""
+        table = self._table_of(term)
+        if all(leaf in (self.true, self.false) for leaf in table.leaves):
+            return table
+        atom = self.of("bit", term)
+        self._outcomes[atom] = BITS
+        return Choices((atom,), (self.true, self.false))
+
+    def _combined(self, fn: Leaf, *tables: Choices) -> int | None:
+        """A function of tables, for each outcome; None if there are too many."""
+        atoms = tuple(sorted({atom for table in tables for atom in table.atoms}))
+        sizes = tuple(len(self._outcomes[atom]) for atom in atoms)
+        if prod(sizes) > MOST_LEAVES:
+            return None
+        place = {atom: number for number, atom in enumerate(atoms)}
+        columns = []
+        for table in tables:
+            leaves = table.leaves
+            columns.append([leaves[at] for at in _cases(sizes, tuple(place[atom] for atom in table.atoms))])
+        found = list(map(fn, *columns))
+        for atom in atoms:
+            if atom in self._same and EQUAL in self._outcomes[atom]:
+                equal = self._outcomes[atom].index(EQUAL)
+                one, other = self._same[atom]
+                digits = _cases(sizes, (place[atom],))
+                found = [one if at == equal and x == other else x for x, at in zip(found, digits, strict=True)]
+        return self._table(atoms, tuple(found))
+
+    def _table(self, atoms: tuple[int, ...], leaves: tuple[int, ...]) -> int:
+        """The term of a table, without the comparisons that decide nothing."""
+        after = 1
+        for place in range(len(atoms) - 1, -1, -1):
+            count = len(self._outcomes[atoms[place]])
+            rows = [leaves[n : n + after] for n in range(0, len(leaves), after)]
+            if all(rows[n - n % count] == row for n, row in enumerate(rows)):
+                leaves = tuple(leaf for n, row in enumerate(rows) if n % count == 0 for leaf in row)
+                atoms = (*atoms[:place], *atoms[place + 1 :])
+            else:
+                after *= count
+        if not atoms:
+            return leaves[0]
+        found = self.of("table", atoms, leaves)
+        if found not in self._choices:
+            self._choices[found] = Choices(atoms, leaves)
+            sets = [self._possible.get(leaf) for leaf in dict.fromkeys(leaves)]
+            if all(one is not None for one in sets):
+                numbers = frozenset(x for one in sets if one is not None for x in one)
+                if len(numbers) <= MOST_NUMBERS:
+                    self._possible[found] = numbers
+        return found

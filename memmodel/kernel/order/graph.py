@@ -1,0 +1,452 @@
+"""The execution that a model judges: events of representatives, and a location for every pair that may conflict.
+
+In: Run, Roles, Conflicts. Out: `KernelExecution`. Its base sets and relations are those of `memmodel.base`; what they
+mean for races is the model's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.base.labels import (
+    Access,
+    Action,
+    Allocates,
+    Barrier,
+    Family,
+    Fence,
+    GroupWait,
+    Half,
+    InitialWrite,
+    Issue,
+    Label,
+    Side,
+)
+from memmodel.base.points import BarrierId, Point, Range
+from memmodel.base.relations import DECIDED as DECIDED_RELATIONS
+from memmodel.base.sets import DECIDED as DECIDED_SETS
+from memmodel.concrete.execution import ConcreteEvent, Execution, Rows, rows_of
+from memmodel.kernel.order.conflicts import OBJECT_BYTES, Conflicts
+from memmodel.kernel.order.frame import KernelFrame, action_of, covered, ends
+from memmodel.kernel.order.roles import Roles
+from memmodel.kernel.order.uses import ConflictPair, SharedPlace, Use, aliased, given_maps
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.objects import ObjectStep
+from memmodel.memory.bytes import Cell, CtaId, Instance
+from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Space
+
+STEP = 1 << 20
+OPERANDS = Access(Side.READ, proxy=Proxy.ASYNC, family=Family.WGMMA, asynchronous=True)
+"""The read of a wgmma."""
+WIDE = (Scope.GPU, Scope.SYS)
+"""The scopes that take in the whole launch."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What stands behind an event of the graph: the instruction, the pair that it belongs to."""
+
+    at: int
+    thread: int
+    pair: int | None = None
+    use: Use | None = None
+
+
+class Graph:
+    """The events of representatives."""
+
+    def __init__(self, run: LaunchTrace, roles: Roles, conflicts: Conflicts) -> None:
+        self.run = run
+        self.pairs: list[ConflictPair] = list(conflicts.pairs.values())
+        self.points: list[Point] = []
+        self.behind: list[Judged] = []
+        self.number: dict[int, int] = {}
+        self.events: dict[int, TraceEvent] = {}
+        self._parts: dict[int, list[tuple[int, int]]] = {}
+        self.shared: dict[tuple[object, ...], int] = {}
+        self._weak: dict[tuple[object, ...], int] = {}
+        self._operations: dict[object, int] = {}
+        self._initial: set[tuple[object, ...]] = set()
+        self.given: list[tuple[int, int]] = []
+        self.pair_of: dict[tuple[int, int], int] = {}
+        self._meets: list[tuple[int, int]] = []
+        self._restricted = any(
+            isinstance(event.label, Fence) and event.label.covers is not None
+            for thread in run.threads
+            for event in thread.events
+        )
+        placed = [(place, [stands for _, stands in place.members]) for place in conflicts.places.values()]
+        standing = [roles.pair(run.threads[one.one.thread], run.threads[one.other.thread]) for one in self.pairs]
+        kept = {one for pair in standing for one in pair}
+        kept |= {one for _, members in placed for one in members}
+        kept |= {event.thread for events in run.atomics.values() if len(events) <= 64 for event in events}
+        kept |= {stands for _, stands in conflicts.touching.values()}
+        given = [(use, roles.standing([use.thread])[0]) for use in given_maps(run)]
+        kept |= {stands for _, stands in given}
+        kept |= roles.kept({run.threads[one].cta for one in kept})
+        for number in sorted(kept):
+            self._thread(number)
+        for index, threads in enumerate(standing):
+            self._pair(index, self.pairs[index], threads)
+        for number, (place, _) in enumerate(placed):
+            self._place(number, place)
+        for (_, at), (use, stands) in conflicts.touching.items():
+            self._touch(use, stands, at)
+        for use, stands in given:
+            self._given_map(use, stands)
+        for number in sorted(kept):
+            self._waited(number)
+
+    # ---- events ----------------------------------------------------------------------------------------------
+
+    def _thread(self, number: int) -> None:
+        thread = self.run.threads[number]
+        for event in thread.events:
+            assert event.order is not None
+            whole = event
+            if isinstance(event.label, Access) and event.partner is not None and event.partner.order is not None:
+                whole = min(event, event.partner, key=lambda one: one.order or 0)
+            order = ((whole.order or 0) + 1) * STEP
+            self._add(event, order, None, whole)
+            for told in event.signals:
+                self._add(told, None, self.number[id(event)], event)
+                if isinstance(told.label, Access):
+                    part = min(told.parts or (0,))
+                    self._parts.setdefault(id(event), []).append((self.number[id(told)], part))
+
+    def _add(self, event: TraceEvent, order: int | None, issue: int | None, whole: TraceEvent) -> None:
+        new = len(self.points)
+        self.number[id(event)] = new
+        self.events[new] = event
+        thread = self.run.threads[event.thread]
+        block = event.block
+        cell = None if block is None else Cell(block.instance, event.first, event.size)
+        access = isinstance(event.label, Access)
+        first = self.number[id(whole)] if issue is None else self.number.get(id(event.partner), new)
+        self.points.append(
+            Point(
+                new,
+                event.label,
+                event.thread,
+                thread.place,
+                order,
+                self.number[id(whole)],
+                first if access else None,
+                issue,
+                cell,
+                None if cell is None else _named(cell, event.label),
+                event.size if access else None,
+                self._range(event),
+            )
+        )
+        self.behind.append(Judged(event.at, event.thread))
+
+    def _range(self, event: TraceEvent) -> Range | None:
+        """The bytes that an event names; of tensor memory, its allocation."""
+        if isinstance(event.label, Allocates):
+            owner = event.owners[0] if event.owners else event
+            place = self.run.threads[owner.thread].place
+            name = f"allocation {owner.thread}.{owner.order}"
+            return Range(Instance(name, place.cta_id, Space.TENSOR, 1), 0, 1)
+        if event.range is None or isinstance(event.label, Issue):
+            return None
+        block, first, end = event.range
+        return Range(block.instance, first, end)
+
+    def _pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        if pair.one.event is not None or pair.other.event is not None:
+            self._strong_pair(index, pair, threads)
+            return
+        whole = pair.block.instance
+        shared = not self._restricted and pair.one.plain and pair.other.plain
+        name = f"{whole.name} *" if shared else f"{whole.name} {index}"
+        cell = Cell(Instance(name, self._owner(pair, threads), whole.space, 1), 0, 1)
+        ends = []
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            key = (thread, use.epoch, use.label, use.scalar, name)
+            if not shared or key not in self.shared:
+                self.shared[key] = self._use(index, use, thread, cell)
+            ends.append(self.shared[key])
+        self.pair_of[ends_of(*ends)] = index
+
+    def _owner(self, pair: ConflictPair, threads: tuple[int, int]) -> CtaId | None:
+        """The CTA whose memory it is, as these threads, who stand for those of the pair, see it."""
+        owner = pair.block.instance.owner
+        if owner is None:
+            return None
+        for use, thread in zip((pair.one, pair.other), threads, strict=True):
+            if self.run.threads[use.thread].place.cta_id == owner:
+                return self.run.threads[thread].place.cta_id
+        rank = next(one.place.rank for one in self.run.threads if one.place.cta_id == owner)
+        cluster = self.run.threads[threads[0]].place.cluster
+        near = (one.place for one in self.run.threads if one.place.cluster == cluster and one.place.rank == rank)
+        return next((place.cta_id for place in near), owner)
+
+    def _strong_pair(self, index: int, pair: ConflictPair, threads: tuple[int, int]) -> None:
+        """A strong access is the event that it is, so that what observed it counts; the other one lies at its place."""
+        uses = list(zip((pair.one, pair.other), threads, strict=True))
+        uses.sort(key=lambda one: one[0].event is None)
+        (strong, thread), (weak, other) = uses
+        event = self._strong(strong, thread)
+        assert event.block is not None
+        cell = Cell(event.block.instance, event.first, event.size)
+        key = (other, weak.epoch, weak.label, weak.scalar, cell)
+        if key not in self.shared:
+            self.shared[key] = self._use(index, weak, other, cell)
+        self.pair_of[ends_of(self.number[id(event)], self.shared[key])] = index
+
+    def _strong(self, use: Use, number: int) -> TraceEvent:
+        """The event of a thread that is such a strong access."""
+        event = self.run.threads[number].events[use.epoch]
+        return event if use.event is None or use.event.issue is None else event.signals[use.part]
+
+    def _place(self, number: int, place: SharedPlace) -> None:
+        """All accesses of a place, at a location of its own. Strong ones keep the bytes that they have, so that what
+        observed them counts, and meet the others of the place there as well.
+        """
+        whole = place.block.instance
+        cell = Cell(Instance(f"{whole.name} #{number}", place.owner, whole.space, 1), 0, 1)
+        base = len(self.pairs)
+        points = [
+            self._use(base, use, stands, cell) if use.event is None else self.number[id(self._strong(use, stands))]
+            for use, stands in place.members
+        ]
+        self._meet(place, points)
+        for (one, other), pair in place.pairs.items():
+            self.pair_of[ends_of(points[one], points[other])] = len(self.pairs)
+            self.pairs.append(pair)
+
+    def _meet(self, place: SharedPlace, points: list[int]) -> None:
+        """The strong accesses of a place and the others there."""
+        members = [(*member, point) for member, point in zip(place.members, points, strict=True)]
+        weak = [member for member in members if member[0].event is None]
+        for strong, _, event in members:
+            where = self.points[event].cell
+            for use, stands, point in weak if strong.event is not None else ():
+                self._meets.append((event, point))
+                self.shared.setdefault((stands, use.epoch, use.label, use.scalar, where), point)
+
+    def _touch(self, use: Use, number: int, at: int) -> None:
+        """An access to the memory of an mbarrier object."""
+        owner = self.run.threads[number].place.cta_id
+        for block, first in self.run.objects:
+            if first == at and block.instance.owner == owner:
+                self._use(len(self.pairs), use, number, Cell(block.instance, at, OBJECT_BYTES))
+
+    def _given_map(self, use: Use, number: int) -> None:
+        """A read of a tensor map, and the initial write that it reads from."""
+        block = use.parts[0].block
+        key = number, use.epoch, use.part, block, use.first
+        if key in self._initial:
+            return
+        cell = Cell(Instance(f"{block.instance.name} {use.first}", None, block.instance.space, 1), 0, 1)
+        self._initial.add(key)
+        new = len(self.points)
+        self.points.append(Point(new, InitialWrite(), cell=cell, name=cell.instance.name))
+        self.behind.append(Judged(use.at, use.thread))
+        self.given.append((new, self._use(-1, use, number, cell)))
+
+    def _waited(self, number: int) -> None:
+        """The wgmma that a thread waits for and that read nothing which is judged: with a read of its own, since the
+        warpgroup executes them together, so that other threads that wait come after what stands before them.
+        """
+        thread = self.run.threads[number]
+        waits = [one for one in thread.events if isinstance(one.label, GroupWait) and one.label.family is Family.WGMMA]
+        for issue in {id(one.completes[-1]): one.completes[-1] for one in waits if one.completes}.values():
+            if id(issue) not in self._parts:
+                whole = Instance(f"operands {number}.{issue.order}", thread.place.cta_id, Space.SHARED, 1)
+                use = Use(number, issue.order or 0, OPERANDS, None, issue.at, 0, 1, issue)
+                self._use(-1, use, number, Cell(whole, 0, 1))
+
+    def _use(self, index: int, use: Use, number: int, cell: Cell) -> int:
+        new = len(self.points)
+        thread = self.run.threads[number]
+        order: int | None = (use.epoch + 1) * STEP if use.event is not None else use.epoch * STEP + 1 + new
+        issue = None
+        if use.issue is not None or (use.event is not None and use.event.issue is not None):
+            issue, order = self.number[id(thread.events[use.epoch])], None
+            self._parts.setdefault(id(thread.events[use.epoch]), []).append((new, use.part))
+        instruction = new if issue is None else issue
+        operation = new
+        if isinstance(use.label, Access) and use.label.rmw:
+            operation = self._operations.setdefault((number, use.epoch, cell), new)
+        name, scalar = _named(cell, use.label), use.scalar
+        self.points.append(
+            Point(new, use.label, number, thread.place, order, instruction, operation, issue, cell, name, scalar)
+        )
+        self.behind.append(Judged(use.at, use.thread, index, use))
+        return new
+
+    def of(self, access: TraceEvent | WeakAccess) -> int | None:
+        """The number of a strong access, or of a weak one at a place of strong ones."""
+        if isinstance(access, TraceEvent):
+            return self.number.get(id(access))
+        self._weak = self._weak or {(*key[:3], key[-1]): n for key, n in reversed(self.shared.items())}
+        cell = Cell(access.block.instance, access.first, access.size)
+        return self._weak.get((access.thread, access.epoch, access.label, cell))
+
+    # ---- base names ------------------------------------------------------------------------------------------
+
+    def execution(self, *, fences: bool) -> Execution:
+        """The graph as models judge it, without co. `fences`: with the order of fence.sc that the run had."""
+        frame = KernelFrame(
+            [ConcreteEvent(point) for point in self.points], covered(self.points, self.events), self._meets
+        )
+        count, sets = len(self.points), dict.fromkeys(DECIDED_SETS, 0)
+        relations: dict[str, Rows] = {name: [0] * count for name in DECIDED_RELATIONS}
+        self._barriers(relations)
+        self._objects(sets, relations)
+        pairs: dict[str, list[tuple[int, int]]] = {"rf": [*self.given], "compl": []}
+        for thread in {one.thread for one in self.points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                self._communication(event, pairs)
+        for name, found in pairs.items():
+            relations[name] = rows_of(found, count)
+        relations.update(ends(self.points, self.run.threads))
+        relations["complwg"] = self._warpgroups(relations["compl"])
+        if fences:
+            relations["sync_fence"] = self._fence_order(frame.relation("sr"))
+        return Execution(frame, (), sets, relations)
+
+    def fences(self) -> list[int]:
+        """The fence.sc events, in the order of the run."""
+        found = [
+            (event.time, number)
+            for number, event in self.events.items()
+            if isinstance(event.label, Fence) and event.label.sem is Sem.SC
+        ]
+        return [number for _, number in sorted(found)]
+
+    def _fence_order(self, related: Rows) -> Rows:
+        rows, later = [0] * len(self.points), 0
+        for number in reversed(self.fences()):
+            rows[number] = later & related[number]
+            later |= 1 << number
+        return rows
+
+    def _communication(self, event: TraceEvent, pairs: dict[str, list[tuple[int, int]]]) -> None:
+        for one in (event, *event.signals):
+            target = self.number[id(one)]
+            source = self._source(one)
+            if source is not None:
+                pairs["rf"].append((self.number[id(source)], target))
+            pairs["rf"] += [(self.number[id(other)], target) for other in one.observed if id(other) in self.number]
+            for issue in one.completes:
+                for point, part in self._parts.get(id(issue), ()):
+                    label = self.points[point].label
+                    if one.parts is not None and part not in one.parts:
+                        continue
+                    if isinstance(label, Access) and (not one.reads_only or label.role is not None):
+                        pairs["compl"].append((point, target))
+
+    def _source(self, event: TraceEvent) -> TraceEvent | None:
+        """The write that an access reads from. Atomic operations of threads that are left out pass it on, where each
+        step of observation order is morally strong if the whole one is: all are in the CTA of the access and have its
+        scope, or the scopes of all take in the launch.
+        """
+        source, mine, near, wide = event.source, event.label, True, True
+        while source is not None and isinstance(mine, Access) and isinstance(source.label, Access):
+            wide &= source.label.scope in WIDE and mine.scope in WIDE
+            if id(source) in self.number:
+                break
+            near &= source.label.scope is mine.scope
+            near &= self.run.threads[source.thread].cta == self.run.threads[event.thread].cta
+            alike = source.label.proxy is mine.proxy and aliased(source.label) == aliased(mine)
+            source = source.partner.source if source.partner is not None and alike else None
+        return source if near or wide else None
+
+    def _warpgroups(self, complete: Rows) -> Rows:
+        """Reads of wgmma by other lanes of a warpgroup -> the waits that cover the same instruction of their own
+        lane.
+        """
+        rows = [0] * len(self.points)
+        lanes: dict[tuple[int, int], list[list[list[int]]]] = {}
+        for number in {one.thread for one in self.points if one.thread is not None}:
+            thread = self.run.threads[number]
+            issues = [e for e in thread.events if isinstance(e.label, Issue) and e.label.family is Family.WGMMA]
+            parts = [[point for point, _ in self._parts.get(id(issue), ())] for issue in issues]
+            lanes.setdefault((thread.cta, thread.warp // 4), []).append(parts)
+        waits = sum(1 << one.event for one in self.points if isinstance(one.label, GroupWait))
+        for members in lanes.values():
+            for turn in zip(*members, strict=False):
+                points = [point for part in turn for point in part]
+                done = 0
+                for point in points:
+                    done |= complete[point] & waits
+                for point in points:
+                    rows[point] = done & ~complete[point]
+        return rows
+
+    def _barriers(self, relations: dict[str, Rows]) -> None:
+        halves: dict[BarrierId, list[tuple[int, TraceEvent]]] = {}
+        for thread in {one.thread for one in self.points if one.thread is not None}:
+            for event in self.run.threads[thread].events:
+                if event.barrier is not None:
+                    halves.setdefault(event.barrier, []).append((self.number[id(event)], event))
+        for members in halves.values():
+            masks: dict[int, int] = {}
+            waits: dict[int, int] = {}
+            counts: dict[tuple[int | None, bool], int] = {}
+            for number, event in members:
+                assert isinstance(event.label, Barrier)
+                into = masks if event.label.half is Half.ARRIVE else waits
+                into[event.generation] = into.get(event.generation, 0) | 1 << number
+                if event.label.half is Half.ARRIVE:
+                    kind = (event.count, event.label.reduces)
+                    counts[kind] = counts.get(kind, 0) | 1 << number
+            later, after = 0, {}
+            for generation in sorted(masks, reverse=True):
+                after[generation] = later
+                later |= masks[generation]
+            for number, event in members:
+                if isinstance(event.label, Barrier) and event.label.half is Half.ARRIVE:
+                    relations["syncbar"][number] = waits.get(event.generation, 0)
+                    relations["samegen"][number] = masks[event.generation] & ~(1 << number)
+                    relations["genbefore"][number] = after[event.generation]
+                    relations["barmix"][number] = later & ~counts[event.count, event.label.reduces]
+
+    def _objects(self, sets: dict[str, int], relations: dict[str, Rows]) -> None:
+        for log in self.run.objects.values():
+            steps = [(self.number[id(one.event)], one) for one in log if id(one.event) in self.number]
+            updates = [(number, one) for number, one in steps if one.update]
+            later = 0
+            for number, one in reversed(updates):
+                relations["mbar"][number] = later
+                later |= 1 << number
+                inside = action_of(one.event.label) not in (Action.INIT, Action.INVAL)
+                sets["MBLATER"] |= (inside and one.before > 0) << number
+            for number, test in steps:
+                if not test.update:
+                    sets["MBDONE"] |= 1 << number
+                    self._test(relations, number, test, updates)
+        for name, events in (("MBBAD", self.run.bad), ("MBSTALE", self.run.stale)):
+            for event in events:
+                if id(event) in self.number:
+                    sets[name] |= 1 << self.number[id(event)]
+
+    def _test(
+        self, relations: dict[str, Rows], number: int, test: ObjectStep, updates: list[tuple[int, ObjectStep]]
+    ) -> None:
+        for update, one in updates:
+            action = action_of(one.event.label)
+            if action is Action.INVAL:
+                continue
+            init, mine = action is Action.INIT, one.life == test.life
+            if mine and (test.seen > 0 if init else one.before < test.seen):
+                relations["mbarobs"][update] |= 1 << number
+            if mine and not init and one.before == test.seen:
+                relations["mbarnext"][number] |= 1 << update
+            if (mine and not init and one.after > test.seen) or one.life > test.life:
+                relations["mbarfr"][number] |= 1 << update
+
+
+def ends_of(one: int, other: int) -> tuple[int, int]:
+    """Two events as `pair_of` has them."""
+    return (one, other) if one < other else (other, one)
+
+
+def _named(cell: Cell, label: Label) -> str:
+    """The virtual address that an event goes through."""
+    return f"multimem address of {cell.instance.name}" if aliased(label) else cell.instance.name

@@ -1,0 +1,241 @@
+"""How far the order gets from the first access of a finding towards the second, and what stops it there.
+
+In: Judgement's graph and relations, two events. Out: `Missing`, with a reason from the closed list `MissingOrder`.
+The model decides that they are not ordered; this says in which of its terms.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+from memmodel.base.labels import Access, Barrier, Fence, Label, Mbarrier, ProxyFence, Side, Signal
+from memmodel.concrete.execution import Rows
+from memmodel.kernel.order.frame import side_of
+from memmodel.kernel.order.graph import STEP, Graph
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.vocabulary import Proxy, Sem
+from memmodel.referee.flags import Flags, bits
+
+STEPS = ("synchronizes", "mbarobs", "syncbar", "rf", "rmw", "iss", "compl", "complwg")
+"""What leads from one thread to another, or from an instruction to its parts; program order does the rest."""
+
+
+class MissingOrder(Enum):
+    """What may be missing."""
+
+    SYNCHRONIZATION = "no synchronization"
+    SCOPES = "scopes that do not include each other"
+    RELAXED = "relaxed where acquire or release is needed"
+    PROXY = "no proxy fence on the path"
+    PROXY_PLACE = "a proxy fence that names another state space or range, stands in another CTA or on the wrong side"
+    COMPLETION = "completion not waited for"
+    TENSOR = "tcgen05 fence, commit or wait missing"
+    PARITY = "wrong parity"
+    COUNT = "arrive count or expected bytes that do not match"
+    SIZE = "not one location"
+    GONE = "an object or CTA that may be gone"
+    REDUCTION = "a reduction that heads no acquire pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """`first`, `second`: the events in the order in which the way is told. `way`: events from the first towards it."""
+
+    reason: MissingOrder
+    text: str
+    first: int
+    second: int
+    way: tuple[int, ...] = ()
+
+
+class Ways:
+    """The ways between events of one judged graph."""
+
+    def __init__(self, graph: Graph, flags: Flags, body: tuple[PtxInstruction, ...]) -> None:
+        self.graph, self.flags, self.body = graph, flags, body
+        self.points = graph.points
+        self._steps: Rows | None = None
+        self._forth: Rows | None = None
+        self._trees: dict[int, dict[int, int]] = {}
+
+    def missing(self, rule: str, one: int, other: int) -> Missing | None:
+        """What is missing between two events of a finding."""
+        if one == other:
+            return None
+        base = self._rows("base-causality")
+        first, second, way = self._directed(one, other, base)
+        labels = self.points[first].label, self.points[second].label
+        if rule == "tensor-memory-hazard":
+            return Missing(MissingOrder.TENSOR, "", first, second, way)
+        if rule == "mixed-size-race":
+            return Missing(MissingOrder.SIZE, "the accesses have different sizes", first, second, way)
+        if "exit" in rule or "inval" in rule:
+            return Missing(MissingOrder.GONE, "", first, second, way)
+        proxies = {label.proxy for label in labels if isinstance(label, Access)}
+        if base[first] >> second & 1 and len(proxies) > 1:
+            return self._proxies(first, second, way)
+        scopes = [label.scope for label in labels if isinstance(label, Access) and label.sem is not Sem.WEAK]
+        if rule == "data-race" and len(scopes) == len(labels):
+            said = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
+            return Missing(MissingOrder.SCOPES, said, first, second, way)
+        if any(isinstance(label, Access) and label.asynchronous for label in labels[:1]) and len(way) <= 1:
+            return Missing(MissingOrder.COMPLETION, "nothing waits for the end of the first access", first, second, way)
+        if len(way) > 1:
+            return self._weak_link(first, second, way)
+        return Missing(MissingOrder.SYNCHRONIZATION, self._apart(first, second), first, second, way)
+
+    def _rows(self, name: str) -> Rows:
+        return self.flags.relation(name) or [0] * len(self.points)
+
+    def _directed(self, one: int, other: int, base: Rows) -> tuple[int, int, tuple[int, ...]]:
+        """The two events in the order in which something leads from one to the other, and the way."""
+        if base[other] >> one & 1:
+            return other, one, self._way(other, one)
+        forth, back = self._way(one, other), self._way(other, one)
+        if not forth and not back:
+            sides = [side_of(self.points[n].label) for n in (one, other)]
+            if None in sides:
+                return (other, one, ()) if sides[1] is Side.WRITE else (one, other, ())
+            return (other, one, ()) if self._time(other) < self._time(one) else (one, other, ())
+        return (other, one, back) if not forth or (back and len(back) < len(forth)) else (one, other, forth)
+
+    def _time(self, number: int) -> int:
+        """When an access, or the instruction that it is a part of, was executed in the run, as far as traces tell."""
+        point = self.points[number]
+        whole = point if point.issue is None else self.points[point.issue]
+        events = [] if whole.thread is None else self.graph.run.threads[whole.thread].events
+        at = (whole.order or 0) // STEP - 1
+        return events[min(at, len(events) - 1)].time if events and at >= 0 else 0
+
+    def _all_steps(self) -> Rows:
+        if self._steps is None:
+            rows = [0] * len(self.points)
+            for name in STEPS:
+                found = self._rows(name) if name == "synchronizes" else self.flags.execution.relation(name)
+                rows = [old | new for old, new in zip(rows, found, strict=True)]
+            self._steps = rows
+        return self._steps
+
+    def _way(self, first: int, second: int) -> tuple[int, ...]:
+        """The events at which a shortest way leaves or enters a thread, the ends left out."""
+        came = self._tree(first)
+        steps, order = self._all_steps(), self.flags.execution.relation("po")
+        last = next((at for at in came if (steps[at] | order[at]) >> second & 1 and at != second), None)
+        if last is None:
+            return ()
+        found, at = [], last
+        while at != first:
+            found.append(at)
+            at = came[at]
+        return tuple(found[::-1])
+
+    def _tree(self, first: int) -> dict[int, int]:
+        """The events that are reached from one event, nearest first, each with the one before it."""
+        if self._forth is None:
+            order = self.flags.execution.relation("po")
+            leads = sum(1 << one for one, row in enumerate(self._all_steps()) if row)
+            self._forth = [step | after & leads for step, after in zip(self._all_steps(), order, strict=True)]
+        if first not in self._trees:
+            forth, queue, came = self._forth, deque([first]), {first: -1}
+            unseen = ((1 << len(forth)) - 1) ^ 1 << first
+            while queue:
+                at = queue.popleft()
+                new = forth[at] & unseen
+                if new:
+                    unseen ^= new
+                    found = bits(new)
+                    came |= dict.fromkeys(found, at)
+                    queue += found
+            self._trees[first] = came
+        return self._trees[first]
+
+    def _proxies(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
+        base = self._rows("base-causality")
+        fences = [n for n, point in enumerate(self.points) if isinstance(point.label, ProxyFence)]
+        between = [n for n in fences if base[first] >> n & 1 and base[n] >> second & 1]
+        threads = {self.points[first].thread, self.points[second].thread}
+        labels = [self.points[n].label for n in (first, second)]
+        named = sorted(
+            {one.proxy.value for one in labels if isinstance(one, Access) and one.proxy is not Proxy.GENERIC}
+        )
+        proxies = " and ".join(named) or "other"
+        if between:
+            lines = ", ".join(self._line(n) for n in between[:2])
+            return Missing(
+                MissingOrder.PROXY_PLACE, f"the fence at {lines} does not serve this pair", first, second, way
+            )
+        beside = [n for n in fences if self.points[n].thread in threads and not base[n] >> first & 1]
+        near = [n for n in beside if base[first] >> n & 1 or base[n] >> second & 1]
+        said = f"; the one at {self._line(near[0])} is not on it" if near else ""
+        reason = MissingOrder.PROXY_PLACE if near else MissingOrder.PROXY
+        return Missing(reason, f"ordered, but no fence for the {proxies} proxy is on the way{said}", first, second, way)
+
+    def _weak_link(self, first: int, second: int, way: tuple[int, ...]) -> Missing:
+        """The first step of the way between threads that synchronizes nothing."""
+        causes = self._rows("base-causality")
+        chain = (first, *way, second)
+        for place, (at, after) in enumerate(pairwise(chain)):
+            one, other = self.points[at], self.points[after]
+            if causes[at] >> after & 1 or one.thread == other.thread:
+                continue
+            sems = [getattr(point.label, "sem", None) for point in (one, other)]
+            said = f"from {self._line(at)} to {self._line(after)}"
+            ends = chain[max(0, place - 1)], at, after, chain[min(place + 2, len(chain) - 1)]
+            if Sem.RELAXED in sems and not self._fenced(sems, ends):
+                return Missing(MissingOrder.RELAXED, said, first, second, way)
+            scopes = [getattr(point.label, "scope", None) for point in (one, other)]
+            named = " and ".join(f".{scope.name.lower()}" for scope in scopes if scope is not None)
+            return Missing(MissingOrder.SCOPES, f"{named} {said}", first, second, way)
+        signal = any(isinstance(self.points[n].label, Signal) for n in way)
+        if signal:
+            return Missing(
+                MissingOrder.COMPLETION, "the signal on the way tells of another operation", first, second, way
+            )
+        return Missing(MissingOrder.SYNCHRONIZATION, "", first, second, way)
+
+    def _fenced(self, sems: list[object], ends: tuple[int, int, int, int]) -> bool:
+        """Do fences stand where a step between threads is relaxed? `ends`: before the step, its two, and after it."""
+        order = self.flags.execution.relation("po")
+        before, at, after, behind = ends
+
+        def between(low: int, high: int) -> bool:
+            found = bits(order[low])
+            return any(isinstance(self.points[n].label, Fence) and order[n] >> high & 1 for n in found)
+
+        left = sems[0] is not Sem.RELAXED or between(before, at)
+        return left and (sems[1] is not Sem.RELAXED or between(after, behind))
+
+    def _apart(self, first: int, second: int) -> str:
+        """What the threads do next and before, towards one another."""
+        here, there = self.points[first], self.points[second]
+        if here.thread == there.thread:
+            return "they are of one thread, and nothing orders an asynchronous access with the other one"
+        order = self.flags.execution.relation("po")
+        after = [n for n in bits(order[first]) if synchronizes(self.points[n].label)]
+        before = [n for n in range(len(self.points)) if order[n] >> second & 1 and synchronizes(self.points[n].label)]
+        later = min(after, key=lambda n: self.points[n].order or 0, default=None)
+        last = max(before, key=lambda n: self.points[n].order or 0, default=None)
+        said = []
+        if later is not None:
+            said.append(f"after the first access its thread goes on to {self._line(later)}")
+        if last is not None:
+            said.append(f"the other thread comes from {self._line(last)}")
+        return "; ".join(said)
+
+    def _line(self, number: int) -> str:
+        behind = self.graph.behind[number]
+        one = self.body[behind.at]
+        return f"{one.opcode} at line {one.line}"
+
+
+def synchronizes(label: Label) -> bool:
+    """May an event of that kind order its thread with another one?"""
+    if isinstance(label, Barrier):
+        return label.sem is not Sem.RELAXED
+    return isinstance(label, Mbarrier | Fence) or (isinstance(label, Access) and label.sem is not Sem.WEAK)
+
+
+__all__ = ["Missing", "MissingOrder", "Ways", "synchronizes"]

@@ -1,0 +1,184 @@
+"""Threads that do the same: roles, classes of warps and CTAs, and who stands for them.
+
+In: Run. Out: `Roles`. Two lanes of a warp whose events are the same, up to the bytes of weak accesses, can be swapped
+without changing the order of anything; so can warps with the same lanes, and clusters that only meet in weak accesses.
+docs/kernels-theorem.md, "Symmetry", has the argument.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Hashable, Iterator, Sequence
+
+from memmodel.base.labels import Access, Family, Issue
+from memmodel.kernel.order.labels import Labels
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.threads import TraceThread
+
+Who = tuple[int, int, int]
+"""(class of the CTA, class of the warp in it, role of the lane)."""
+
+
+class Roles:
+    """The classes of the threads of a run. `who[t]`: of thread t.
+
+    `chosen`: the instructions on whose results the run depends: loads there are the same only if they read from one
+    write.
+    """
+
+    def __init__(self, run: LaunchTrace, chosen: Container[int] = (), *, symmetric: bool = True) -> None:
+        self.run = run
+        self._numbers: dict[Hashable, int] = {}
+        alone = not symmetric
+        labels = Labels()
+        roles = [self._number("role", t.number if alone else _signature(run, t, chosen, labels)) for t in run.threads]
+        warps: dict[tuple[int, int], list[TraceThread]] = {}
+        for thread in run.threads:
+            warps.setdefault((thread.cta, thread.warp), []).append(thread)
+        classes = {
+            key: self._number("warp", _warpgroup(members), frozenset(Counter(roles[t.number] for t in members).items()))
+            for key, members in warps.items()
+        }
+        ctas: dict[int, list[tuple[int, int]]] = {}
+        for key in warps:
+            ctas.setdefault(key[0], []).append(key)
+        self.cluster_of = {cta: _cluster(warps[keys[0]][0]) for cta, keys in ctas.items()}
+        inside: dict[Hashable, list[tuple[int, int]]] = {}
+        meets = any(True for thread in run.threads for _ in thread.strong())
+        for cta, keys in ctas.items():
+            kind = cta if meets or alone else frozenset(Counter(classes[k] for k in keys).items())
+            inside.setdefault(self.cluster_of[cta], []).append((cta, self._number("cta", kind)))
+        self.cta_class: dict[int, int] = {}
+        self.cluster_class: dict[int, int] = {}
+        self._ctas: dict[int, list[int]] = {}
+        for members in inside.values():
+            whole = self._number("cluster", tuple(kind for _, kind in members))
+            for rank, (cta, _) in enumerate(members):
+                one = self.cta_class[cta] = self._number("rank", whole, rank)
+                self.cluster_class[one] = whole
+                self._ctas.setdefault(one, []).append(cta)
+        self.who: list[Who] = [(self.cta_class[t.cta], classes[t.cta, t.warp], roles[t.number]) for t in run.threads]
+        self._warps: dict[tuple[int, int], list[int]] = {}
+        for (cta, warp), one in classes.items():
+            self._warps.setdefault((cta, one), []).append(warp)
+        self._lanes: dict[tuple[int, int, int], list[int]] = {}
+        for thread in run.threads:
+            self._lanes.setdefault((thread.cta, thread.warp, roles[thread.number]), []).append(thread.number)
+
+    def _number(self, *key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def related(self, one: TraceThread, other: TraceThread) -> str:
+        """How two threads lie to one another."""
+        if one is other:
+            return "thread"
+        if one.cta != other.cta:
+            return "cluster" if self.cluster_of[one.cta] == self.cluster_of[other.cta] else "other"
+        return "warp" if one.warp == other.warp else "cta"
+
+    def representative(self, who: Who, cta: int = 0, warp: int = 0, lane: int = 0) -> int:
+        """A thread of these classes: of the CTA, the warp and the lane of that number, as far as there are any."""
+        ctas = self._ctas[who[0]]
+        chosen = ctas[min(cta, len(ctas) - 1)]
+        warps = self._warps[chosen, who[1]]
+        of = warps[min(warp, len(warps) - 1)]
+        lanes = self._lanes[chosen, of, who[2]]
+        return lanes[min(lane, len(lanes) - 1)]
+
+    def pair(self, one: TraceThread, other: TraceThread) -> tuple[int, int]:
+        """Two representatives that lie to one another as these threads do."""
+        first, second = self.who[one.number], self.who[other.number]
+        mine = self.representative(first)
+        how = self.related(one, other)
+        if how == "thread":
+            return mine, mine
+        if how == "warp":
+            return mine, self.representative(second, lane=int(first == second))
+        if how == "cta":
+            return mine, self.representative(second, warp=int(first[1] == second[1]))
+        if how == "cluster":
+            return mine, self.representative(second)
+        alike = self.cluster_class[first[0]] == self.cluster_class[second[0]]
+        return mine, self.representative(second, cta=int(alike))
+
+    def standing(self, members: Sequence[int]) -> list[int]:
+        """Threads that lie to one another as these do, and are of the same classes: the first ones there are."""
+        clusters: dict[Hashable, int] = {}
+        warps: dict[tuple[int, int], int] = {}
+        lanes: dict[int, int] = {}
+        used: Counter[Hashable] = Counter()
+        found = []
+        for number in members:
+            thread, who = self.run.threads[number], self.who[number]
+            cluster, whole = self.cluster_of[thread.cta], self.cluster_class[who[0]]
+            if cluster not in clusters:
+                clusters[cluster] = used["cluster", whole]
+                used["cluster", whole] += 1
+            warp = (thread.cta, thread.warp)
+            if warp not in warps:
+                warps[warp] = used["warp", thread.cta, who[1]]
+                used["warp", thread.cta, who[1]] += 1
+            if number not in lanes:
+                lanes[number] = used["lane", warp, who[2]]
+                used["lane", warp, who[2]] += 1
+            found.append(self.representative(who, clusters[cluster], warps[warp], lanes[number]))
+        return found
+
+    def kept(self, ctas: Container[int] | None = None) -> set[int]:
+        """For every class two lanes of a warp and one of another; of two CTAs of a class, or of its first and
+        `ctas`.
+        """
+        found: set[int] = set()
+        for who in set(self.who):
+            for number, cta in enumerate(self._ctas[who[0]][:2]):
+                if number and ctas is not None and cta not in ctas:
+                    continue
+                for warp, lane in ((0, 0), (0, 1), (1, 0)):
+                    found.add(self.representative(who, number, warp, lane))
+        return found
+
+
+def _cluster(thread: TraceThread) -> Hashable:
+    """The cluster of a thread; a CTA without one is alone."""
+    return ("cta", thread.cta) if thread.place.cluster is None else ("cluster", thread.place.cluster)
+
+
+def _warpgroup(members: list[TraceThread]) -> int:
+    """The warpgroup of a warp that uses wgmma, whose waits cover what the whole warpgroup reads; others have none."""
+    issues = (event.label for event in members[0].events if isinstance(event.label, Issue))
+    return members[0].warp // 4 if any(one.family is Family.WGMMA for one in issues) else -1
+
+
+def _signature(run: LaunchTrace, thread: TraceThread, chosen: Container[int], labels: Labels) -> Hashable:
+    """All that a thread did, but for the bytes of its weak accesses."""
+    return tuple([
+        (
+            event.at, labels.number(event.label), event.note,
+            None if event.source is None else _read_from(event, chosen),
+            *(_parts(event) if event.signals else ()),
+            *([_allocation(run, one) for one in event.owners] if event.owners else ()),
+        )
+        for event in thread.events
+    ])  # fmt: skip
+
+
+def _read_from(event: TraceEvent, chosen: Container[int]) -> Hashable:
+    """The write that a load read from on whose result the run depends."""
+    source = event.source
+    load = source is not None and event.at in chosen and isinstance(event.label, Access) and not event.label.rmw
+    return (source.thread, source.order, source.at, source.first) if load and source is not None else None
+
+
+def _parts(event: TraceEvent) -> Iterator[Hashable]:
+    """The strong accesses of an asynchronous instruction."""
+    for one in event.signals:
+        if isinstance(one.label, Access) and one.block is not None:
+            yield one.block.instance.name, one.first, one.size
+
+
+def _allocation(run: LaunchTrace, event: TraceEvent) -> Hashable:
+    """An allocation of tensor memory, by who made it in its cluster."""
+    thread = run.threads[event.thread]
+    rank = 0 if thread.place.cluster is None else thread.place.rank
+    return rank, thread.warp, thread.lane, event.order

@@ -1,0 +1,207 @@
+"""Accesses as conflicts see them: single ones, pairs, and places that several share.
+
+In: nothing, or a LaunchTrace. Out: `Use`, `ConflictPair`, `SharedPlace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from memmodel.base.labels import Access, Family, Label, Role, Side
+from memmodel.kernel.trace.accesses import WeakAccess
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.kernel.trace.launch import LaunchTrace
+from memmodel.kernel.trace.problems import Refused
+from memmodel.memory.bytes import CtaId
+from memmodel.ptx.vocabulary import Proxy, Sem, Space
+
+MAX_EVENTS = 32_000
+Key = tuple[tuple[int, int, int], int, int, int | None, bool]
+"""What an access counts as: classes of its thread, epoch, its label's number, size of its elements, is it strong."""
+
+
+def bounded(events: int) -> None:
+    """Raise Refused if these are more events than are judged."""
+    if events > MAX_EVENTS:
+        shorter = "a launch whose loops run less often may be small enough"
+        raise Refused(f"at least {events:,} events to judge are more than {MAX_EVENTS:,}; {shorter}")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An access as conflicts see it. `event`: of a strong access. `parts`: weak accesses that were joined in it.
+
+    `others`: issues of other lanes that make it together with this one.
+    """
+
+    thread: int
+    epoch: int
+    label: Label
+    scalar: int | None
+    at: int
+    first: int
+    size: int
+    issue: TraceEvent | None = None
+    event: TraceEvent | None = None
+    parts: tuple[WeakAccess, ...] = ()
+    part: int = 0
+    others: tuple[TraceEvent, ...] = ()
+
+    def stored(self, first: int, size: int) -> int | None:
+        """The bytes that a weak store leaves there, if they are known, and the same each time that it is executed."""
+        end, found = first + size, set[int]()
+        for one in self.parts:
+            if one.first < end and first < one.first + one.size:
+                if one.value is None or not one.first <= first <= end <= one.first + one.size:
+                    return None
+                found.add(one.value >> 8 * (first - one.first) & (1 << 8 * size) - 1)
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def writes(self) -> bool:
+        return isinstance(self.label, Access) and self.label.side is Side.WRITE
+
+    @property
+    def plain(self) -> bool:
+        """Is it a weak access that a thread makes itself, through the generic proxy?"""
+        label = self.label
+        plain = isinstance(label, Access) and label.sem is Sem.WEAK and label.proxy is Proxy.GENERIC
+        return plain and not aliased(label) and self.event is None and self.issue is None
+
+    @property
+    def alone(self) -> bool:
+        """Can it be judged against one other access, without third ones? A plain, a strong or a quiet one."""
+        label = self.label
+        itself = isinstance(label, Access) and label.proxy is Proxy.GENERIC and not label.asynchronous
+        return self.event is not None or (itself and self.issue is None)
+
+
+@dataclass(slots=True)
+class ConflictPair:
+    """Two classes of accesses that touch one byte, with an example.
+
+    `stored`: of two stores, whether they leave the same bytes everywhere: equal, unknown or different; `unknown`: the
+    instructions of those that leave what is not known.
+    """
+
+    block: Block
+    one: Use
+    other: Use
+    first: int
+    stored: str = "equal"
+    unknown: frozenset[tuple[int, int]] = frozenset()
+
+    def compare(self, one: Use, other: Use, left: int | None, right: int | None) -> None:
+        """Two stores that both touch some bytes, and what each leaves there, if it is known."""
+        if one.issue is not None and other.issue is not None and one.issue.twin == other.issue.twin is not None:
+            return
+        if left is None or right is None:
+            self.stored = "unknown" if self.stored == "equal" else self.stored
+            self.unknown = _joined(self.unknown, (one.at, other.at))
+        elif left != right:
+            self.stored = "different"
+
+
+@lru_cache(maxsize=4096)
+def _joined(known: frozenset[tuple[int, int]], more: tuple[int, int]) -> frozenset[tuple[int, int]]:
+    """A set with one member more: one object for all pairs of the same instructions, of which there are many."""
+    return known | {more}
+
+
+@dataclass(slots=True)
+class SharedPlace:
+    """Bytes that several accesses touch, of which some are asynchronous. `members`: each with the thread that stands
+    for its own. `owner`: the CTA that stands for the one whose memory it is. `pairs`: of members, by their numbers;
+    `comparable`: those of stores that may still turn out to leave different bytes."""
+
+    block: Block
+    owner: CtaId | None
+    members: list[tuple[Use, int]]
+    pairs: dict[tuple[int, int], ConflictPair] = field(default_factory=dict)
+    comparable: list[tuple[int, int]] = field(default_factory=list)
+    _compared: set[tuple[int, ...]] = field(default_factory=set)
+
+    def meet(self, first: int) -> None:
+        """Pair the members of which one writes, where they meet at a byte; two strong ones meet at their own events."""
+        strong = [use.event is not None for use, _ in self.members]
+        writes = [use.writes for use, _ in self.members]
+        for n, (one, _) in enumerate(self.members):
+            for m in range(n + 1, len(writes)):
+                if (writes[n] or writes[m]) and not (strong[n] and strong[m]):
+                    self.pairs[n, m] = ConflictPair(self.block, one, self.members[m][0], first)
+        self.comparable = [(n, m) for n, m in self.pairs if writes[n] and writes[m]]
+
+    def compare(self, members: list[tuple[Use, int]], first: int, size: int) -> None:
+        """Accesses of the same pattern leave bytes at another place, or at this one. Where the same of them leave the
+        same bytes, and the same copy one thing, as at a place before, another comparison says nothing new.
+        """
+        if not self.comparable:
+            return
+        left: list[int | None] = []
+        values, twins, alike = dict[int, int](), dict[int, int](), list[int]()
+        for use, _ in members:
+            twin = None if use.issue is None else use.issue.twin
+            value = use.stored(first, size) if use.writes else None
+            left.append(value)
+            alike.append(use.at)
+            alike.append(-1 if twin is None else twins.setdefault(twin, len(twins)))
+            alike.append(-1 if value is None else values.setdefault(value, len(values)))
+        if (compared := tuple(alike)) in self._compared:
+            return
+        self._compared.add(compared)
+        for n, m in self.comparable:
+            self.pairs[n, m].compare(members[n][0], members[m][0], left[n], left[m])
+        self.comparable = [pair for pair in self.comparable if self.pairs[pair].stored != "different"]
+
+
+def aliased(label: Label) -> bool:
+    """Does an access go through a multimem address, which is another virtual address of the same memory?"""
+    return isinstance(label, Access) and label.spelt == "multimem"
+
+
+def outlives(label: Label) -> bool:
+    """May an access still be made when the CTA of its thread has ended? So may a bulk copy that nothing waits for."""
+    return isinstance(label, Access) and label.family in (Family.BULK, Family.BULK_REDUCTION)
+
+
+def given_maps(run: LaunchTrace) -> Iterator[Use]:
+    """The reads of tensor maps in global memory of which nothing in the run has written a byte before.
+
+    What is ordered has the same order in the run, and what is not is a race. A map that the host wrote there is used
+    after an acquire fence only (PTX ISA "Memory Consistency Model", "Memory synchronization"); which fence does is the
+    model's. Parameters and constants need none, and are left out.
+    """
+    reads = [one for one in run.single if one.block.instance.space is Space.GLOBAL and _is_map(one)]
+    if not reads:
+        return
+    blocks = {one.block for one in reads}
+    written: dict[Block, list[tuple[int, int, int, int]]] = {block: [] for block in blocks}
+    for one in run.weak(blocks):
+        if isinstance(one.label, Access) and one.label.side is Side.WRITE:
+            written[one.block].append((one.first, one.size, one.thread, one.epoch))
+    for event in (event for thread in run.threads for event in thread.events):
+        if event.block in written and isinstance(event.label, Access) and event.label.side is Side.WRITE:
+            written[event.block].append((event.first, event.size, event.thread, event.order or 0))
+    for one in reads:
+        end = one.first + one.size
+        there = (who for first, size, *who in written[one.block] if one.first < first + size and first < end)
+        if not any(_earlier(run, thread, epoch, one) for thread, epoch in there):
+            yield Use(
+                one.thread, one.epoch, one.label, one.scalar, one.at, one.first, one.size, one.issue, None, (one,),
+                one.part, one.others,
+            )  # fmt: skip
+
+
+def _earlier(run: LaunchTrace, thread: int, epoch: int, read: WeakAccess) -> bool:
+    """Does a thread that has had so many events write before a read of a copy, as the run has it?"""
+    if thread == read.thread or read.issue is None:
+        return epoch <= read.epoch
+    after = run.threads[thread].events[epoch : epoch + 1]
+    return bool(after) and after[0].time <= read.issue.time
+
+
+def _is_map(one: WeakAccess) -> bool:
+    return isinstance(one.label, Access) and one.label.role is Role.DESCRIPTOR

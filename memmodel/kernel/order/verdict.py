@@ -1,0 +1,155 @@
+"""What is said of one launch: findings, what is open, what was explored.
+
+In: nothing. Out: `KernelVerdict` and its parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memmodel.base.oneline import shown
+from memmodel.kernel.launch import Launch
+from memmodel.ptx.module.syntax import PtxInstruction
+
+KernelWord = Literal["clean", "findings", "depends", "explored", "undecided"]
+
+EQUAL_STORES = "equal-store-race"
+"""Threads store the same bytes to one place and nothing orders them."""
+
+SAME_STORE = "same-store-race"
+"""Lanes store values that are not known to one place with one instruction, and nothing orders them."""
+
+HARMLESS = (EQUAL_STORES,)
+"""Races that no read can notice; they are told and do not change the verdict."""
+
+
+FindingKey = tuple[str, tuple[int, ...]]
+"""A rule, and the lines of the instructions that break it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPlace:
+    """One access or operation of a finding. `turn`: which of the executions of its thread it is, from 0.
+
+    `stage`: which of the places that the instruction comes back to, from 0; -1 if it does not come back to a few.
+    """
+
+    instruction: PtxInstruction
+    what: str
+    cta: int
+    warp: int
+    lane: int
+    thread: int = -1
+    role: int = -1
+    turn: int = 0
+    stage: int = -1
+
+
+@dataclass(slots=True)
+class KernelFinding:
+    """Something wrong, with its places. `count`: pairs of classes that are alike.
+
+    `reason`, `missing`: what would order them; `way`: how far something leads. `events`, `steps`: their numbers in the
+    graph that was judged.
+    """
+
+    rule: str
+    kind: str
+    message: str
+    sides: tuple[FindingPlace, ...]
+    where: str = ""
+    count: int = 1
+    missing: str = ""
+    reason: str = ""
+    way: tuple[FindingPlace, ...] = ()
+    events: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> FindingKey:
+        """What tells findings apart: the rule and the lines."""
+        return self.rule, tuple(sorted({side.instruction.line for side in self.sides}))
+
+    @property
+    def harmless(self) -> bool:
+        return self.rule in HARMLESS
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Figures of one judgement. `seconds`: of run, order and conditions; `memory` in bytes."""
+
+    instructions: int = 0
+    threads: int = 0
+    accesses: int = 0
+    events: int = 0
+    judged: int = 0
+    pairs: int = 0
+    roles: int = 0
+    runs: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class KernelReading:
+    """What another reading of the documents says. `gone`: findings of the default that it has not; `new`: others.
+
+    `everywhere`: it was asked about all runs, not only about the first one.
+    """
+
+    name: str
+    answer: str
+    gone: list[KernelFinding]
+    new: list[KernelFinding]
+    everywhere: bool = True
+
+
+@dataclass(slots=True, repr=False)
+class KernelVerdict:
+    """`word`: clean, findings, explored or undecided; depends if each finding is gone under some other reading.
+
+    `open`: conditions that do not hold or were not checked. `choices`: what depends on the schedule, if that was
+    explored: `explored` schedules, which are all there are if `exhaustive`. `ctas`: those looked at; empty: all.
+    `notes`: what is said beside. `reached`: numbers of the instructions that left a trace. `beyond`: what any grid and
+    any trip count would need. `spent`: the budget ran out.
+    """
+
+    entry: str
+    launch: Launch
+    model: str
+    findings: list[KernelFinding] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
+    explored: int = 0
+    exhaustive: bool = False
+    ctas: tuple[int, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    readings: list[KernelReading] = field(default_factory=list)
+    beyond: dict[str, str] = field(default_factory=dict)
+    statistics: Statistics = field(default_factory=Statistics)
+    reached: frozenset[int] = frozenset()
+    spent: bool = False
+
+    @property
+    def serious(self) -> list[KernelFinding]:
+        """The findings that change the verdict."""
+        return [one for one in self.findings if not one.harmless]
+
+    @property
+    def equal_stores(self) -> frozenset[int]:
+        """The numbers of stores that race with others, and are harmless because they store the same."""
+        return frozenset(side.instruction.number for one in self.findings if one.harmless for side in one.sides)
+
+    def __repr__(self) -> str:
+        found = [f"{one.rule}: {one.message}" if one.message else one.rule for one in self.findings]
+        return shown("KernelVerdict", f"{self.entry} under {self.model}: {self.word}", *found, *self.open)
+
+    @property
+    def word(self) -> KernelWord:
+        if self.serious:
+            gone = {id(one) for reading in self.readings for one in reading.gone if reading.everywhere}
+            return "depends" if all(id(one) in gone for one in self.serious) else "findings"
+        if self.open:
+            return "undecided"
+        return "explored" if self.choices and not self.exhaustive else "clean"

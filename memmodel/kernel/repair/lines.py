@@ -1,0 +1,206 @@
+"""The instructions that may be missing between two accesses of a kernel, by what is said to be missing.
+
+In: a finding, the entry. Out: `MissingLine`s. What they do is not settled here: the kernel with them is judged again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from memmodel.kernel.order.missing import MissingOrder
+from memmodel.kernel.order.verdict import FindingPlace, KernelFinding
+from memmodel.ptx.module.syntax import PtxFunction, PtxInstruction
+from memmodel.ptx.operands import Imm
+from memmodel.repair.costs import (
+    OTHER,
+    PROXY_FENCE,
+    PROXY_FENCE_OF_ONE_SPACE,
+    SCOPE_COST,
+    SEM_FACTOR,
+    TCGEN05_FENCE,
+    WAIT,
+)
+
+Reason = MissingOrder
+_SIGNALS = "mbarrier::complete_tx::bytes"
+GUARD = re.compile(r"^@!?\s*%?[\w$]+\s+")
+MOST_BARRIERS = 4
+"""Barriers of the text that are tried elsewhere."""
+
+
+class Where(Enum):
+    """Where a line goes: behind the first access, before its thread goes on to another one, behind the last step of
+    the way, before the second access, or behind it; `RELEASING` and `ACQUIRING`: on that side of the way; `MEETING`:
+    beside either access, or where the threads that come to it part or meet again.
+    """
+
+    ANY = "any"
+    RELEASING = "releasing"
+    ACQUIRING = "acquiring"
+    FIRST = "first"
+    SECOND = "second"
+    BEHIND = "behind"
+    MEETING = "meeting"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLine:
+    """`text`: instructions, each with its `;`. `at`: the instruction before which it goes, if that is known."""
+
+    text: str
+    where: Where
+    cost: float
+    at: PtxInstruction | None = None
+
+
+def lines(finding: KernelFinding, entry: PtxFunction, cluster: int) -> Iterator[tuple[MissingLine, ...]]:
+    """Lines to be put in together, the likeliest first. `cluster`: CTAs in a cluster."""
+    if len(finding.sides) < 2:
+        yield from _announced(finding, entry)
+        if any("barrier.cluster.wait" in side.instruction.opcode for side in finding.sides):
+            yield (MissingLine("barrier.cluster.arrive;", Where.SECOND, SCOPE_COST["cluster"]),)
+        return
+    first, second = finding.sides[0], finding.sides[-1]
+    reason = finding.reason
+    alone = first.thread == second.thread
+    if reason in (Reason.PROXY.value, Reason.PROXY_PLACE.value):
+        yield from _proxies(finding)
+    if reason in (Reason.COMPLETION.value, Reason.TENSOR.value) or alone:
+        yield from _ends(first, entry, (Where.RELEASING, Where.SECOND))
+        yield from _ends(second, entry, (Where.BEHIND,))
+        yield from _announced(finding, entry)
+    if reason == Reason.TENSOR.value:
+        before = MissingLine("tcgen05.fence::before_thread_sync;", Where.RELEASING, TCGEN05_FENCE)
+        after = MissingLine("tcgen05.fence::after_thread_sync;", Where.ACQUIRING, TCGEN05_FENCE)
+        yield from ((before,), (after,), (before, after))
+    scope = _scope(first, second, cluster)
+    if reason in (Reason.RELAXED.value, Reason.SCOPES.value) or scope == "gpu":
+        yield from _fences(scope)
+    if not alone:
+        yield from _meetings(first, second, entry, clustered=cluster > 1 and scope != "gpu")
+    if "wgmma" in second.instruction.words:
+        yield (MissingLine("wgmma.fence.sync.aligned;", Where.SECOND, OTHER),)
+
+
+def _proxies(finding: KernelFinding) -> Iterator[tuple[MissingLine, ...]]:
+    said = " ".join(side.what for side in finding.sides)
+    if "tensormap" in said:
+        named = re.search(r"\[\s*(%\w+)\s*[,\]]", finding.sides[-1].instruction.span.text)
+        if named:
+            text = f"fence.proxy.tensormap::generic.acquire.gpu [{named[1]}], 128;"
+            yield (MissingLine(text, Where.SECOND, PROXY_FENCE * SEM_FACTOR["acquire"]),)
+        return
+    space = "shared::cta" if " of shared memory" in finding.where else "global"
+    yield (MissingLine(f"fence.proxy.async.{space};", Where.ANY, PROXY_FENCE_OF_ONE_SPACE),)
+    yield (MissingLine("fence.proxy.async;", Where.ANY, PROXY_FENCE),)
+    yield (MissingLine("fence.proxy.alias;", Where.ANY, PROXY_FENCE),)
+
+
+def _ends(side: FindingPlace, entry: PtxFunction, places: tuple[Where, ...]) -> Iterator[tuple[MissingLine, ...]]:
+    """Waits for the end of an asynchronous instruction."""
+    words = side.instruction.words
+    texts: list[str] = []
+    if words[:2] == ("cp", "async") and "bulk" not in words:
+        texts = ["cp.async.wait_all;", *_texts(entry, ("cp", "async", "wait_group"))]
+    elif words[0] == "cp" and "bulk_group" in words:
+        read = ".read" if side.what.startswith("reads") else ""
+        wait = f"cp.async.bulk.wait_group{read} 0;"
+        texts = [wait, f"cp.async.bulk.commit_group; {wait}"]
+    elif words[0] == "tcgen05" and words[1:2] in (("ld",), ("st",)):
+        texts = [f"tcgen05.wait::{words[1]}.sync.aligned;"]
+    elif words[0] == "wgmma":
+        wait = "wgmma.wait_group.sync.aligned 0;"
+        texts = [wait, f"wgmma.commit_group.sync.aligned; {wait}"]
+    for text in texts:
+        yield from ((MissingLine(text, where, WAIT),) for where in places)
+
+
+def _announced(finding: KernelFinding, entry: PtxFunction) -> Iterator[tuple[MissingLine, ...]]:
+    """The bytes of copies that signal an mbarrier object, announced before a copy, or before an arrive on the object.
+
+    How many: what the message says has come, or what the copy says.
+    """
+    come = re.search(r"got (\d+) bytes that nobody announced", finding.message)
+    copies = [one for one in entry.body or () if one.words[:3] == ("cp", "async", "bulk") and _SIGNALS in one.words]
+    if come is None:
+        copies = [one for one in copies if one is finding.sides[0].instruction and "tensor" not in one.words]
+        copies = copies if len(finding.sides) > 1 else []
+    arrives = come is not None and "arrivals" in finding.message
+    head = "arrive.expect_tx.release.cta.shared::cta.b64 _," if arrives else "expect_tx.relaxed.cta.shared::cta.b64"
+    for copy in copies:
+        operands = re.findall(
+            r"\[[^\]]*\]|\{[^}]*\}|[^\s,\[\]{}]+", copy.span.text[copy.span.text.index(copy.opcode) :]
+        )[1:]
+        places = [one for one in operands if one.startswith("[")]
+        size = come[1] if come else next((one for one in operands if one[0] not in "[{"), None)
+        if len(places) < 3 or size is None:
+            continue
+        text = f"mbarrier.{head} {places[2]}, {size};"
+        beside = [] if arrives else [one for one in entry.body or () if _arrives(one, places[2])]
+        for one in (copy, *beside):
+            guard = GUARD.match(one.span.text)
+            yield (MissingLine((guard[0] if guard else "") + text, Where.SECOND, OTHER, one),)
+
+
+def _arrives(one: PtxInstruction, place: str) -> bool:
+    return one.words[:2] == ("mbarrier", "arrive") and "expect_tx" not in one.words and place in one.span.text
+
+
+def _fences(scope: str) -> Iterator[tuple[MissingLine, ...]]:
+    cost = SCOPE_COST[scope]
+    release = MissingLine(f"fence.acq_rel.{scope};", Where.RELEASING, cost)
+    acquire = MissingLine(f"fence.acq_rel.{scope};", Where.ACQUIRING, cost)
+    yield from ((release,), (acquire,), (release, acquire))
+
+
+def _meetings(
+    first: FindingPlace, second: FindingPlace, entry: PtxFunction, *, clustered: bool
+) -> Iterator[tuple[MissingLine, ...]]:
+    """Barriers that both threads come to."""
+    if first.instruction.words[:2] == ("mbarrier", "init"):
+        yield (MissingLine("fence.mbarrier_init.release.cluster;", Where.FIRST, SCOPE_COST["cta"]),)
+    if first.cta == second.cta and first.warp == second.warp:
+        yield (MissingLine("bar.warp.sync 0xffffffff;", Where.MEETING, OTHER),)
+    for text in dict.fromkeys(["bar.sync 0;", *_barriers(entry)]):
+        yield (MissingLine(text, Where.MEETING, SCOPE_COST["cta"]),)
+    if clustered:
+        body = entry.body or ()
+        for one in body[:-1]:
+            if one.words[:3] == ("barrier", "cluster", "arrive"):  # it may have lost its wait
+                wait = MissingLine("barrier.cluster.wait;", Where.MEETING, SCOPE_COST["cluster"], body[one.number + 1])
+                yield (wait,)
+        for text in ("barrier.cluster.wait;", "barrier.cluster.arrive; barrier.cluster.wait;"):
+            yield (MissingLine(text, Where.MEETING, SCOPE_COST["cluster"]),)
+
+
+def _barriers(entry: PtxFunction) -> list[str]:
+    """Barriers of the text whose numbers are written out, the most frequent first."""
+    found: dict[str, int] = {}
+    for one in entry.body or ():
+        plain = one.words[0] in ("bar", "barrier") and "sync" in one.words and "warp" not in one.words
+        if plain and all(isinstance(operand, Imm) for operand in one.operands):
+            text = _bare(one)
+            found[text] = found.get(text, 0) + 1
+    return sorted(found, key=lambda text: -found[text])[:MOST_BARRIERS]
+
+
+def _texts(entry: PtxFunction, words: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys(_bare(one) for one in entry.body or () if one.words[: len(words)] == words))
+
+
+def _bare(one: PtxInstruction) -> str:
+    """An instruction as it is written, without its guard."""
+    return GUARD.sub("", " ".join(one.span.text.split())) + ";"
+
+
+def _scope(first: FindingPlace, second: FindingPlace, cluster: int) -> str:
+    """The narrowest scope that has both threads."""
+    if first.cta == second.cta:
+        return "cta"
+    return "cluster" if first.cta // cluster == second.cta // cluster else "gpu"
+
+
+__all__ = ["MissingLine", "Where", "lines"]

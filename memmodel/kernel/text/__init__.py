@@ -1,1 +1,0 @@
-"""PTX text → `PtxModule`."""

@@ -1,0 +1,1 @@
+"""What a run of a launch leaves behind: the types of its events, accesses, objects and problems."""

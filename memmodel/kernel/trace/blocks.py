@@ -1,0 +1,78 @@
+"""Bytes of memory that lie together, with what is known of them.
+
+In: nothing. Out: `Block`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from memmodel.memory.bytes import Instance
+from memmodel.program.fields import NOTHING, Bits
+
+REMEMBERED = 1 << 26
+"""Bytes of memory whose contents are held; those of larger memory are unknown."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Bytes that lie together. `known`: 1 for each byte whose value is known; None while none of them is."""
+
+    instance: Instance
+    address: int
+    size: int
+    data: bytearray = field(default_factory=bytearray, repr=False)
+    known: bytearray | None = field(default=None, repr=False)
+
+    def load(self, at: int, size: int) -> int | None:
+        """The bytes at an offset as a number; None if one of them is not known."""
+        if self.known is None or self.known.find(0, at, at + size) >= 0:
+            return None
+        return int.from_bytes(self.data[at : at + size], "little")
+
+    def bits(self, at: int, size: int) -> Bits:
+        """What is known of the bytes at an offset as a number."""
+        if self.known is None:
+            return NOTHING
+        mask = int.from_bytes(bytes(255 * one for one in self.known[at : at + size]), "little")
+        return Bits(mask, int.from_bytes(self.data[at : at + size], "little") & mask)
+
+    def store_bits(self, at: int, size: int, value: Bits) -> None:
+        """The same of a number of which single bits are known, perhaps all or none."""
+        whole = value.whole(8 * size)
+        if whole is not None or not value.known:
+            self.store(at, size, whole)
+            return
+        for number in range(size):
+            self.store(at + number, 1, value.part(8 * number, 8).whole(8))
+
+    def store(self, at: int, size: int, value: int | None) -> None:
+        if value is None:
+            self.forget(at, size)
+            return
+        self.write(at, (value & (1 << size * 8) - 1).to_bytes(size, "little"))
+
+    def write(self, at: int, content: bytes) -> None:
+        """Known bytes at an offset. What is stored in very large memory is not remembered."""
+        if self.known is None:
+            if self.size > REMEMBERED:
+                return
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
+        self.data[at : at + len(content)] = content
+        self.known[at : at + len(content)] = b"\1" * len(content)
+
+    def forget(self, at: int, size: int) -> None:
+        """Bytes that are no longer known."""
+        if self.known is not None:
+            self.known[at : at + size] = bytes(size)
+
+    def copy(self, at: int, source: Block, begin: int, size: int) -> None:
+        if source.known is None:
+            self.forget(at, size)
+            return
+        if self.known is None:
+            if self.size > REMEMBERED:
+                return
+            self.data, self.known = bytearray(self.size), bytearray(self.size)
+        self.data[at : at + size] = source.data[begin : begin + size]
+        self.known[at : at + size] = source.known[begin : begin + size]

@@ -1,0 +1,33 @@
+"""What happens to the mbarrier objects of a run.
+
+In: nothing. Out: `ObjectStep`, `AwaitedPhase`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.events import TraceEvent
+
+
+class ObjectStep(NamedTuple):
+    """An update of an mbarrier object or a test that saw a phase end, in the order of the run."""
+
+    event: TraceEvent
+    update: bool
+    before: int
+    after: int
+    life: int
+    seen: int
+
+
+class AwaitedPhase(NamedTuple):
+    """The phase of an mbarrier object at the end of a run: its number, what it lacks, and is the object initialised?"""
+
+    block: Block
+    first: int
+    phase: int
+    pending: int
+    tx: int
+    live: bool

@@ -1,0 +1,25 @@
+"""What a run itself shows to be wrong, and what it cannot decide.
+
+In: nothing. Out: `Refused`, `Failure`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.errors import InputError
+from memmodel.ptx.module.syntax import PtxInstruction
+
+
+class Refused(InputError):
+    """The run met something that it cannot decide: an unknown instruction, a branch on unknown data."""
+
+
+@dataclass(slots=True)
+class Failure:
+    """Something wrong that the run itself showed: a hang, a bad address, a failed assertion."""
+
+    rule: str
+    message: str
+    instruction: PtxInstruction | None
+    threads: int = 1

@@ -1,0 +1,41 @@
+"""A thread of a run, with its events in their order.
+
+In: nothing. Out: `TraceThread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from memmodel.base.labels import Access, Mark, Marker
+from memmodel.kernel.trace.events import TraceEvent
+from memmodel.ptx.vocabulary import Place
+
+
+@dataclass(slots=True)
+class TraceThread:
+    """One thread of the launch. `epoch`: its last event that may order its accesses."""
+
+    number: int
+    cta: int
+    warp: int
+    lane: int
+    place: Place
+    events: list[TraceEvent] = field(default_factory=list)
+    epoch: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """Has it left the kernel?"""
+        label = self.events[-1].label if self.events else None
+        return isinstance(label, Mark) and label.what is Marker.EXIT
+
+    def strong(self) -> Iterator[TraceEvent]:
+        """Its strong accesses: those that it makes itself, and those of its asynchronous instructions."""
+        for event in [one for one in self.events if one.block is not None or one.signals]:
+            if isinstance(event.label, Access) and event.block is not None:
+                yield event
+            for one in event.signals:
+                if isinstance(one.label, Access):
+                    yield one

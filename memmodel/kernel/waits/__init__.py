@@ -1,1 +1,0 @@
-"""Polling loops that are waits: each ends in every execution, and observes the same there."""

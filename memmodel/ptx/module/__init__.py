@@ -1,0 +1,1 @@
+"""Compiled modules: PTX text to `PtxModule`."""

@@ -1,0 +1,442 @@
+"""The body of a PTX function: statements to instructions, with registers and labels resolved through their braces.
+
+In: a Cursor behind the opening brace. Out: `BodyReader`. What an instruction means is not decided here.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field, replace
+
+from memmodel.errors import InputError, nearest
+from memmodel.ptx.module.constants import constant, product
+from memmodel.ptx.module.lexer import Cursor, PtxToken, integer_of
+from memmodel.ptx.module.syntax import Location, ModuleVariable, PtxInstruction
+from memmodel.ptx.module.variables import SPACES, declarations, type_of
+from memmodel.ptx.operands import (
+    PARTS,
+    Arguments,
+    Blank,
+    Imm,
+    JumpTarget,
+    Mem,
+    Negated,
+    Operand,
+    Pair,
+    Part,
+    Real,
+    Register,
+    Special,
+    Sym,
+    TensorOperand,
+    Vector,
+)
+from memmodel.source import Span
+
+MAX_INSTRUCTIONS = 2_000_000
+MAX_DEPTH = 64
+MAX_REGISTERS = 1 << 20
+_RANGED = re.compile(r"(%?[A-Za-z_$%][\w$]*?)([0-9]+)")
+_SPECIAL = re.compile(
+    r"%(tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)(\.[xyzwrgba])?"
+    r"|%(cluster_ctarank|cluster_nctarank|is_explicit_cluster|laneid|warpid|nwarpid|smid|nsmid|gridid|clock|clock_hi"
+    r"|clock64|globaltimer|globaltimer_lo|globaltimer_hi|lanemask_(eq|le|lt|ge|gt)|pm\d+(_64)?|envreg\d+"
+    r"|total_smem_size|aggr_smem_size|dynamic_smem_size|reserved_smem_offset\w*|current_graph_exec)"
+    r"|WARP_SZ"
+)
+
+
+@dataclass
+class _Scope:
+    """What is declared between two braces."""
+
+    registers: dict[str, Register] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, tuple[PtxToken, ...]] = field(default_factory=dict)
+    variables: dict[str, ModuleVariable] = field(default_factory=dict)
+    waiting: list[tuple[int, PtxToken]] = field(default_factory=list)
+
+
+@dataclass
+class _Draft:
+    """An instruction whose labels are not yet known."""
+
+    words: tuple[str, ...]
+    operands: list[Operand]
+    span: Span
+    guard: Register | None
+    negated: bool
+    location: Location | None
+
+
+class BodyReader:
+    """The statements of one function. `names`: what the module declares."""
+
+    def __init__(self, cursor: Cursor, names: set[str], locations: Locations) -> None:
+        self.cursor = cursor
+        self.locations = locations
+        self.variables: list[ModuleVariable] = []
+        self.tables: dict[str, tuple[int, ...]] = {}
+        self.slots = 0
+        self._names = names
+        self._drafts: list[_Draft] = []
+        self._scopes = [_Scope()]
+        self._targets: dict[int, int] = {}
+        self._location: Location | None = None
+        self._calling = False
+
+    def read(self) -> tuple[PtxInstruction, ...]:
+        """Everything up to the closing brace of the function."""
+        while self._scopes:
+            self._statement()
+        return tuple(
+            PtxInstruction(
+                n, d.words, tuple(self._settled(one) for one in d.operands), d.span, d.guard, d.negated, d.location
+            )
+            for n, d in enumerate(self._drafts)
+            if self._goes_on(d)
+        )
+
+    @staticmethod
+    def _goes_on(draft: _Draft) -> bool:
+        """A jump has one label. Raises InputError."""
+        labels = [one for one in draft.operands if isinstance(one, JumpTarget)]
+        if draft.words[0] == "bra" and (len(labels) != 1 or len(draft.operands) != 1):
+            raise InputError("bra goes to one label of this function", draft.span)
+        return True
+
+    def _settled(self, operand: Operand) -> Operand:
+        if isinstance(operand, JumpTarget):
+            return JumpTarget(operand.name, self._targets[operand.at]) if operand.at in self._targets else operand
+        return operand
+
+    # ---- statements ------------------------------------------------------------------------------------------
+
+    def _statement(self) -> None:
+        cursor = self.cursor
+        token = cursor.next
+        if token.kind == "{":
+            cursor.take()
+            if len(self._scopes) >= MAX_DEPTH:
+                cursor.fail(f"more than {MAX_DEPTH} braces are open", token)
+            self._scopes.append(_Scope())
+        elif token.kind == "}":
+            cursor.take()
+            self._close()
+        elif token.kind == ";":
+            cursor.take()
+        elif token.kind == "dot":
+            self._directive(token)
+        elif token.kind == "@" or (token.kind == "name" and cursor.second.kind != ":"):
+            self._instruction()
+        elif token.kind == "name":
+            self._label()
+        elif token.kind == "end":
+            cursor.fail("the function is not closed: '}' is expected")
+        else:
+            cursor.fail(f"{token.text!r} begins no statement", token)
+
+    def _label(self) -> None:
+        cursor = self.cursor
+        name = cursor.take()
+        cursor.take()
+        scope = self._scopes[-1]
+        if name.text in scope.labels or name.text in scope.tables:
+            cursor.fail(f"the label {name.text} stands twice in these braces", name)
+        if cursor.next.kind == "dot" and cursor.next.text == ".branchtargets":
+            cursor.take()
+            listed = [cursor.expect("name", "a label")]
+            while cursor.accept(","):
+                listed.append(cursor.expect("name", "a label"))
+            cursor.expect(";")
+            scope.tables[name.text] = tuple(listed)
+            return
+        if cursor.next.kind == "dot" and cursor.next.text in (".callprototype", ".calltargets"):
+            while cursor.next.kind not in (";", "end"):
+                cursor.take()
+            cursor.expect(";")
+            scope.tables[name.text] = ()
+            return
+        scope.labels[name.text] = len(self._drafts)
+
+    def _close(self) -> None:
+        """Labels of these braces are resolved; those not found are looked for further out."""
+        scope = self._scopes.pop()
+        left: list[tuple[int, PtxToken]] = []
+        for number, token in scope.waiting:
+            if token.text in scope.labels:
+                self._targets[number] = scope.labels[token.text]
+            elif token.text in scope.tables:
+                self._targets[number] = -1
+            else:
+                left.append((number, token))
+        for name, listed in scope.tables.items():
+            self.tables[name] = tuple(self._listed(token, scope) for token in listed)
+        if self._scopes:
+            self._scopes[-1].waiting += left
+            return
+        for _, token in left:
+            if token.text not in self._names:
+                known = [*scope.labels, *scope.variables]
+                close = nearest(token.text, known)
+                self.cursor.fail(f"{token.text} is not declared", token, f"did you mean {close}?" if close else None)
+
+    def _listed(self, token: PtxToken, scope: _Scope) -> int:
+        for one in (scope, *reversed(self._scopes)):
+            if token.text in one.labels:
+                return one.labels[token.text]
+        self.cursor.fail(f"the label {token.text} is not known here", token)
+
+    def _directive(self, token: PtxToken) -> None:
+        cursor = self.cursor
+        cursor.take()
+        word = token.text
+        if word == ".reg":
+            self._registers()
+        elif word[1:].split(".")[0].split("::")[0] in SPACES:
+            for variable in declarations(cursor, token, {}):
+                unique = variable.name
+                if unique in self._names or any(one.name == unique for one in self.variables):
+                    unique = f"{variable.name}#{len(self.variables)}"
+                self._scopes[-1].variables[variable.name] = replace(variable, name=unique)
+                self.variables.append(self._scopes[-1].variables[variable.name])
+        elif word == ".loc":
+            self._location = self.locations.read(cursor)
+        elif word == ".loc_intermediate":
+            for what in ("the number of a file", "a line", "a column"):
+                cursor.integer(what)
+        elif word == ".pragma":
+            while cursor.next.kind not in (";", "end"):
+                cursor.take()
+            cursor.expect(";")
+        else:
+            cursor.fail(f"{word} is no directive of a function body", token)
+
+    def _registers(self) -> None:
+        cursor = self.cursor
+        written = cursor.expect("dot", "a type")
+        lanes = 1
+        if written.text in (".v2", ".v4", ".v8"):
+            lanes = int(written.text[2:])
+            written = cursor.expect("dot", "a type")
+        kind, width = type_of(cursor, written)
+        while True:
+            name = cursor.expect("name", "a register")
+            scope = self._scopes[-1]
+            if cursor.accept("<"):
+                count = cursor.integer("a number of registers")
+                cursor.expect(">")
+                if lanes == 1:
+                    scope.ranges[name.text] = (count, kind, width)
+                for number in range(count if lanes > 1 else 0):
+                    self._vector(f"{name.text}{number}", lanes, kind, width)
+            elif lanes > 1:
+                self._vector(name.text, lanes, kind, width)
+            else:
+                scope.registers[name.text] = self._new(name.text, kind, width)
+            if not cursor.accept(","):
+                break
+        cursor.expect(";")
+
+    def _vector(self, name: str, lanes: int, kind: str, width: int) -> None:
+        """A vector register: its components, which have two names each ("Vectors as Operands")."""
+        scope = self._scopes[-1]
+        components = tuple(self._new(f"{name}.{one}", kind, width) for one in "xyzw0123"[:lanes])
+        for one, *letters in zip(components, "xyzw", "rgba", strict=False):
+            scope.registers |= {f"{name}.{letter}": one for letter in letters}
+        scope.vectors[name] = Vector(components)
+
+    def _new(self, name: str, kind: str, width: int) -> Register:
+        if self.slots >= MAX_REGISTERS:
+            raise InputError(f"more than {MAX_REGISTERS:,} registers")
+        self.slots += 1
+        return Register(name, slot=self.slots - 1, kind=kind, width=width)
+
+    # ---- instructions ----------------------------------------------------------------------------------------
+
+    def _instruction(self) -> None:
+        cursor = self.cursor
+        start = cursor.next
+        guard, negated = None, False
+        if cursor.accept("@"):
+            negated = cursor.accept("!") is not None
+            name = cursor.expect("name", "a predicate")
+            guard = self._register(name.text)
+            if guard is None:
+                cursor.fail(f"the predicate {name.text} is not declared", name)
+        opcode = cursor.expect("name", "an instruction")
+        self._calling = opcode.text.partition(".")[0] == "call"
+        operands: list[Operand] = []
+        if cursor.next.kind != ";":
+            operands.append(self._operand())
+            while cursor.accept(","):
+                operands.append(self._operand())
+        end = cursor.expect(";", "',' or ';'")
+        if len(self._drafts) >= MAX_INSTRUCTIONS:
+            cursor.fail(f"more than {MAX_INSTRUCTIONS:,} instructions", opcode)
+        span = cursor.source.span(start.start, end.start)
+        words = tuple(opcode.text.split("."))
+        self._drafts.append(_Draft(words, operands, span, guard, negated, self._location))
+
+    def _operand(self, depth: int = 0) -> Operand:
+        first = self._simple(depth)
+        if self.cursor.accept("|"):
+            return Pair(first, self._simple(depth))
+        return first
+
+    def _simple(self, depth: int) -> Operand:
+        cursor = self.cursor
+        token = cursor.next
+        if depth > 8:
+            cursor.fail("brackets are nested too deeply", token)
+        if token.kind == "{" or (token.kind == "(" and self._calling):
+            cursor.take()
+            close = "}" if token.kind == "{" else ")"
+            items: list[Operand] = []
+            if cursor.next.kind != close:
+                items.append(self._operand(depth + 1))
+                while cursor.accept(","):
+                    items.append(self._operand(depth + 1))
+            cursor.expect(close)
+            return Vector(tuple(items)) if close == "}" else Arguments(tuple(items))
+        if token.kind == "[":
+            return self._address(depth)
+        if token.kind == "!":
+            cursor.take()
+            name = cursor.expect("name", "a predicate")
+            register = self._register(name.text)
+            if register is None:
+                cursor.fail(f"the predicate {name.text} is not declared", name)
+            return Negated(register)
+        if token.kind in ("number", "-", "~", "("):
+            return self._number()
+        if token.kind == "name":
+            return self._named(cursor.take())
+        cursor.fail(f"{token.text!r} begins no operand", token)
+
+    def _number(self) -> Operand:
+        cursor = self.cursor
+        first = cursor.second if cursor.next.kind == "-" else cursor.next
+        if first.kind != "number" or integer_of(first.text) is not None:
+            return Imm(constant(cursor))
+        negative = cursor.accept("-") is not None
+        token = cursor.take()
+        low = token.text[:2].lower()
+        if low in ("0f", "0d"):
+            width = 32 if low == "0f" else 64
+            bits = int(token.text[2:], 16)
+            return Real(bits ^ (negative << (width - 1)), width)
+        try:
+            bits = int.from_bytes(struct.pack("<d", float(token.text)), "little")
+        except (ValueError, OverflowError):
+            cursor.fail("this is no number", token)
+        return Real(bits ^ (negative << 63), 64)
+
+    def _named(self, token: PtxToken) -> Operand:
+        text = token.text
+        if text == "_":
+            return Blank()
+        register = self._register(text)
+        vector = next((scope.vectors[text] for scope in reversed(self._scopes) if text in scope.vectors), None)
+        if register is not None or vector is not None:
+            return register or vector or Blank()
+        if _SPECIAL.fullmatch(text):
+            return Special(text)
+        whole, _, selector = text.rpartition(".")
+        register = self._register(whole) if selector in PARTS else None
+        if register is not None:
+            return Part(register, selector)
+        if text.startswith("%"):
+            self.cursor.fail(f"the register {text} is not declared", token)
+        offset = 0
+        if self.cursor.next.kind in ("+", "-"):
+            sign = -1 if self.cursor.take().kind == "-" else 1
+            offset = sign * product(self.cursor)
+        for scope in reversed(self._scopes):
+            if text in scope.variables:
+                return Sym(scope.variables[text].name, offset=offset)
+        if text in self._names:
+            return Sym(text, offset=offset)
+        self._scopes[-1].waiting.append((token.start, token))
+        return JumpTarget(text, token.start)
+
+    def _address(self, depth: int) -> Operand:
+        cursor = self.cursor
+        cursor.take()
+        token = cursor.next
+        base: Operand = (
+            self._number() if token.kind in ("number", "-") else self._named(cursor.expect("name", "an address"))
+        )
+        offset = 0
+        if isinstance(base, Sym):
+            base, offset = Sym(base.name), base.offset
+        if not isinstance(base, Register | Sym | Imm):
+            cursor.fail(f"{token.text} is no address", token)
+        while cursor.next.kind in ("+", "-"):
+            sign = -1 if cursor.take().kind == "-" else 1
+            offset += sign * product(cursor)
+        rest: list[Operand] = []
+        while cursor.accept(","):
+            rest.append(self._operand(depth + 1))
+        cursor.expect("]", "',' or ']'")
+        return TensorOperand(base, tuple(rest), offset) if rest else Mem(base, offset)
+
+    def _register(self, name: str) -> Register | None:
+        """The register of that name in the innermost braces that declare it."""
+        ranged = _RANGED.fullmatch(name)
+        for scope in reversed(self._scopes):
+            if name in scope.registers:
+                return scope.registers[name]
+            if ranged is not None and ranged[1] in scope.ranges:
+                count, kind, width = scope.ranges[ranged[1]]
+                if len(ranged[2]) < 10 and str(int(ranged[2])) == ranged[2] and int(ranged[2]) < count:
+                    made = self._new(name, kind, width)
+                    scope.registers[name] = made
+                    return made
+        return None
+
+
+class Locations:
+    """What .loc directives say. Files are named at the end of a module, so that a file is its number until then."""
+
+    def __init__(self, files: dict[int, str]) -> None:
+        self._files = files
+        self._last: dict[tuple[int, int, int], Location] = {}
+
+    def read(self, cursor: Cursor) -> Location:
+        """The rest of a .loc directive."""
+        file = cursor.integer("the number of a file")
+        line = cursor.integer("a line")
+        column = cursor.integer("a column")
+        caller = None
+        while cursor.next.kind == ",":
+            cursor.take()
+            word = cursor.expect("name", "function_name or inlined_at")
+            if word.text == "function_name":
+                cursor.expect("name", "a label")
+                if cursor.accept("+"):
+                    cursor.integer("an offset")
+            elif word.text == "inlined_at":
+                key = (cursor.integer("the number of a file"), cursor.integer("a line"), cursor.integer("a column"))
+                caller = self._last.get(key) or Location(self._name(key[0]), key[1], key[2])
+            else:
+                cursor.fail("function_name or inlined_at is expected here", word)
+        # A caller that is inlined in turn was named by the directive before.
+        if caller is not None and _depth(caller) > 100:
+            caller = None
+        found = Location(self._name(file), line, column, caller)
+        self._last[file, line, column] = found
+        return found
+
+    def _name(self, number: int) -> str:
+        return self._files.get(number, f"file {number}")
+
+
+def _depth(location: Location | None) -> int:
+    depth = 0
+    while location is not None:
+        depth, location = depth + 1, location.caller
+    return depth

@@ -1,0 +1,221 @@
+"""A PTX file to a Module.
+
+In: a path or a Source. Out: `PtxModule`. Bad text raises InputError with its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+
+from memmodel.errors import InputError
+from memmodel.ptx.module.body import BodyReader, Locations
+from memmodel.ptx.module.lexer import Cursor, PtxToken
+from memmodel.ptx.module.syntax import ModuleVariable, PtxFunction, PtxModule
+from memmodel.ptx.module.variables import SPACES, declarations, skip_parentheses
+from memmodel.source import Source, Span, read_bytes
+
+MAX_BYTES = 64_000_000
+_LINKING = (".visible", ".extern", ".weak", ".common")
+_FILE = re.compile(r'^\s*\.file\s+(\d{1,9})\s+"([^"\n]*)"', re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f]")
+
+
+def read_module(path: str | os.PathLike[str]) -> PtxModule:
+    """Read a PTX file."""
+    name = os.fspath(path)
+    data = read_bytes(path, MAX_BYTES)
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{name}: larger than {MAX_BYTES:,} bytes")
+    try:
+        text = data.rstrip(b"\0").decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
+    return parse_module(Source(name, text.replace("\r\n", "\n")))
+
+
+def parse_module(source: Source) -> PtxModule:
+    """Read a module. Raises InputError."""
+    bad = _CONTROL.search(source.text)
+    if bad is not None:
+        raise InputError("not a text file: control character", Span(source, *bad.span()), show_line=False)
+    return _ModuleReader(source).module()
+
+
+class _ModuleReader:
+    def __init__(self, source: Source) -> None:
+        self.cursor = Cursor(source)
+        files = {int(number): name for number, name in _FILE.findall(source.text)}
+        self.locations = Locations(files)
+        self.version: tuple[int, int] | None = None
+        self.target = ""
+        self.variables: dict[str, ModuleVariable] = {}
+        self.functions: dict[str, PtxFunction] = {}
+        self.aliases: dict[str, str] = {}
+
+    def module(self) -> PtxModule:
+        cursor = self.cursor
+        while cursor.next.kind != "end":
+            self._directive()
+        if self.version is None:
+            cursor.fail(".version is missing", hint="a PTX module begins with .version, .target and .address_size")
+        for alias, name in self.aliases.items():
+            if name in self.functions:
+                self.functions[alias] = replace(self.functions[name], name=alias)
+        return PtxModule(cursor.source, self.version, self.target, self.variables, self.functions)
+
+    def _directive(self) -> None:
+        cursor = self.cursor
+        token = cursor.take()
+        if token.kind == ";":
+            return
+        if token.kind == "name" and cursor.accept(":"):
+            return
+        if token.kind != "dot":
+            cursor.fail(f"{token.text!r} begins no directive", token)
+        word = token.text
+        if word == ".version":
+            self._version()
+        elif word == ".target":
+            self._target()
+        elif word == ".address_size":
+            if cursor.integer("32 or 64") != 64:
+                cursor.fail("only 64-bit addresses are known", token)
+        elif word == ".file":
+            self._file()
+        elif word == ".section":
+            cursor.take()
+            self._section()
+        elif word == ".nv_intermediate_source_section":
+            self._section()
+        elif word == ".alias":
+            alias = cursor.expect("name", "the name of a function")
+            cursor.expect(",")
+            self.aliases[alias.text] = cursor.expect("name", "the name of a function").text
+            cursor.expect(";")
+        elif word == ".pragma":
+            while cursor.next.kind not in (";", "end"):
+                cursor.take()
+            cursor.expect(";")
+        elif word == ".loc":
+            self.locations.read(cursor)
+        elif word in (*_LINKING, ".entry", ".func") or word[1:].split(".")[0].split("::")[0] in SPACES:
+            self._object(token)
+        else:
+            cursor.fail(f"{word} is no directive of a module", token)
+
+    def _version(self) -> None:
+        cursor = self.cursor
+        token = cursor.expect("number", "a version such as 8.8")
+        parts = token.text.split(".")
+        if len(parts) != 2 or not all(part.isdigit() and len(part) < 4 for part in parts):
+            cursor.fail("a version such as 8.8 is expected here", token)
+        self.version = (int(parts[0]), int(parts[1]))
+
+    def _target(self) -> None:
+        cursor = self.cursor
+        self.target = cursor.expect("name", "a target such as sm_90a").text
+        while cursor.accept(","):
+            cursor.expect("name", "a target option")
+
+    def _file(self) -> None:
+        cursor = self.cursor
+        cursor.integer("the number of a file")
+        cursor.expect("string", "the name of a file")
+        while cursor.accept(","):
+            cursor.integer("a number")
+
+    def _section(self) -> None:
+        """Debugging data: passed over up to its closing brace."""
+        cursor = self.cursor
+        cursor.expect("{")
+        depth = 1
+        while depth:
+            token = cursor.take()
+            if token.kind == "end":
+                cursor.fail("the section is not closed: '}' is expected", token)
+            depth += (token.kind == "{") - (token.kind == "}")
+
+    def _object(self, token: PtxToken) -> None:
+        cursor = self.cursor
+        linking = {}
+        while token.text in _LINKING:
+            linking[token.text[1:]] = True
+            token = cursor.expect("dot", "a directive")
+        if token.text in (".entry", ".func"):
+            self._function(token)
+            return
+        if token.text[1:].split(".")[0].split("::")[0] not in SPACES:
+            cursor.fail(f"{token.text} is no state space", token)
+        for variable in declarations(cursor, token, linking):
+            self.variables[variable.name] = variable
+
+    def _function(self, token: PtxToken) -> None:
+        cursor = self.cursor
+        entry = token.text == ".entry"
+        directives: dict[str, tuple[int, ...]] = {}
+        self._tuning(directives)
+        results = self._parameters() if not entry and cursor.next.kind == "(" else ()
+        name = cursor.expect("name", "the name of a function")
+        params = self._parameters() if cursor.next.kind == "(" else ()
+        self._tuning(directives)
+        span = cursor.span(name)
+        if cursor.accept(";"):
+            if name.text not in self.functions:
+                self.functions[name.text] = PtxFunction(name.text, entry, params, results, span, directives=directives)
+            return
+        known = self.functions.get(name.text)
+        if known is not None and known.body is not None:
+            cursor.fail(f"{name.text} is defined twice", name)
+        self.functions[name.text] = PtxFunction(name.text, entry, params, results, span)
+        cursor.expect("{", "';' or '{'")
+        names = {*self.variables, *self.functions, *(one.name for one in (*params, *results))}
+        body = BodyReader(cursor, names, self.locations)
+        instructions = body.read()
+        self.functions[name.text] = PtxFunction(
+            name.text,
+            entry,
+            params,
+            results,
+            span,
+            instructions,
+            tuple(body.variables),
+            body.slots,
+            directives,
+            body.tables,
+        )
+
+    def _tuning(self, directives: dict[str, tuple[int, ...]]) -> None:
+        """`.reqntid 128`, `.maxnreg 168`, `.noreturn`, `.language "ptx", 5`, …"""
+        cursor = self.cursor
+        while cursor.next.kind == "dot":
+            token = cursor.take()
+            if token.text == ".pragma":
+                while cursor.next.kind not in (";", "end"):
+                    cursor.take()
+                cursor.expect(";")
+                continue
+            if token.text == ".attribute":
+                skip_parentheses(cursor)
+            values: list[int] = []
+            while cursor.next.kind in ("number", "string"):
+                if cursor.accept("string") is None:
+                    values.append(cursor.integer("a number"))
+                if not cursor.accept(","):
+                    break
+            directives[token.text[1:]] = tuple(values)
+
+    def _parameters(self) -> tuple[ModuleVariable, ...]:
+        cursor = self.cursor
+        cursor.expect("(")
+        found: list[ModuleVariable] = []
+        while cursor.next.kind != ")":
+            token = cursor.expect("dot", "a parameter")
+            if token.text not in (".param", ".reg"):
+                cursor.fail(f"{token.text} begins no parameter", token)
+            found += declarations(cursor, token, {}, parameter=True)
+            if not cursor.accept(","):
+                break
+        cursor.expect(")")
+        return tuple(found)

@@ -1,0 +1,113 @@
+"""Declarations of variables and parameters, with their sizes and first contents.
+
+In: a Cursor behind the state space. Out: `ModuleVariable`s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memmodel.ptx.module.initial import read_initial
+from memmodel.ptx.module.lexer import Cursor, PtxToken
+from memmodel.ptx.module.syntax import ModuleVariable
+
+SPACES = frozenset({"global", "const", "shared", "local", "param", "tex"})
+MAX_SIZE = 1 << 48
+_WIDTHS = {
+    "pred": 1, "b1": 1, "f16x2": 32, "bf16": 16, "bf16x2": 32, "tf32": 32, "e4m3": 8, "e5m2": 8,
+    "e4m3x2": 16, "e5m2x2": 16, "texref": 64, "samplerref": 64, "surfref": 64,
+}  # fmt: skip
+
+
+def type_of(cursor: Cursor, token: PtxToken) -> tuple[str, int]:
+    """Kind and width in bits of a type."""
+    word = token.text[1:]
+    if word in _WIDTHS:
+        return ("pred" if word == "pred" else "f"), _WIDTHS[word]
+    if word[:1] in "busf" and word[1:] in ("8", "16", "32", "64", "128"):
+        return word[0], int(word[1:])
+    cursor.fail(f"{token.text} is no type", token)
+
+
+def declarations(
+    cursor: Cursor, space: PtxToken, linking: Mapping[str, bool], *, parameter: bool = False
+) -> list[ModuleVariable]:
+    """One directive: `.align 4 .b8 a[16], b;`. As a parameter, one variable without semicolon."""
+    where = space.text[1:].split(".")[0].split("::")[0]
+    align, lanes, pointer = 0, 1, False
+    written: PtxToken | None = None
+    while written is None:
+        token = cursor.expect("dot", "a type")
+        if token.text == ".align":
+            align = cursor.integer("an alignment")
+        elif token.text == ".ptr":
+            pointer = True
+        elif pointer and token.text[1:] in SPACES:
+            continue
+        elif token.text in (".v2", ".v4", ".v8"):
+            lanes = int(token.text[2:])
+        elif token.text == ".attribute":
+            skip_parentheses(cursor)
+        else:
+            written = token
+    type_width = type_of(cursor, written)[1]
+    # A pointer parameter says behind its type what it points to: `.param .u64 .ptr .global .align 1 name`.
+    while cursor.next.kind == "dot":
+        token = cursor.take()
+        if token.text == ".ptr":
+            pointer = True
+        elif token.text == ".align":
+            cursor.integer("an alignment")
+        elif token.text[1:] not in SPACES:
+            cursor.fail(f"{token.text} is not expected here", token)
+    unit = max(1, type_width * lanes // 8)
+    found: list[ModuleVariable] = []
+    while True:
+        found.append(_one(cursor, where, written, align or unit, unit, pointer, linking))
+        if parameter or not cursor.accept(","):
+            break
+    if not parameter:
+        cursor.expect(";", "',' or ';'")
+    return found
+
+
+def _one(
+    cursor: Cursor, space: str, written: PtxToken, align: int, unit: int, pointer: bool, linking: Mapping[str, bool]
+) -> ModuleVariable:
+    name = cursor.expect("name", "a name")
+    size: int | None = unit
+    if cursor.accept("<"):
+        cursor.integer("a number of variables")
+        cursor.expect(">")
+    lengths: list[int | None] = []
+    while cursor.accept("["):
+        if cursor.accept("]"):
+            lengths.append(None)
+            size = None
+            continue
+        length = cursor.integer("a length")
+        cursor.expect("]")
+        if length < 0 or (size or 1) * length > MAX_SIZE:
+            cursor.fail(f"{name.text} cannot have this size", name)
+        lengths.append(length)
+        size = None if size is None else size * length
+    initial = None
+    if cursor.accept("="):
+        initial, count = read_initial(cursor, written.text[1:], unit, lengths)
+        if size is None:
+            size = count * unit
+    external = linking.get("extern", False)
+    return ModuleVariable(
+        name.text, space, written.text[1:], align, size, cursor.span(name), initial, pointer, external
+    )
+
+
+def skip_parentheses(cursor: Cursor) -> None:
+    """Pass over what stands in parentheses."""
+    cursor.expect("(")
+    depth = 1
+    while depth:
+        token = cursor.take()
+        if token.kind == "end":
+            cursor.fail("')' is expected here", token)
+        depth += (token.kind == "(") - (token.kind == ")")
