@@ -19,6 +19,8 @@ from helpers.places import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FIRST = ROOT / "docs" / "examples" / "first"
+QUOTED = re.compile(r"^```(?:litmus|cuda|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PYCON = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -65,10 +67,19 @@ def test_console_blocks_show_real_output(page: Path, place: Path) -> None:
         assert timeless(played(block, place)) == timeless(block), "MEMMODEL_REWRITE=1 brings the page up to date"
 
 
+@pytest.mark.parametrize("page", ["first-test.md", "first-kernel.md"])
+def test_files_of_the_first_pages_are_shipped(page: str) -> None:
+    """A reader may type each file or take it from docs/examples/first, and both are the same."""
+    shipped = {file.read_text() for file in FIRST.iterdir()}
+    quoted = QUOTED.findall((ROOT / "docs" / page).read_text())
+    assert len(quoted) >= 4
+    assert [text for text in quoted if text not in shipped] == []
+
+
 def test_pictures_are_what_draw_draws(place: Path) -> None:
-    """docs/img/NAME.svg is the picture of the only shipped test of that name."""
+    """docs/img/NAME.svg is the picture of the only shipped test or example of that name."""
     for picture in sorted((ROOT / "docs" / "img").glob("*.svg")):
-        (test,) = (ROOT / "litmus").rglob(f"{picture.stem}.litmus")
+        (test,) = (*(ROOT / "litmus").rglob(f"{picture.stem}.litmus"), *FIRST.glob(f"{picture.stem}.litmus"))
         played(f"$ memmodel draw {test.relative_to(ROOT)} -o drawn.svg", place)
         drawn = (place / "drawn.svg").read_text()
         if os.environ.get("MEMMODEL_REWRITE") == "1":

@@ -1,4 +1,5 @@
-"""Compile the examples again: every .cu as it is and with -DBROKEN, the Triton kernel, its broken copy.
+"""Compile the examples again: every .cu here as it is and with -DBROKEN, the Triton kernel, its broken copy; and the
+kernels of docs/first-kernel.md.
 
 pip install nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl triton
 python compile.py            # writes NAME.ptx and NAME-broken.ptx beside the sources; no GPU is needed
@@ -13,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-TARGETS = {"splitk": "sm_80", "scan": "sm_80", "last_block": "sm_80"}
+FIRST = HERE.parent / "first"
+TARGETS = dict.fromkeys(("splitk", "scan", "last_block", "reverse", "reverse-fixed"), "sm_80")
 
 
 def nvcc() -> Path:
@@ -25,14 +27,14 @@ def nvcc() -> Path:
     sys.exit("nvcc was not found: pip install nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime")
 
 
-def cuda(source: Path) -> None:
-    """One source, whole and broken."""
+def cuda(source: Path, *variants: tuple[str, str]) -> None:
+    """One source, for each suffix of a file name with the flag that makes it."""
     compiler = nvcc()
     target = TARGETS.get(source.stem, "sm_90a")
-    for suffix, flags in (("", []), ("-broken", ["-DBROKEN"])):
+    for suffix, flag in variants:
         out = source.with_name(f"{source.stem}{suffix}.ptx")
-        command = [str(compiler), "-ptx", "-lineinfo", "-O3", "-std=c++17", f"-arch={target}", *flags, source.name]
-        subprocess.run([*command, "-o", out.name], cwd=source.parent, check=True)
+        flags = ["-ptx", "-lineinfo", "-O3", "-std=c++17", f"-arch={target}", *flag.split()]
+        subprocess.run([str(compiler), *flags, source.name, "-o", out.name], cwd=source.parent, check=True)
         out.write_text(cleaned(out.read_text()))
 
 
@@ -45,7 +47,9 @@ def cleaned(text: str) -> str:
 
 def main() -> None:
     for source in sorted(HERE.glob("*.cu")):
-        cuda(source)
+        cuda(source, ("", ""), ("-broken", "-DBROKEN"))
+    for source in sorted(FIRST.glob("*.cu")):
+        cuda(source, ("", ""))
     if find_spec("triton"):
         sys.path.insert(0, str(HERE))
         for module in sorted(HERE.glob("*_triton.py")):
