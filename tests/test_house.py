@@ -21,10 +21,15 @@ ROOMS = (
     "memory", "base", "litmus", "answer", "cat", "program", "isa", "lint", "limits", "workers",
     "concrete", "referee", "enumeration", "events", "encode", "refine", "solve", "engine",
     "why", "records", "report", "emit", "api", "cache", "batch", "library", "testing", "compare", "search",
-    "repair", "kernel", "lsp", "cli", "pytest_plugin",
+    "repair", "kernel.launch", "kernel.arithmetic", "kernel.trace", "kernel.flow", "kernel.machine", "kernel.order",
+    "kernel.executions", "kernel.all_sizes", "kernel.export", "kernel.check", "kernel.repair", "kernel.mutate",
+    "kernel.output", "lsp", "cli", "pytest_plugin",
 )  # fmt: skip
 """A room imports from itself and from rooms before it. A file of `memmodel` itself is a room of its own, and so is
 `base.words`, from which every room imports."""
+
+HOUSES = ("kernel",)
+"""Folders of rooms, with nothing in them but rooms."""
 
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 """(file, module): why it may import against the order."""
@@ -42,8 +47,10 @@ def name_of(file: Path) -> str:
 
 
 def room_of(module: str) -> str:
-    _, _, rest = module.partition(".")
-    return rest if rest in ROOMS else rest.split(".")[0] or "__init__"
+    """The longest name of a room that the module's begins with."""
+    parts = module.split(".")[1:]
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in ROOMS), parts[0] if parts else "__init__")
 
 
 TREES = {name_of(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
@@ -80,7 +87,9 @@ IMPORTS = {module: frozenset(imported(tree)) - {module} for module, tree in TREE
 
 def test_every_room_has_its_place_in_the_order() -> None:
     rooms = {room_of(module) for module in TREES} - set(DOORS)
-    assert rooms == set(ROOMS)
+    assert rooms == {*ROOMS, *HOUSES}
+    assert [module for module in TREES if room_of(module) in HOUSES] == [f"memmodel.{house}" for house in HOUSES]
+    assert not any(IMPORTS[f"memmodel.{house}"] for house in HOUSES)
     assert len(ROOMS) == len(set(ROOMS))
 
 
@@ -89,7 +98,7 @@ def test_imports_go_down_the_order() -> None:
     wrong = [
         (module, other)
         for module, others in IMPORTS.items()
-        if room_of(module) not in DOORS
+        if room_of(module) not in (*DOORS, *HOUSES)
         for other in others
         if room_of(other) in DOORS or place[room_of(other)] > place[room_of(module)]
     ]
@@ -140,6 +149,9 @@ def test_tests_mirror_the_rooms() -> None:
     assert top == {"conftest.py", "test_dependencies.py", "test_house.py"}
     folders = {path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     assert folders <= {room.split(".")[0] for room in ROOMS} | {"engines", "laws", "docs", "helpers"}
+    for house in HOUSES:
+        within = {f"{house}.{path.name}" for path in (folder / house).iterdir() if any(path.glob("*.py"))}
+        assert within <= set(ROOMS)
     assert not [path for path in (folder / "helpers").rglob("test_*.py")]
     for path in folder.rglob("*/test_*.py"):
         assert (path.parent / "__init__.py").exists(), f"{path.parent.name} has no __init__.py"

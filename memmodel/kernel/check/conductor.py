@@ -59,9 +59,9 @@ def check_kernel(
     work = LaunchJudge(module, chosen_entry, given, load_model(model), options)
     verdict = judged(work, budget)
     if litmus is not None:
-        from memmodel.kernel.export.litmus import cut
+        from memmodel.kernel.export.litmus import cut  # loads the engines of litmus tests
 
-        verdict.notes += cut(work, litmus)
+        verdict.notes += cut(verdict.findings, work.made, litmus)
     return verdict
 
 

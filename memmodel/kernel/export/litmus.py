@@ -1,18 +1,17 @@
 """Each finding cut down to a litmus test that still shows it, confirmed by the exact engines.
 
-In: LaunchJudge, a folder. Out: files, and a sentence for each finding.
+In: findings, the runs that they were found in, a folder. Out: files, and a sentence for each finding.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memmodel import api
 from memmodel.answer import HANG, Budget
 from memmodel.errors import InputError
-from memmodel.kernel.check.launch_judge import LaunchJudge
 from memmodel.kernel.export.alone import WHY, alone
 from memmodel.kernel.export.hangs import hang
 from memmodel.kernel.export.story import CutStory, NotCut, about_lines, story
@@ -25,13 +24,15 @@ SECONDS = 20.0
 UNJUDGED = "the run was not judged to its end"
 
 
-def cut(work: LaunchJudge, folder: str | os.PathLike[str]) -> list[str]:
-    """Write the tests; what became of each finding."""
+def cut(
+    findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge], folder: str | os.PathLike[str]
+) -> list[str]:
+    """Write the tests; what became of each finding. `runs`: by the identity of a finding the run that shows it."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     said = []
-    for number, finding in enumerate(work.verdict.findings, 1):
-        made = work.made.get(id(finding))
+    for number, finding in enumerate(findings, 1):
+        made = runs.get(id(finding))
         name = f"{number:02}-{finding.rule}"
         about = about_lines(finding)
         text, why = (None, WHY.get(finding.rule, UNJUDGED)) if made is None else best(made, finding, name)
@@ -86,9 +87,11 @@ def confirmed(text: str, flag: str = "") -> bool:
     return report.holds is True and (not flag or flag in report.answer.flags)
 
 
-def cuts(work: LaunchJudge) -> Iterator[tuple[KernelFinding, str | None, str]]:
+def cuts(
+    findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge]
+) -> Iterator[tuple[KernelFinding, str | None, str]]:
     """The test of each finding that is about two events."""
-    for number, finding in enumerate(work.verdict.findings, 1):
-        made = work.made.get(id(finding))
+    for number, finding in enumerate(findings, 1):
+        made = runs.get(id(finding))
         if made is not None:
             yield finding, *best(made, finding, f"{number:02}-{finding.rule}")

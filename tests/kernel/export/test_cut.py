@@ -76,7 +76,7 @@ def test_stores_to_another_cta_are_cut(store: str, offset: str) -> None:
     given = parse_launch({"grid": [2, 1, 1], "block": [32, 1, 1], "cluster": [2, 1, 1], "params": params})
     work = LaunchJudge(read, entry(read), given, load_model("ptx-9.3"), ExploreOptions())
     work.judge()
-    found = {one.rule: (text, why) for one, text, why in all_cuts(work)}
+    found = {one.rule: (text, why) for one, text, why in all_cuts(work.verdict.findings, work.made)}
     assert set(found) == {"data-race", "undefined-unfinished-copy", "undefined-after-exit"}
     assert all(text is not None and store.split(".u32")[0] in text for text, _ in found.values()), found
 
@@ -151,7 +151,7 @@ def test_the_findings_of_the_examples_are_cut(name: str) -> None:
         read, entry_of(read, given.kernel), given, load_model("ptx-9.3"), ExploreOptions(schedules=1, first=True)
     )
     work.judge()
-    found = list(all_cuts(work))
+    found = list(all_cuts(work.verdict.findings, work.made))
     assert all(text is not None and (why == "" or one.rule == "hang") for one, text, why in found), found
     assert len(found) == len(work.verdict.findings)
 
