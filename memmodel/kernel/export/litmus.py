@@ -24,9 +24,7 @@ SECONDS = 20.0
 UNJUDGED = "the run was not judged to its end"
 
 
-def cut(
-    findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge], folder: str | os.PathLike[str]
-) -> list[str]:
+def cut(findings: Sequence[KernelFinding], runs: Mapping[int, RunJudge], folder: str | os.PathLike[str]) -> list[str]:
     """Write the tests; what became of each finding. `runs`: by the identity of a finding the run that shows it."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
