@@ -15,7 +15,7 @@ from memmodel.errors import InputError, nearest
 from memmodel.isa.row import SCOPES, Spelling, data_type
 from memmodel.litmus.constants import Fragments, cache_policies, constants, fragments, predicates
 from memmodel.litmus.syntax import Instruction, Label, Layout, LitmusTest, Thread, Variable, root_of
-from memmodel.program.addresses import AddressSpace
+from memmodel.program.addresses import WINDOW_BITS, AddressSpace, cta_places
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
 from memmodel.program.regions import Elements
 from memmodel.program.special import special_register
@@ -90,8 +90,34 @@ class Call:
         return self.context.thread.place
 
     @property
+    def own_rank(self) -> Expr:
+        """The rank of the executing thread's CTA in its cluster."""
+        return Const(self.place.rank)
+
+    @property
+    def first_window(self) -> int:
+        """The number of the window of shared memory that the CTA of rank 0 of this cluster has."""
+        return self.context.space.first_window(self.place)
+
+    @property
+    def window_bits(self) -> int:
+        """How many bits of an address in shared memory are the offset in its window."""
+        return WINDOW_BITS
+
+    @property
+    def cluster_ranks(self) -> tuple[int, ...]:
+        """The ranks of the CTAs of this cluster, as far as the test has threads there."""
+        places = cta_places(self.context.test)
+        return tuple(sorted(place.cta for place in places if place.cluster_id == self.place.cluster_id))
+
+    @property
     def head(self) -> str:
         return self.reading.head
+
+    @property
+    def module(self) -> bool:
+        """True if the instruction is one of a compiled module."""
+        return False
 
     @property
     def columns(self) -> bool:
@@ -256,6 +282,14 @@ class Call:
         return Elements(
             self.location(operand, proxy), self.window, None if self.width is None else self.width // 8, count
         )
+
+    def location_of(self, operand: Mem) -> Expr:
+        """The number at a memory operand of a compiled module, as the instruction has it."""
+        return self.location(operand)
+
+    def in_space(self, address: Expr, space: str | None) -> Expr:
+        """An address of a state space as a generic one; litmus tests have one window for all."""
+        return address
 
     def location(self, operand: Operand, proxy: Proxy = Proxy.GENERIC) -> Expr:
         """The address at a memory operand."""

@@ -31,8 +31,10 @@ def read_mnemonic(mnemonic: str, layout: Layout, heads: Mapping[str, Row]) -> Sp
         return _unknown_instruction(mnemonic, heads)
     row, length = found
     head = ".".join(parts[:length])
-    if row.columns and layout is Layout.BLOCKS:
+    if row.columns and layout is not Layout.COLUMNS:
         return Refusal(f"{head} is a word of the column layout; PTX has no such instruction", None, 0)
+    if row.modules and layout is not Layout.MODULE:
+        return Refusal(f"{head} is for compiled modules; litmus tests do not have it", None, 0)
     words: dict[str, str] = {}
     where: dict[str, int] = {}
     for position in range(length, len(parts)):
@@ -65,9 +67,10 @@ def _unknown_instruction(mnemonic: str, heads: Mapping[str, Row]) -> Refusal:
 
 def _slot_for(word: str, row: Row, taken: Mapping[str, str], layout: Layout) -> Slot | Refusal:
     """The slot that takes this word, or what is wrong with it."""
-    fitting = [slot for slot in row.slots if word in slot.words]
+    module = layout is Layout.MODULE
+    fitting = [slot for slot in row.slots if word in slot.words or (module and word in slot.modules)]
     for slot in fitting:
-        if word in slot.columns and layout is Layout.BLOCKS:
+        if word in slot.columns and layout is not Layout.COLUMNS:
             return Refusal(*slot.refused.get(word, ("PTX has no {head}." + word, f"it has {_list(slot, layout)}")))
         if slot.name not in taken:
             return slot
@@ -96,7 +99,7 @@ def _check(row: Row, head: str, words: dict[str, str], where: dict[str, int], la
             return Refusal(rule.message.format(head=head, **words), rule.hint.format(head=head, **words), part)
     for slot in row.slots:
         if slot.name not in words and (
-            slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is Layout.BLOCKS)
+            slot.need is Need.ALWAYS or (slot.need is Need.BLOCKS and layout is not Layout.COLUMNS)
         ):
             spelled = ".".join([head, *words.values()])
             return Refusal(f"{spelled} needs {_article(slot.what)}", f"one of {_list(slot, layout)}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.litmus.syntax import Variable
-from memmodel.program.addresses import FIRST_GLOBAL, WINDOW_BITS, cta_places
+from memmodel.program.addresses import FIRST_GLOBAL
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.ops import Op, UndefinedIf, Unmodelled
 from memmodel.program.regions import Object
@@ -26,7 +26,6 @@ READ_ONLY = (Space.CONST, Space.PARAM)
 U64 = DataType("u", 64)
 U32 = DataType("u", 32)
 U16 = DataType("u", 16)
-_OFFSET_MASK = (1 << WINDOW_BITS) - 1
 
 
 Base = tuple[Expr, Variable | None, int, Sym | None]
@@ -40,6 +39,9 @@ def memory_base(call: Call, operand: Operand, space: Space | None = None) -> Bas
     """
     if not isinstance(operand, Mem):
         call.no_memory(operand)
+    if call.module:
+        address = call.in_space(call.location_of(operand), None if space is None else space.value)
+        return address, None, operand.offset, None
     if not isinstance(operand.base, Sym):
         return shifted(call.value(operand.base), operand.offset), None, operand.offset, None
     variable = call.variable(operand.base)
@@ -72,28 +74,32 @@ def mbarrier(call: Call, operand: Operand, window: Window) -> Object:
 
 def in_cta(call: Call, address: Expr, rank: int) -> Expr:
     """The same address in the CTA of that rank in the executing thread's cluster."""
-    if isinstance(address, AddressOf) and call.context.space.cta_of_rank(rank, call.place) is not None:
+    named = not call.module and isinstance(address, AddressOf)
+    if named and call.context.space.cta_of_rank(rank, call.place) is not None:
+        assert isinstance(address, AddressOf)
         return AddressOf(address.name, address.offset, rank)
     return mapped(call, address, Const(rank))
 
 
 def mapped(call: Call, address: Expr, rank: Expr) -> Expr:
     """The same address in the CTA whose rank an expression gives."""
-    offset = Apply("and", (address, Const(_OFFSET_MASK)), ADDRESS)
-    first = call.context.space.first_window(call.place)
-    window: Expr = Apply("add", (rank, Const(first)), ADDRESS)
-    return Apply("or", (offset, Apply("shl", (window, Const(WINDOW_BITS)), ADDRESS)), ADDRESS)
+    offset = Apply("and", (address, Const((1 << call.window_bits) - 1)), ADDRESS)
+    window: Expr = Apply("add", (rank, Const(call.first_window)), ADDRESS)
+    made = Apply("or", (offset, Apply("shl", (window, Const(call.window_bits)), ADDRESS)), ADDRESS)
+    return call.in_space(made, Space.SHARED.value)
 
 
 def rank_of(call: Call, address: Expr) -> Expr:
     """The rank of the CTA in whose shared memory an address lies."""
-    window = Apply("shr", (address, Const(WINDOW_BITS)), ADDRESS)
-    return Apply("sub", (window, Const(call.context.space.first_window(call.place))), ADDRESS)
+    if call.module:  # of a generic address, too
+        address = Apply("and", (address, Const(0xFFFFFFFF)), ADDRESS)
+    window = Apply("shr", (address, Const(call.window_bits)), ADDRESS)
+    return Apply("sub", (window, Const(call.first_window)), ADDRESS)
 
 
 def cluster_ranks(call: Call) -> tuple[int, ...]:
     """The ranks of the CTAs in the executing thread's cluster that the test has threads in."""
-    return tuple(sorted(p.cta for p in cta_places(call.context.test) if p.cluster_id == call.place.cluster_id))
+    return call.cluster_ranks
 
 
 Receiver = tuple[int, Expr | None]
@@ -168,7 +174,7 @@ def writable(call: Call, operand: Operand) -> tuple[Op, ...]:
 def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
     """The steps that find an address in a register that is not in global memory; a name was checked before."""
     address, variable, _, _ = memory_base(call, operand, Space.GLOBAL)
-    if variable is not None:
+    if variable is not None or call.module:  # the machine of modules finds where an address lies
         return ()
     rule = f"{what} is in .global memory"
     shared = Apply("lt", (address, Const(FIRST_GLOBAL)), U64)
@@ -177,7 +183,7 @@ def check_global(call: Call, operand: Operand, what: str) -> tuple[Op, ...]:
 
 def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
     """The step that finds an address that is not in shared memory; a name was checked before."""
-    if isinstance(address, AddressOf):
+    if isinstance(address, AddressOf) or call.module:
         return ()
     beyond = Apply("ge", (address, Const(FIRST_GLOBAL)), U64)
     return (UndefinedIf(f"{call.head} takes an address in shared memory", beyond),)
@@ -185,6 +191,8 @@ def check_shared(call: Call, address: Expr) -> tuple[Op, ...]:
 
 def inside(call: Call, address: Expr, spaces: tuple[Space, ...]) -> Iterator[tuple[Variable, Expr]]:
     """For each variable in these state spaces: is the address in it?"""
+    if call.module:
+        return
     space = call.context.space
     for variable in call.context.test.variables:
         base = space.address(variable.name, 0, call.place)

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from memmodel.base.words import WordList
 from memmodel.program.ops import Op
+from memmodel.ptx.operands import Operand
 from memmodel.ptx.vocabulary import DataType, Scope
 
 if TYPE_CHECKING:
@@ -26,12 +28,33 @@ class Need(Enum):
     ALWAYS = "always"
 
 
+class Effect(WordList):
+    """What an instruction does beside writing its registers."""
+
+    COMPUTES = "computes only"
+    MEMORY = "accesses memory"
+    SYNCHRONIZES = "synchronizes"
+    ASYNCHRONOUS = "issues what goes on by itself"
+    CONTROL = "changes control"
+    NOTHING = "has no effect that the model knows"
+
+
+class Together(WordList):
+    """The threads that execute one instruction together: each of them has to execute the same."""
+
+    THREAD = "thread"
+    WARP = "warp"
+    WARPGROUP = "warpgroup"
+    CTA_PAIR = "CTA pair"
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One kind of qualifier: an instruction carries at most one of `words`.
 
     `refused`: words that people write here although PTX has none such, each with the rule and the repair.
     `columns`: those of `words` that only the column layout knows (`refused` may say what blocks write instead).
+    `modules`: further words, which only compiled modules may write (`refused` says why litmus tests may not).
     `what` names the kind in messages.
     """
 
@@ -41,6 +64,7 @@ class Slot:
     need: Need = Need.OPTIONAL
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +120,13 @@ class Row:
     people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
     later one, `head_needs` heads that do, `later` combinations. `families`: sm numbers whose architecture-specific
     targets (sm_90a) alone have the instruction, or, by word, the qualifier; empty: every target from `since` on.
-    `columns`: the row exists in the column layout only.
+    `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so.
+    `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
+    `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
+
+    `effect`: what the instruction does beside writing registers. `together`: the threads that execute it together.
+    `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
+    `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
     """
 
     heads: tuple[str, ...]
@@ -115,6 +145,14 @@ class Row:
     word_families: Mapping[str, frozenset[int]] = field(default_factory=dict)
     columns: bool = False
     written: str | None = None
+    modules: bool = False
+    lower_module: Callable[[Call], tuple[Op, ...]] | None = None
+    module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
+    effect: Effect = Effect.MEMORY
+    together: Together = Together.THREAD
+    uniform: tuple[str, ...] = ()
+    live: bool = False
+    aligned: bool | None = None
 
     @property
     def least_operands(self) -> int:

@@ -244,8 +244,11 @@ class Asked:
 
 
 class Layout(WordList):
+    """How instructions are written: in the two layouts of litmus tests, or in a compiled module."""
+
     COLUMNS = "columns"
     BLOCKS = "blocks"
+    MODULE = "module"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

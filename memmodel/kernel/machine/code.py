@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memmodel.errors import InputError
+from memmodel.isa.module import Surroundings, lower_in_module, row_of
 from memmodel.isa.table import stray
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
@@ -26,6 +28,7 @@ from memmodel.kernel.machine.engines.tensor import tensor_step
 from memmodel.kernel.machine.engines.tensormaps import map_step
 from memmodel.kernel.machine.engines.textures import texture_step
 from memmodel.kernel.machine.engines.wgmma import wgmma_step
+from memmodel.kernel.machine.interpret import Interpreter
 from memmodel.kernel.machine.memory import PRIVATE_START, DeviceMemory
 from memmodel.kernel.machine.objects import object_step
 from memmodel.kernel.machine.parts import Lanes, Warp
@@ -45,6 +48,8 @@ STEPS = (
     mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
     stack_step,
 )  # fmt: skip
+INTERPRETED = ("synchronization.fence", "synchronization.fence_async")
+"""Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
 """Functions of the system that are known. The first one touches no memory of the kernel."""
 
@@ -102,9 +107,12 @@ class Follower:
 
 def compile_function(
     entry: PtxFunction, memory: DeviceMemory, peeks: frozenset[int] = frozenset(), assumed: tuple[str, ...] = ()
-) -> list[Code]:
-    """The instructions of an entry; what is not known is refused when it is reached. `assumed`: as in `Schedule`."""
-    compiler = Compiler(memory, peeks, packed_registers(entry.body or ()))
+) -> tuple[list[Code], int]:
+    """The instructions of an entry, and how many registers they use.
+
+    What is not known is refused when it is reached. `assumed`: as in `Schedule`.
+    """
+    compiler = Compiler(memory, peeks, packed_registers(entry.body or ()), entry.registers)
     codes = [_assumed(one) if begins(one, assumed) else _compiled(compiler, entry, one) for one in entry.body or ()]
     watched = {
         slot
@@ -119,7 +127,7 @@ def compile_function(
             used = {slot for operand in code.instruction.operands for slot in registers(operand)}
             code.touched = tuple(used & watched)
             code.written = tuple(set(written(code.instruction)) & watched)
-    return codes
+    return codes, compiler.slots
 
 
 def only_computes(codes: Sequence[Code], at: int, within: tuple[int, ...] = ()) -> bool:
@@ -188,8 +196,9 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         if instruction.words[0] in CONTROL:
             _control_code(compiler, entry, code)
             return code
-        code.pure = compiler.pure(instruction)
-        if code.pure is None:
+        if not _by_steps(compiler, code):
+            code.pure = compiler.pure(instruction)
+        if code.pure is None and code.blocking is None:
             steps = (make(compiler, instruction) for make in STEPS)
             code.blocking = next((step for step in steps if step is not None), None)
         if not compiler.packed.isdisjoint(written(instruction)):
@@ -210,6 +219,23 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         code.pure = code.blocking = None
         code.refusal = Refused(odd.message, instruction.span, odd.hint)
     return code
+
+
+def _by_steps(compiler: Compiler, code: Code) -> bool:
+    """Fill in an instruction from the steps of its row. False if its family is not run so yet. Raises Refused."""
+    instruction = code.instruction
+    row = row_of(instruction.opcode)
+    if row is None or row.lower.__module__.removeprefix("memmodel.isa.") not in INTERPRETED:
+        return False
+    spaces = {name: space for name, (space, _) in compiler.memory.symbols.items()}
+    try:
+        ops = lower_in_module(instruction, Surroundings(spaces))
+    except InputError as error:
+        raise Refused(error.message, error.span, error.hint) from error
+    interpreter = Interpreter(compiler, instruction)
+    code.pure = interpreter.pure(ops)
+    code.blocking = None if code.pure is not None else interpreter.blocking(ops)
+    return True
 
 
 def _control_code(compiler: Compiler, entry: PtxFunction, code: Code) -> None:

@@ -36,6 +36,7 @@ class LaneGroup:
 
     `on`: the mbarrier object that a test of theirs found in another phase. `frames`: the calls that they are in.
     `spun`: how often they jumped back in a loop that polls. `stopped`: the fence that a slow warp has stopped at.
+    `step`: the step of the instruction at which they wait.
     """
 
     at: int
@@ -46,6 +47,7 @@ class LaneGroup:
     frames: tuple[int, ...] = ()
     spun: int = 0
     stopped: int = -1
+    step: int = 0
 
 
 PARKED = "parked"

@@ -42,8 +42,24 @@ WINDOWS = {"shared": SHARED_WINDOW, "param": PARAM_WINDOW, "local": LOCAL_WINDOW
 class Compiler:
     """Turns operands into what they yield. `peeks`: tests that only look ahead; `packed`: as in `text.packing`."""
 
-    def __init__(self, memory: Symbols, peeks: frozenset[int] = frozenset(), packed: frozenset[int] = frozenset()):
+    def __init__(
+        self,
+        memory: Symbols,
+        peeks: frozenset[int] = frozenset(),
+        packed: frozenset[int] = frozenset(),
+        registers: int = 0,
+    ) -> None:
         self.memory, self.peeks, self.packed = memory, peeks, packed
+        self.registers, self._temporaries = registers, dict[str, int]()
+
+    @property
+    def slots(self) -> int:
+        """How many registers a thread has, temporaries of instructions included."""
+        return self.registers + len(self._temporaries)
+
+    def temporary(self, name: str) -> int:
+        """The number of a register that only the steps of one instruction use."""
+        return self.registers + self._temporaries.setdefault(name, len(self._temporaries))
 
     def slot_of(self, operand: Operand) -> int | None:
         """The register of a result; None for one that is thrown away."""
@@ -69,7 +85,7 @@ class Compiler:
         if isinstance(operand, Special):
             return special(operand.name)
         if isinstance(operand, Sym):
-            return self._symbol(operand, instruction)
+            return self.symbol(operand.name, operand.offset, instruction)
         raise Refused(f"this operand of {instruction.opcode} is not known", instruction.span)
 
     def _negated(self, slot: int) -> Get:
@@ -81,12 +97,13 @@ class Compiler:
 
         return get
 
-    def _symbol(self, operand: Sym, instruction: PtxInstruction) -> Get:
-        found = self.memory.symbols.get(operand.name)
+    def symbol(self, name: str, offset: int, instruction: PtxInstruction) -> Get:
+        """The address of a variable."""
+        found = self.memory.symbols.get(name)
         if found is None:
-            raise Refused(f"the address of {operand.name} is not known", instruction.span)
+            raise Refused(f"the address of {name} is not known", instruction.span)
         space, at = found
-        at += operand.offset
+        at += offset
         if space == "shared":
             return lambda warp: uniform(warp.cta.base + at)
         constant = uniform(at)

@@ -60,7 +60,7 @@ class Scheduler:
         memory = DeviceMemory(module, entry, launch)
         self.run = LaunchTrace()
         awaits = looking_ahead(entry)
-        self.code = compile_function(
+        self.code, self._slots = compile_function(
             entry, memory, frozenset(n for peeks in awaits.values() for n in peeks), schedule.assumed
         )
         self._most = effort(MAX_STEPS)
@@ -82,7 +82,7 @@ class Scheduler:
         for warp in self.warps if schedule.slow else ():
             warp.slow = random.Random(f"{schedule.slow} {warp.cta.number} {warp.number}").random() < 0.5
         for warp in self.warps if schedule.filled else ():
-            warp.registers = [uniform(0)] * self.entry.registers
+            warp.registers = [uniform(0)] * self._slots
         for warp in self.warps if schedule.late else ():
             warp.slow = (warp.cta.number, warp.number) in schedule.late
 
@@ -134,7 +134,7 @@ class Scheduler:
         special["%lanemask_gt"] = [0xFFFFFFFF & ~((2 << lane) - 1) for lane in range(LANES)]
         special["%lanemask_ge"] = [0xFFFFFFFF & ~((1 << lane) - 1) for lane in range(LANES)]
         warp = Warp(cta, number, threads, [], special, [LaneGroup(0, list(range(len(threads))))])
-        warp.registers = [UNKNOWN] * self.entry.registers
+        warp.registers = [UNKNOWN] * self._slots
         warp.limit = self._limit()
         return warp
 
@@ -202,7 +202,7 @@ class Scheduler:
                 return progress
             group = min(ready, key=lambda one: (one.spun, one.at))
             for other in warp.groups:
-                alike = other.at == group.at and other.frames == group.frames
+                alike = (other.at, other.step, other.frames) == (group.at, 0, group.frames) and group.step == 0
                 if other is not group and alike and other.waits is None and group.waits is None:
                     group.lanes = sorted(group.lanes + other.lanes)
                     warp.groups.remove(other)

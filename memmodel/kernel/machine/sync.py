@@ -1,14 +1,14 @@
-"""Fences, barriers of CTAs and clusters, the pool of registers, and hints.
+"""Barriers of CTAs and clusters, the pool of registers, and hints.
 
 In: an Instruction. Out: a step that waits as the instruction does and leaves its events in the traces.
 """
 
 from __future__ import annotations
 
-from memmodel.base.labels import Barrier, Covers, Domain, Fence, Half, Label, ProxyFence
+from memmodel.base.labels import Barrier, Domain, Half
 from memmodel.isa.synchronization.barrier import RESOURCES
 from memmodel.kernel.flow.registers import written
-from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, gathered
+from memmodel.kernel.machine.accesses import gathered
 from memmodel.kernel.machine.parts import BarrierState, Faulty, LaneGroup, Lanes, PairTurn, Warp
 from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.rows import LANES, Value
@@ -17,10 +17,9 @@ from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.objects import AwaitedPhase
 from memmodel.kernel.trace.problems import Refused
 from memmodel.kernel.trace.stuck import StuckLanes
-from memmodel.memory.tensormap import TENSORMAP_BYTES
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Imm
-from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
+from memmodel.ptx.vocabulary import Scope, Sem
 
 NOTHING = (
     "nanosleep",
@@ -30,19 +29,11 @@ NOTHING = (
     "pmevent",
     "griddepcontrol",
 )
-RESTRICTED = {"sync_restrict::shared::cta": Covers.OWN_SHARED, "sync_restrict::shared::cluster": Covers.SHARED}
-PROXY_SPACES = {"shared::cta": Covers.OWN_SHARED, "shared::cluster": Covers.SHARED, "global": Covers.GLOBAL}
-LEVELS = {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS}
 
 
 def sync_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
     """The step of an instruction of this family."""
     words = instruction.words
-    if words[:3] == ("fence", "proxy", "tensormap::generic") and "acquire" in words:
-        return _acquire_map(compiler, instruction)
-    if words[0] in ("fence", "membar"):
-        label = fence_label(words)
-        return None if label is None else _emit(instruction, label)
     if words[0] in NOTHING:
         return lambda machine, warp, lanes, group: True
     if words[0] == "createpolicy":
@@ -62,60 +53,6 @@ def _policy(instruction: PtxInstruction) -> Blocking:
 
     def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
         forget(warp, lanes)
-        return True
-
-    return step
-
-
-def fence_label(words: tuple[str, ...]) -> Label | None:
-    """The event of a fence; None if it is not known."""
-    rest = words[1:]
-    scope = next((SCOPES[word] for word in rest if word in SCOPES), None)
-    if words[0] == "membar" and rest[0] in LEVELS:
-        return Fence(Sem.SC, LEVELS[rest[0]])
-    if rest[0] == "proxy":
-        if rest[1] == "async":
-            return ProxyFence(Proxy.ASYNC, covers=PROXY_SPACES[rest[2]] if len(rest) > 2 else None)
-        if rest[1] == "async::generic" and scope is not None:
-            restrict = next((RESTRICTED[word] for word in rest if word in RESTRICTED), None)
-            return ProxyFence(Proxy.ASYNC, SEMS[rest[2]], scope, restrict, restricted=True)
-        if rest[1] == "tensormap::generic":
-            return ProxyFence(Proxy.TENSORMAP, Sem.RELEASE, scope)
-        return ProxyFence(None) if rest[1] == "alias" else None
-    if rest[0] == "mbarrier_init":
-        return Fence(Sem.RELEASE, Scope.CLUSTER, Covers.INIT)
-    if words[0] != "fence" or scope is None:
-        return None
-    restrict = next((RESTRICTED[word] for word in rest if word in RESTRICTED), None)
-    sem = Sem.SC if rest[0] == "sc" else SEMS.get(rest[0], Sem.ACQ_REL)
-    return Fence(sem, scope, restrict)
-
-
-def _emit(instruction: PtxInstruction, label: Label) -> Blocking:
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        for lane in lanes:
-            machine.event(warp.threads[lane], instruction.number, label)
-        return True
-
-    return step
-
-
-def _acquire_map(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """fence.proxy.tensormap::generic.acquire: about the 128 bytes at its operand. It accesses nothing, and an address
-    need only lie in the global state space: where nothing is, it orders nothing.
-    """
-    where = address(compiler, instruction, instruction.operands[0])
-    scope = next((SCOPES[word] for word in instruction.words if word in SCOPES), Scope.GPU)
-    label = ProxyFence(Proxy.TENSORMAP, Sem.ACQUIRE, scope, Covers.RANGE)
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        places = list(where(warp))
-        for lane in lanes:
-            if machine.memory.nothing(places[lane]):
-                continue
-            block, at = machine.place(warp, "generic", places[lane], TENSORMAP_BYTES, instruction, Window.GLOBAL)
-            made = machine.event(warp.threads[lane], instruction.number, label, machine.alias(warp.cta, block, at))
-            made.range = (block, at, at + TENSORMAP_BYTES)
         return True
 
     return step

@@ -1,0 +1,210 @@
+"""Instructions of compiled modules, lowered by the rows that lower litmus tests.
+
+In: an instruction of a module, and what its function declares. Out: its steps, or a `Refusal`. Settled here: what
+differs for a row between the two doors. In a module a register is a number and a type (`Get` names it by its number), a
+variable is an address that the launch fixes, and an address in a named state space is relative to the window of that
+space (`in_space`). Which threads share a warp or a CTA is known only when the instruction runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NoReturn, Protocol
+
+from memmodel.errors import InputError
+from memmodel.isa.call import ADDRESS, Call, describe
+from memmodel.isa.mnemonic import read_mnemonic
+from memmodel.isa.row import Refusal, Row, Spelling
+from memmodel.isa.table import HEADS
+from memmodel.litmus.syntax import Guard, Layout
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
+from memmodel.program.ops import Op
+from memmodel.ptx.operands import Blank, Imm, JumpTarget, Mem, Negated, Operand, Part, Real, Reg, Register, Special, Sym
+from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
+from memmodel.source import Span
+
+
+class ModuleInstruction(Protocol):
+    """What lowering reads of an instruction of a module."""
+
+    @property
+    def opcode(self) -> str: ...
+    @property
+    def operands(self) -> tuple[Operand, ...]: ...
+    @property
+    def span(self) -> Span: ...
+
+
+RANK_BITS = 24
+"""Shared memory of a CTA begins at its rank times 2^24 in the window of its cluster, as in hardware."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """An instruction of a module as lowering functions see it, in place of a litmus `Instruction`."""
+
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    span: Span
+    mnemonic_span: Span
+    guard: Guard | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self.mnemonic.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lowering may ask about the function and its launch. `symbols`: the state space of each variable."""
+
+    symbols: Mapping[str, str]
+    cluster_size: int = 1
+
+
+@lru_cache(maxsize=4096)
+def spelling_of(opcode: str) -> Spelling | Refusal:
+    """The row and qualifiers of an opcode of a module."""
+    return read_mnemonic(opcode, Layout.MODULE, HEADS)
+
+
+def row_of(opcode: str) -> Row | None:
+    """The row of an opcode; None if the table refuses it."""
+    spelling = spelling_of(opcode)
+    return spelling.row if isinstance(spelling, Spelling) else None
+
+
+def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op, ...]:
+    """The steps of an instruction of a module. Raises InputError where it is illegal."""
+    spelling = spelling_of(instruction.opcode)
+    whole = instruction.span
+    mnemonic = whole.source.span(whole.start, whole.start + len(instruction.opcode)) if whole is not None else whole
+    if isinstance(spelling, Refusal):
+        raise InputError(spelling.message, whole, spelling.hint)
+    row = spelling.row
+    operands = row.module_operands(instruction.operands) if row.module_operands else instruction.operands
+    if not row.least_operands <= len(operands) <= len(row.operands):
+        takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
+        raise InputError(f"{spelling.head} {takes}; {len(instruction.operands)} are given", whole)
+    call = ModuleCall(spelling, Spelled(instruction.opcode, operands, whole, mnemonic), surroundings)  # type: ignore[arg-type]
+    return (row.lower_module or row.lower)(call)
+
+
+class ModuleCall(Call):
+    """What a lowering function sees of an instruction of a module."""
+
+    __slots__ = ()
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What lowering may ask about the function and its launch."""
+        return self.context  # type: ignore[return-value]
+
+    @property
+    def module(self) -> bool:
+        return True
+
+    @property
+    def columns(self) -> bool:
+        return False
+
+    @property
+    def own_rank(self) -> Expr:
+        return Get("%cluster_ctarank")
+
+    @property
+    def first_window(self) -> int:
+        return 0
+
+    @property
+    def window_bits(self) -> int:
+        return RANK_BITS
+
+    @property
+    def cluster_ranks(self) -> tuple[int, ...]:
+        return tuple(range(self.surroundings.cluster_size))
+
+    # ---- operands --------------------------------------------------------------------------------------------
+
+    def destination(self, operand: Operand, *, sink: bool = False) -> str | None:
+        if isinstance(operand, Register):
+            return str(operand.slot)
+        if isinstance(operand, Blank) and sink:
+            return None
+        return self.fail(f"{self.head} writes to a register here, and this is {describe(operand)}", operand)
+
+    def value(self, operand: Operand, type: DataType | None = None) -> Expr:
+        if isinstance(operand, Register):
+            return Get(str(operand.slot))
+        if isinstance(operand, Special):
+            return Get(operand.name)
+        if isinstance(operand, Imm):
+            return Const((type or self.type).wrap(operand.value))
+        if isinstance(operand, Real):
+            return Const(operand.bits)
+        if isinstance(operand, Negated):
+            return Apply("eq", (self.value(operand.operand), Const(0)), UNTYPED)
+        if isinstance(operand, Sym):
+            return self.address_of(operand, operand.offset)
+        if isinstance(operand, Part):
+            return Apply(f"part.{operand.selector}", (self.value(operand.register),), DataType("u", 32))
+        return self.fail(f"{self.head} reads a register or a number here, and this is {describe(operand)}", operand)
+
+    def integer(self, operand: Operand) -> Expr:
+        if isinstance(operand, Imm):
+            return Const(operand.value)
+        if isinstance(operand, Register | Special):
+            return self.value(operand)
+        return self.fail(f"{self.head} takes a number or a register here, and this is {describe(operand)}", operand)
+
+    def constant(self, operand: Operand) -> int | None:
+        return operand.value if isinstance(operand, Imm) else None
+
+    def predicate(self, operand: Operand) -> Expr:
+        if isinstance(operand, Register | Negated | Imm):
+            return self.value(operand)
+        return self.fail(f"{self.head} reads a predicate register here, and this is {describe(operand)}", operand)
+
+    def is_predicate(self, register: Reg) -> bool:
+        return isinstance(register, Register) and register.kind == "pred"
+
+    def label(self, operand: Operand) -> str:
+        if isinstance(operand, JumpTarget):
+            return operand.name
+        return self.fail(f"{self.head} jumps to a label, and this is {describe(operand)}", operand)
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    def location(self, operand: Operand, proxy: Proxy = Proxy.GENERIC) -> Expr:
+        """The generic address at a memory operand."""
+        if not isinstance(operand, Mem):
+            self.no_memory(operand)
+        return self.in_space(self.location_of(operand), self.word("space"))
+
+    def location_of(self, operand: Mem) -> Expr:
+        """The number at a memory operand, as the instruction has it."""
+        base = self.value(operand.base, ADDRESS)
+        if isinstance(base, AddressOf):
+            return AddressOf(base.name, base.offset + operand.offset)
+        return Apply("add", (base, Const(operand.offset)), ADDRESS) if operand.offset else base
+
+    def in_space(self, address: Expr, space: str | None) -> Expr:
+        """An address of a state space as one that names this space, so that it is found there."""
+        if isinstance(address, Apply) and address.op.startswith("in "):
+            return address
+        return address if space is None else Apply(f"in {space.partition('::')[0]}", (address,), ADDRESS)
+
+    def address_of(self, symbol: Sym, offset: int) -> AddressOf:
+        if symbol.name not in self.surroundings.symbols:
+            self.fail(f"the address of {symbol.name} is not known", symbol)
+        return AddressOf(symbol.name, offset)
+
+    # ---- errors ----------------------------------------------------------------------------------------------
+
+    def fail(self, message: str, operand: Operand | None = None, hint: str | None = None) -> NoReturn:
+        raise InputError(message, self.instruction.span, hint)
+
+    def refuse(self, message: str, slot: str, hint: str | None = None) -> NoReturn:
+        raise InputError(message, self.instruction.span, hint)

@@ -1,0 +1,234 @@
+"""The steps of an instruction, carried out in the lanes of a warp.
+
+In: the `Op`s that a row of the instruction table lowers to. Out: a `Step` if they only compute, else a `Blocking`. No
+opcode and no qualifier is known here: what an instruction means is in its steps. An instruction of several steps that
+has to wait goes on later at the step that waits (`LaneGroup.step`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import singledispatchmethod
+
+from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.values.lanes import Get, Step, many, unary
+from memmodel.kernel.machine.values.specials import special
+from memmodel.kernel.machine.warpops import Blocking
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.problems import Refused
+from memmodel.program.arith import apply
+from memmodel.program.expressions import AddressOf, Apply, Const, Expr
+from memmodel.program.expressions import Get as RegisterValue
+from memmodel.program.ops import Assign, Emit, Op, UndefinedIf, Unmodelled
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.operands import Register
+from memmodel.ptx.vocabulary import Window
+
+ADDRESS_BITS = (1 << 64) - 1
+WITHIN = "in "
+"""How an address expression begins that is relative to the window of a state space (`ModuleCall.in_space`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where a region begins, in all lanes: the number that the instruction has, and the state space it names."""
+
+    address: Get
+    space: str
+    window: Window
+
+    def find(
+        self, machine: Machine, warp: Warp, lane: int, size: int, instruction: PtxInstruction
+    ) -> tuple[Block, int]:
+        """The bytes that a lane means. Raises Faulty where nothing or something else lies, Refused if it is unknown."""
+        address, space = self.address(warp)[lane], self.space
+        if space == "shared":
+            if address is not None and address >= 1 << 32:  # a generic address of shared memory
+                space = "generic"
+            elif self.window is not Window.SHARED_CTA:
+                space = "shared::cluster"
+        return machine.place(warp, space, address, size, instruction, self.window)
+
+
+class Interpreter:
+    """Turns the steps of one instruction into what the machine does."""
+
+    def __init__(self, compiler: Compiler, instruction: PtxInstruction) -> None:
+        self.compiler, self.instruction = compiler, instruction
+
+    # ---- expressions -----------------------------------------------------------------------------------------
+
+    def slot(self, register: str) -> int:
+        """The number of a register, or of a temporary of an instruction."""
+        return int(register) if register.isdigit() else self.compiler.temporary(register)
+
+    def value(self, expr: Expr) -> Get:
+        """The values of an expression in all lanes; numbers are unsigned."""
+        match expr:
+            case Const(value):
+                constant = uniform(value & ADDRESS_BITS)
+                return lambda warp: constant
+            case RegisterValue(register):
+                if register[0] == "%":
+                    return special(register)
+                slot = self.slot(register)
+                return lambda warp: warp.registers[slot]
+            case AddressOf(name, offset):
+                return self.compiler.symbol(name, offset, self.instruction)
+            case Apply(op, args, _) if op.startswith(WITHIN):
+                return self.value(args[0])
+            case Apply(op, args, type):
+                mask = (1 << max(type.width, 1)) - 1 if op != "mul.wide" else (1 << 2 * type.width) - 1
+                return rowwise(lambda *values: apply(op, values, type) & mask, [self.value(arg) for arg in args])
+
+    def location(self, expr: Expr, window: Window) -> Pointer:
+        """Where an address expression points to, for an access in a window."""
+        if isinstance(expr, Apply) and expr.op.startswith(WITHIN):
+            return Pointer(self.value(expr.args[0]), expr.op.removeprefix(WITHIN), window)
+        return Pointer(self.value(expr), "generic", window)
+
+    # ---- steps -----------------------------------------------------------------------------------------------
+
+    def pure(self, ops: tuple[Op, ...]) -> Step | None:
+        """The step of an instruction that only computes; None if one of its steps does more."""
+        assigns = [op for op in ops if isinstance(op, Assign)]
+        if len(assigns) < len(ops):
+            return None
+        steps = [self.assign(op) for op in assigns]
+        if len(steps) == 1:
+            return steps[0]
+
+        def run(warp: Warp, lanes: Lanes) -> None:
+            for step in steps:
+                step(warp, lanes)
+
+        return run
+
+    def assign(self, op: Assign) -> Step:
+        """register := value."""
+        slot = self.slot(op.register)
+        mask = self._mask(slot)
+        if isinstance(op.value, Apply) and not op.value.op.startswith(WITHIN):
+            type, name = op.value.type, op.value.op
+            return many(lambda *values: apply(name, values, type) & mask, slot, [self.value(a) for a in op.value.args])
+        return unary(lambda value: value & mask, slot, self.value(op.value))
+
+    def _mask(self, slot: int) -> int:
+        return (1 << next((one.width for one in _registers(self.instruction) if one.slot == slot), 64)) - 1
+
+    def blocking(self, ops: tuple[Op, ...]) -> Blocking:
+        """All steps, one after the other."""
+        steps = [self.step(op) for op in ops]
+        if len(steps) == 1:
+            return steps[0]
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            while group.step < len(steps):
+                if not steps[group.step](machine, warp, lanes, group):
+                    return False
+                group.step += 1
+            group.step = 0
+            return True
+
+        return run
+
+    @singledispatchmethod
+    def step(self, op: Op) -> Blocking:
+        """What the machine does at one step. False: the lanes wait, and the step is made again."""
+        raise Refused(f"{self.instruction.opcode} cannot be run", self.instruction.span)
+
+    @step.register
+    def _(self, op: Assign) -> Blocking:
+        assign = self.assign(op)
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            assign(warp, lanes)
+            return True
+
+        return run
+
+    @step.register
+    def _(self, op: UndefinedIf) -> Blocking:
+        holds, instruction = self.value(op.when), self.instruction
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            values = holds(warp)
+            for lane in lanes:
+                if values[lane] is None:
+                    machine.unknown(f"whether the instruction is defined ({op.rule})", instruction)
+                if values[lane]:
+                    machine.problem("undefined-instruction", op.rule, instruction)
+            return True
+
+        return run
+
+    @step.register
+    def _(self, op: Unmodelled) -> Blocking:
+        holds, instruction = self.value(op.when), self.instruction
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            values = holds(warp)
+            if any(values[lane] is None or values[lane] for lane in lanes):
+                raise Refused(op.reason, instruction.span)
+            return True
+
+        return run
+
+    @step.register
+    def _(self, op: Emit) -> Blocking:
+        instruction = self.instruction
+        if op.address is not None:
+            return self._about(op)
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            for lane in lanes:
+                machine.event(warp.threads[lane], instruction.number, op.label)
+            return True
+
+        return run
+
+    def _about(self, op: Emit) -> Blocking:
+        """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""
+        assert op.address is not None
+        instruction, location = self.instruction, self.location(op.address, Window.GLOBAL)
+
+        def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+            for lane in lanes:
+                if machine.memory.nothing(location.address(warp)[lane]):
+                    continue
+                block, first = location.find(machine, warp, lane, op.bytes, instruction)
+                note = machine.alias(warp.cta, block, first)
+                event = machine.event(warp.threads[lane], instruction.number, op.label, note)
+                event.range = (block, first, first + op.bytes)
+            return True
+
+        return run
+
+
+def rowwise(fn: Callable[..., Value], sources: list[Get]) -> Get:
+    """A function of values, in all lanes; unknown where an operand is."""
+
+    def get(warp: Warp) -> Row:
+        rows = [source(warp) for source in sources]
+        if any(row is UNKNOWN for row in rows):
+            return UNKNOWN
+        if all(type(row) is Uniform for row in rows):
+            return uniform(fn(*(row[0] for row in rows)))
+        return [None if None in values else fn(*values) for values in zip(*rows, strict=True)]
+
+    return get
+
+
+def _registers(instruction: PtxInstruction) -> Iterator[Register]:
+    pending = list(instruction.operands)
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, Register):
+            yield operand
+        for name in ("items", "first", "second"):
+            inner = getattr(operand, name, ())
+            pending += inner if isinstance(inner, tuple) else [inner]
