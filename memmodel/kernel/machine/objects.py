@@ -19,6 +19,7 @@ from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Operand, Pair, Register
 from memmodel.ptx.vocabulary import Scope, Sem
@@ -275,7 +276,7 @@ def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.CP_ASYNC))
             block, at = at_object(machine, warp, instruction, places[lane])
             signal = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
-            signalled(machine, issue, signal, block, at, list(warp.copies.issued[lane]))
+            signalled(machine, issue, signal, block, at, list(warp.tracks[Track.CP_ASYNC].issued[lane]))
         return True
 
     return step

@@ -110,8 +110,12 @@ class Machine:
 
     def takes(self, warp: Warp, window: Window, block: Block) -> bool:
         """Does an address in a window reach this memory?"""
-        own = window is not Window.OWN_DATA or block.instance.owner is None or block is warp.cta.shared
-        return own and block.instance.space in WINDOW_SPACES[window]
+        own = block.instance.owner is None or block is warp.cta.shared
+        if own and window is Window.SHARED_OTHER:
+            return False
+        if not own and window in (Window.OWN_DATA, Window.SHARED_CTA):
+            return False
+        return block.instance.space in WINDOW_SPACES[window]
 
     def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
         if space.startswith("shared"):

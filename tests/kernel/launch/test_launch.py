@@ -11,8 +11,8 @@ from helpers.kernel.samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import parse_launch, read_launch, schema, template
-from memmodel.kernel.machine.maps import Tile, read_map
 from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.regions.maps import Tile, read_map
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
