@@ -16,6 +16,7 @@ from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.collective import Collective, collective_of
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
@@ -67,6 +68,7 @@ class Code:
     negated: bool
     pure: Step | None = None
     blocking: Blocking | None = None
+    collective: Collective | None = None
     control: str = ""
     targets: tuple[int, ...] = ()
     index: Get | None = None
@@ -213,6 +215,7 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         code.pure = None
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
+    code.collective = collective_of(compiler, instruction)
     odd = stray(instruction.opcode)
     if code.pure is None and code.blocking is None:
         hint = "it cannot be run, and nothing is skipped"

@@ -11,7 +11,7 @@ import struct
 from typing import Protocol
 
 from memmodel.errors import InputError
-from memmodel.kernel.launch import KINDS, Buffer, Launch, Param
+from memmodel.kernel.launch import KINDS, Buffer, Launch, Param, check_directives
 from memmodel.kernel.machine.regions.maps import described
 from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
@@ -213,6 +213,7 @@ class DeviceMemory:
 
     def _parameters(self, entry: PtxFunction) -> Block:
         given = self.launch.params
+        check_directives(entry, self.launch)
         if len(given) != len(entry.params):
             raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(given)}")
         content = bytearray()

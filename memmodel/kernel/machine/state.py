@@ -27,6 +27,7 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
+from memmodel.kernel.machine.warpgroups import Warpgroups
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
@@ -68,6 +69,7 @@ class Machine:
         self.heir: int | None = None
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
+        self.warpgroups = Warpgroups()
         self.schedule = Schedule()
         self.failing = FailingTests(run, frozenset())
         self.reads = ChosenReads(run, ())
