@@ -16,7 +16,7 @@ from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
-from memmodel.kernel.machine.collective import Collective, collective_of
+from memmodel.kernel.machine.collective.checks import Collective, collective_of
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step

@@ -20,7 +20,7 @@ from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.code import ENDS, Code, Follower, compile_function, may_loop, only_computes
-from memmodel.kernel.machine.collective import RULE
+from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.engines.wgmma import BUSY

@@ -16,6 +16,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
+from memmodel.kernel.machine.collective.warpgroups import Warpgroups
 from memmodel.kernel.machine.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
@@ -27,7 +28,6 @@ from memmodel.kernel.machine.memory import (
 from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
-from memmodel.kernel.machine.warpgroups import Warpgroups
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
