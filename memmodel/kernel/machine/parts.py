@@ -74,18 +74,6 @@ class PairTurn(NamedTuple):
     turn: int
 
 
-@dataclass(slots=True, eq=False)
-class Mbar:
-    """An mbarrier object."""
-
-    over: int = 0
-    pending: int = 0
-    expected: int = 0
-    tx: int = 0
-    live: bool = False
-    life: int = 0
-
-
 class IssueGroups:
     """Asynchronous instructions of each lane with one track: all of them, those since the last commit, the groups."""
 
