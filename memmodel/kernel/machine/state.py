@@ -257,9 +257,7 @@ class Machine:
         assert event.block is not None
         place = event.block, event.first
         before = self.object(*place)
-        after, bad = before.after(
-            action, count, size, drop=drop, no_complete=no_complete, life=before.number + 1
-        )
+        after, bad = before.after(action, count, size, drop=drop, no_complete=no_complete, life=before.number + 1)
         self.objects[place] = after
         phase = 0 if action is Action.INIT else before.over
         bad |= action is Action.INIT and not 0 < count <= MAX_ARRIVALS
