@@ -1,18 +1,34 @@
-"""What holds for all tests: none of them sees, or leaves, a verdict in the user's cache, and none is timed."""
+"""What holds for all tests: none of them sees, or leaves, a verdict in the user's cache, and all have the same seed."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+import pytest
+from helpers.examples import SEED, TIMES
 
 os.environ["MEMMODEL_CACHE"] = "off"
 
 # For `benchmarks`; last, so that an installed memmodel is the one that is tested.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-# A busy machine is no reason to fail: neither a slow example nor a slow draw says anything about the program.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+
+# A job that a script starts with `&` ignores SIGINT, and its children inherit that: also the programs that tests send a
+# SIGINT to. A signal that has a handler is at its default in children; so they stop, and this run still does not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the plugin of Hypothesis looks for its option."""
+    if SEED and config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if SEED:
+        terminalreporter.write_line(f"generated tests: MEMMODEL_EXAMPLES={TIMES} MEMMODEL_SEED={SEED}")

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 from time import monotonic
 
 import pytest
-from helpers.strategies.programs import quick
+from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ def truth(values: tuple[bool, ...], tree) -> bool:
     return all(parts) if word in ("conj", "both") else any(parts)
 
 
-@quick(300)
+@examples(300)
 @given(tree=trees)
 def test_building_keeps_the_truth_table(tree) -> None:
     logic = Logic()
@@ -70,7 +70,7 @@ def test_building_keeps_the_truth_table(tree) -> None:
         assert logic.value(formula, {}, by_variable.__getitem__) == truth(values, tree)
 
 
-@quick(100)
+@examples(100)
 @given(tree=trees)
 def test_equal_formulas_are_equal_integers(tree) -> None:
     logic = Logic()
@@ -81,7 +81,7 @@ def test_equal_formulas_are_equal_integers(tree) -> None:
     assert logic.size == size
 
 
-@quick(60)
+@examples(60)
 @given(tree=trees)
 def test_clauses_have_the_models_of_the_formula(tree) -> None:
     logic = Logic()
@@ -94,7 +94,7 @@ def test_clauses_have_the_models_of_the_formula(tree) -> None:
         assert found is (Found.SAT if truth(values, tree) else Found.UNSAT)
 
 
-@quick(60)
+@examples(60)
 @given(tree=trees)
 def test_a_formula_that_the_solver_never_saw_has_its_truth(tree) -> None:
     logic = Logic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 
 import networkx as nx
-from helpers.strategies.programs import quick
+from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,7 +62,7 @@ class Sample:
         return sum(1 << a * SIZE + b for a, b in self.pairs(rel, holds))
 
 
-@quick(150)
+@examples(150)
 @given(recipe=recipes)
 def test_closure_is_reachability(recipe) -> None:
     sample = Sample()
@@ -73,7 +73,7 @@ def test_closure_is_reachability(recipe) -> None:
         assert sample.pairs(closed, holds) == set(nx.transitive_closure(graph).edges)
 
 
-@quick(150)
+@examples(150)
 @given(recipe=recipes)
 def test_cyclic_says_whether_it_is_no_dag(recipe) -> None:
     sample = Sample()
@@ -84,7 +84,7 @@ def test_cyclic_says_whether_it_is_no_dag(recipe) -> None:
         assert holds(cyclic) == (not nx.is_directed_acyclic_graph(graph))
 
 
-@quick(150)
+@examples(150)
 @given(first=recipes, second=recipes)
 def test_every_operation_is_that_of_whole_matrices(first, second) -> None:
     sample = Sample()
@@ -126,7 +126,7 @@ def test_every_operation_is_that_of_whole_matrices(first, second) -> None:
         assert {name: sum(1 << e for e, f in row.items() if holds(f)) for name, row in rows.items()} == sets
 
 
-@quick(60)
+@examples(60)
 @given(first=recipes, second=recipes)
 def test_arguments_are_never_changed(first, second) -> None:
     sample = Sample()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from helpers.patience import processor_seconds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,9 +184,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_refused_in_bounded_time(name: str) -> None:
-    began = time.process_time()
-    message = refusal(HOSTILE[name])
-    assert time.process_time() - began < 5
+    with processor_seconds(5):
+        message = refusal(HOSTILE[name])
     assert len(message) < 600
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from helpers.agreement import agree
+from helpers.examples import examples
 from helpers.strategies import programs as strategies_programs
-from helpers.strategies.programs import Program, quick
+from helpers.strategies.programs import Program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -232,14 +233,14 @@ ORDERED = st.builds(
 """Models that choose a total order: what is ordered, what the order contains, and what is asked of it."""
 
 
-@quick(40)
+@examples(40)
 @given(program=strategies_programs.programs(most=5), text=ORDERED)
 def test_engines_agree_on_chosen_orders(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-@quick(4)
+@examples(4)
 @given(program=strategies_programs.programs(most=6))
 def test_engines_agree_under_models_of_other_architectures(name: str, program: Program) -> None:
     agree(program.text, parse_model(Source("m.cat", FORBIDDEN[name][0])))

@@ -12,10 +12,7 @@ import pytest
 from cli.test_process import GOOD
 from memmodel.cli import main
 
-pytestmark = [
-    pytest.mark.timeout(60),
-    pytest.mark.skipif(sys.platform == "win32", reason="FIFOs and devices as Unix has them"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs and devices as Unix has them")
 
 TEST_COMMANDS = {
     "check": "check {}",

@@ -8,14 +8,20 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from helpers.patience import processor_seconds
 
 from memmodel.cli import main
 from memmodel.source import MAX_BYTES
 
-pytestmark = pytest.mark.timeout(30)
+
+@pytest.fixture(autouse=True)
+def in_bounded_time() -> Iterator[None]:
+    with processor_seconds(30):
+        yield
+
 
 GOOD = """PTX MP
 "Message passing."

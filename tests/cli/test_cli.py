@@ -9,6 +9,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from helpers.patience import PATIENCE
 from helpers.report_samples import MODEL, TEXT, litmus_test, never, sometimes
 
 import memmodel
@@ -291,7 +292,7 @@ def test_a_closed_pipe_is_quiet():
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(
-        [sys.executable, "-m", "memmodel", "names"], stdout=write, stderr=subprocess.PIPE, text=True, timeout=60
+        [sys.executable, "-m", "memmodel", "names"], stdout=write, stderr=subprocess.PIPE, text=True, timeout=PATIENCE
     )
     os.close(write)
     assert (process.returncode, process.stderr) == (141, "")
@@ -303,7 +304,7 @@ def test_help_loads_neither_solver_nor_parser_generator():
         "heavy = {'z3', 'lark', 'rich', 'memmodel.api'} & set(sys.modules)\n"
         "sys.exit(f'{heavy}' if heavy else 0)"
     )
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert (process.returncode, process.stderr) == (0, "")
 
 

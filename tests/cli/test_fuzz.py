@@ -6,7 +6,6 @@ import pytest
 from helpers import fuzz
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(2))
 def test_mutations(part: int) -> None:
     said: list[str] = []

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
 
 import memmodel
@@ -68,6 +69,6 @@ def test_the_program_answers_with_its_exit_code(tmp_path, word, code):
     path = tmp_path / "MP.litmus"
     path.write_text(MP.format(word=word, store="st.release.gpu"))
     command = [sys.executable, "-m", "memmodel", "check", str(path), "--model", "ptx-7.5"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.startswith("MP under ptx-7.5: never;")

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.patience import PATIENCE, alive, children, eventually, processor_seconds
 
 from cli.test_process import GOOD, SLOW
 from memmodel import engine
@@ -24,10 +25,7 @@ from memmodel.search.tasks import SynthesisTask
 from memmodel.search.vocabulary import vocabulary
 from memmodel.search.work import Journal, Processes, run
 
-pytestmark = [
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="terminals and processes as Linux has them")
 
 SEARCH = ("synth", "--size", "7", "-j", "2", "--vocabulary", "core")
 
@@ -45,7 +43,7 @@ class Terminal:
         self.text = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
-    def read(self, until: str, seconds: float = 90) -> None:
+    def read(self, until: str, seconds: float = PATIENCE) -> None:
         """Read until a pattern comes, or everything if it never does."""
         end = time.monotonic() + seconds
         while not re.search(until, self.text) and time.monotonic() < end:
@@ -60,22 +58,17 @@ class Terminal:
 
     def ended(self) -> int:
         """The exit code, after everything was read."""
-        self.read("(?!)", 60)
+        self.read("(?!)")
         os.close(self.number)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def children(pid: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, timeout=20)
-    return [int(one) for one in found.stdout.split()]
-
-
 def gone(pids: list[int]) -> bool:
-    for _ in range(250):
-        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
-            return True
-        time.sleep(0.02)
-    return False
+    return eventually(lambda: not any(map(alive, pids)))
+
+
+def has_lines(file: Path, count: int) -> bool:
+    return eventually(lambda: file.exists() and len(file.read_text().splitlines()) >= count)
 
 
 @pytest.fixture
@@ -175,8 +168,7 @@ def test_a_search_whose_worker_is_killed_or_has_no_memory_is_undecided(tmp_path)
     kept = tmp_path / "search.kept"
     more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     child = subprocess.Popen([sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], **more)
-    while not kept.exists() or len(kept.read_text().splitlines()) < 3:
-        time.sleep(0.02)
+    assert has_lines(kept, 3)
     os.kill(children(child.pid)[0], 9)
     said, err = child.communicate()
     assert (child.returncode, err) == (3, f"the same command goes on from {kept}\n")
@@ -190,8 +182,7 @@ def test_workers_of_a_search_end_with_it_however_it_ends(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "memmodel", *SEARCH, "--resume", kept], stdout=subprocess.DEVNULL
     )
-    while not kept.exists() or len(kept.read_text().splitlines()) < 3:
-        time.sleep(0.02)
+    assert has_lines(kept, 3)
     workers = children(child.pid)
     child.kill()
     child.wait()
@@ -221,7 +212,6 @@ def test_a_file_of_something_else_is_no_record_of_a_search(tmp_path):
 
 
 def test_a_search_ends_in_time_while_it_lists_shapes(tmp_path):
-    began = time.monotonic()
-    found = run(SynthesisTask("ptx-9.3", vocabulary(["async", "tensor"]), 9), Processes(1), seconds=1)
+    with processor_seconds(15):
+        found = run(SynthesisTask("ptx-9.3", vocabulary(["async", "tensor"]), 9), Processes(1), seconds=1)
     assert found.interrupted and "ran out" in found.reason
-    assert time.monotonic() - began < 15

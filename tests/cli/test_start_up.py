@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 import pytest
+from helpers.patience import PATIENCE
 
 from memmodel.cat.load import load_model, parse_model
 from memmodel.cat.monotonicity import effect_of_more
@@ -40,7 +41,7 @@ def test_a_warm_check_loads_what_it_needs_and_defines_no_class_the_dear_way(tmp_
     told = []
     for _ in range(2):
         command = [sys.executable, "-c", WATCH, "litmus/generic/G21-SB.litmus"]
-        told.append(subprocess.run(command, capture_output=True, text=True, timeout=60))
+        told.append(subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE))
     assert told[0].stdout == told[1].stdout, "what is kept prints as what is fresh"
     assert told[1].stderr == "0 [] []\n"
 

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,7 +47,7 @@ def played(block: str, place: Path) -> str:
             text=True,
             cwd=place,
             env=environment,
-            timeout=100,
+            timeout=PATIENCE,
         )
         shown.append(f"$ {command}\n{done.stdout}")
     return "".join(shown)

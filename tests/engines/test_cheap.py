@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, replace
 from time import monotonic, sleep
 
 import pytest
+from helpers.patience import PATIENCE
 
 from memmodel import api
 from memmodel.answer import Budget, Ground, Witness
@@ -111,7 +112,7 @@ def test_cycles_are_looked_for_rarely_while_answers_are_made() -> None:
 
 
 def test_what_is_held_back_comes_where_it_may() -> None:
-    until = monotonic() + 5
+    until = monotonic() + PATIENCE
     with pytest.raises(BudgetSpent, match=r"0\.01 seconds"), Limits(Budget(seconds=0.01)), outside(lambda: None):
         while monotonic() < until:
             sleep(0.01)

@@ -6,6 +6,7 @@ from threading import current_thread
 from time import monotonic
 
 import pytest
+from helpers.patience import PATIENCE, processor_seconds
 
 from benchmarks.bounded import fences, states
 from memmodel import api, limits
@@ -13,8 +14,6 @@ from memmodel.answer import Budget
 from memmodel.cli import main
 from memmodel.errors import BudgetSpent
 from memmodel.why import diagnose, limited
-
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +26,8 @@ def answered():
 def test_a_reason_that_takes_too_long_is_left_out(answered, monkeypatch, orders):
     monkeypatch.setattr(diagnose, "ORDERS", orders)
     monkeypatch.setattr(limited, "MOST", 1.0)
-    began = monotonic()
-    said = answered.explain()
-    assert monotonic() - began < 15
+    with processor_seconds(15):
+        said = answered.explain()
     assert said.startswith("large under ptx-9.3: sometimes") and "an execution that shows it:" in said
 
 
@@ -37,18 +35,18 @@ def test_both_models_of_diff_share_one_budget_and_a_picture_without_an_answer_is
     test = tmp_path / "large.litmus"
     test.write_text(fences(8, 16))
     for command in (["diff", "sc", "ptx-9.3"], ["draw", "-o", "-"], ["explain"]):
-        began = monotonic()
-        with pytest.raises(SystemExit) as left:
+        with processor_seconds(15), pytest.raises(SystemExit) as left:
             main([*command, str(test), "--timeout", "1"])
         assert left.value.code == 3, command
-        assert monotonic() - began < 15
     assert "budget of 1 seconds ran out" in capsys.readouterr().err
 
 
 def test_what_an_answer_leaves_of_its_budget(answered):
-    for seconds, least, most in ((120.0, 9.0, 10.0), (0.001, 0.9, 1.0)):
+    for seconds, most in ((120.0, 10.0), (0.001, 1.0)):
+        began = monotonic()
         with limited.reasons(answered.answer, Budget(seconds=seconds)):
-            assert least <= limited.available(Budget()).seconds <= most
+            left = limited.available(Budget()).seconds
+        assert most - (monotonic() - began) <= left <= most
 
 
 # ---- the second thread -----------------------------------------------------------------------------------------------
@@ -62,7 +60,7 @@ def _spin(seconds: float) -> None:
 
 def test_limits_hold_while_the_work_runs():
     with pytest.raises(BudgetSpent, match=r"budget of 0\.01 seconds"), limits.Limits(Budget(seconds=0.01)):
-        _spin(10)
+        _spin(PATIENCE)
 
 
 def test_limits_that_nobody_holds_stop_nothing():
@@ -83,5 +81,5 @@ def test_no_failure_ends_the_second_thread(monkeypatch, error):
 
     monkeypatch.setattr(limits, "memory_in_use", failing)
     with pytest.raises(BudgetSpent, match=r"budget of 0\.1 seconds"), limits.Limits(Budget(seconds=0.1)):
-        _spin(10)
+        _spin(PATIENCE)
     assert len(failed) == 2

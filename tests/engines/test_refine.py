@@ -6,10 +6,11 @@ import random
 import time
 
 import pytest
+from helpers.examples import examples
 from helpers.full_encoding import ModelFormulas
 from helpers.strategies import bytes as strategies_bytes
 from helpers.strategies import programs as strategies_programs
-from helpers.strategies.programs import Program, model_texts, quick
+from helpers.strategies.programs import Program, model_texts
 from hypothesis import given
 
 from memmodel import api
@@ -67,13 +68,13 @@ def test_shipped_tests(name: str) -> None:
     alike(api.lowered(path), load_model("ptx-9.3"))
 
 
-@quick(12)
+@examples(12)
 @given(program=strategies_programs.programs())
 def test_generated_programs(program: Program) -> None:
     alike(api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.3"))
 
 
-@quick(25)
+@examples(25)
 @given(program=strategies_bytes.programs(most=4), text=model_texts())
 def test_generated_models(program: Program, text: str) -> None:
     alike(api.lowered(Source("generated.litmus", program.text)), parse_model(Source("generated.cat", text)))
@@ -132,7 +133,7 @@ def test_coherence_is_transitive_if_it_is_asked_for_at_once_or_on_sight(
     assert asker.check([query.rests]) is Found.SAT
 
 
-@quick(15)
+@examples(15)
 @given(program=strategies_programs.programs())
 def test_coherence_on_sight(program: Program) -> None:
     steps, model = api.lowered(Source("generated.litmus", program.text)), load_model("ptx-9.3")

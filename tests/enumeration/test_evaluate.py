@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.base.labels import InitialWrite
@@ -109,7 +110,7 @@ def compose(left: Pairs, right: Pairs) -> Pairs:
     return frozenset((a, d) for a, b in left for c, d in right if b == c)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(execution=executions())
 def test_every_operator_means_what_set_theory_says(model: Model, execution: Execution) -> None:
     count = len(execution.events)
@@ -178,7 +179,7 @@ def parity(pairs: Pairs, count: int) -> nx.DiGraph:
     return made
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(execution=executions())
 def test_the_plan_decides_every_check_as_plain_evaluation_does(model: Model, execution: Execution) -> None:
     plan = Plan(model, [check.name for check in model.flags])

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import islice, product
 
 import pytest
+from helpers.examples import examples
 from helpers.executions import candidates, choice_of, execution_of, problem_of
-from helpers.strategies.programs import quick
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -202,7 +202,7 @@ class Tried:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@quick(20)
+@examples(20)
 @given(test=small_tests())
 def test_the_search_finds_what_trying_everything_finds(name: str, test: LoweredTest) -> None:
     model, tried = MODELS[name], Tried(test, name)
@@ -229,7 +229,7 @@ def test_the_search_finds_what_trying_everything_finds(name: str, test: LoweredT
     assert {tuple(value for _, value in state.values) for state in found.states} == tried.outcomes
 
 
-@quick(40)
+@examples(40)
 @given(test=small_tests(), name=st.sampled_from(sorted(MODELS)))
 def test_every_candidate_found_replays_as_the_same_execution(test: LoweredTest, name: str) -> None:
     model = MODELS[name]

@@ -17,7 +17,7 @@ from memmodel.engine import Options
 from memmodel.program.lowered import LoweredTest
 from memmodel.source import Source
 
-LITTLE = Budget(effort=6_000_000, seconds=6)
+LITTLE = Budget(effort=6_000_000)
 """A generated test that needs more than this is dropped: it says nothing in a test of agreement."""
 
 BOUND = 2

@@ -10,10 +10,8 @@ import sys
 import threading
 from typing import Any
 
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
-
-PATIENCE = 60.0
-"""Seconds to wait for an answer on a machine that is busy."""
 
 
 class Client:
@@ -25,7 +23,7 @@ class Client:
             [sys.executable, "-m", "memmodel", "lsp", "--stdio"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environment,
         )  # fmt: skip
-        self.options = {"delay": 0.05, **options}
+        self.options = {"delay": 0.05, "seconds": PATIENCE, **options}
         self.resolves = resolves
         self.answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self.told: queue.Queue[dict[str, Any]] = queue.Queue()

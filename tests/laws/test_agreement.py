@@ -1,7 +1,6 @@
 """Both engines give one answer: the same observation, the same findings and hangs, the same final states.
 
-They share the lowered test, the parsed model and the tables of base names, and nothing below. Run more examples with
-`MEMMODEL_EXAMPLES=50 pytest tests/laws/test_agreement.py`.
+They share the lowered test, the parsed model and the tables of base names, and nothing below.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ from typing import Any
 
 import pytest
 from helpers.agreement import agree
+from helpers.examples import examples
 from helpers.strategies import bytes as strategies_bytes
 from helpers.strategies import programs as strategies_programs
-from helpers.strategies.programs import Program, model_texts, quick
+from helpers.strategies.programs import Program, model_texts
 from hypothesis import given
 
 from memmodel import api
@@ -27,25 +27,25 @@ MODELS = ("sc", "ptx-6.0", "ptx-7.5", "ptx-9.3")
 
 
 @pytest.mark.parametrize("name", MODELS)
-@quick(18)
+@examples(18)
 @given(program=strategies_programs.programs())
 def test_engines_agree_under_shipped_models(name: str, program: Program) -> None:
     agree(program.text, load_model(name))
 
 
-@quick(60)
+@examples(60)
 @given(program=strategies_bytes.programs())
 def test_engines_agree_on_bytes(program: Program) -> None:
     agree(program.text, load_model("ptx-9.3"))
 
 
-@quick(45)
+@examples(45)
 @given(program=strategies_programs.programs(most=6), text=model_texts())
 def test_engines_agree_under_any_model(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))
 
 
-@quick(20)
+@examples(20)
 @given(program=strategies_bytes.programs(most=4, finding=False), text=model_texts())
 def test_engines_agree_on_bytes_under_any_model(program: Program, text: str) -> None:
     agree(program.text, parse_model(Source("generated.cat", text)))

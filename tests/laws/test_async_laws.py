@@ -12,9 +12,10 @@ from functools import cache
 
 import pytest
 from helpers.agreement import BOUND, agree, lowered
+from helpers.examples import examples
 from helpers.executions import candidates, execution_of
 from helpers.strategies.asynchronous import Line, Program, fences, programs
-from helpers.strategies.programs import judged, quick
+from helpers.strategies.programs import judged
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -32,7 +33,7 @@ from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]
 
-LITTLE = Options("z3", Budget(effort=20_000_000, seconds=5), bound=BOUND)
+LITTLE = Options("z3", Budget(effort=20_000_000), bound=BOUND)
 FEW = 5_000
 """Up to about this many candidate executions a program is also given to explicit enumeration."""
 ADDRESS = re.compile(r":(desc_|idesc|clear)")
@@ -83,25 +84,25 @@ def strengthened(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, Line(line.kind, line.text, sem, scope, line.top))
 
 
-@quick(30)
+@examples(30)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(30)
+@examples(30)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(30)
+@examples(30)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(30)
+@examples(30)
 @given(program=programs())
 def test_engines_agree_on_asynchronous_programs(program: Program) -> None:
     assume(estimate(lowered(program.text), BOUND) <= FEW)
@@ -161,7 +162,7 @@ def test_a_reading_that_takes_order_away_removes_no_outcome_of_shipped_tests(rea
 
 
 @pytest.mark.parametrize("reading", REMOVING)
-@quick(12)
+@examples(12)
 @given(program=programs())
 def test_a_reading_that_takes_order_away_removes_no_outcome(reading: str, program: Program) -> None:
     default, other = load_model("ptx-9.3"), api.load(f"readings/{reading}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-import pytest
+from helpers.examples import each_seed
 
 from memmodel import api
 from memmodel.answer import Observation
@@ -187,7 +187,7 @@ def _reached(edges: set[tuple[Place, Place]], start: Place) -> set[Place]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_the_model_says_what_the_oracle_says(seed: int) -> None:
     random, model, seen = Random(seed), load_model("ptx-9.3"), 0
     for _ in range(40):

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from helpers.agreement import lowered
+from helpers.examples import examples
 from helpers.strategies import bytes as strategies_bytes
 from helpers.strategies import programs as strategies_programs
-from helpers.strategies.programs import SCOPES, SEMANTICS, Line, Program, judged, quick
+from helpers.strategies.programs import SCOPES, SEMANTICS, Line, Program, judged
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -32,7 +33,7 @@ from memmodel.source import Source
 
 States = frozenset[frozenset[tuple[str, int]]]
 
-LITTLE = Options("auto", Budget(effort=20_000_000, seconds=5), bound=2)
+LITTLE = Options("auto", Budget(effort=20_000_000), bound=2)
 STRONGER = {
     "ld": {"weak": ("relaxed", "acquire"), "relaxed": ("acquire",)},
     "st": {"weak": ("relaxed", "release"), "relaxed": ("release",)},
@@ -114,19 +115,19 @@ def fenced(draw: st.DrawFn) -> tuple[Program, Program]:
     return program, program.changed(t, i, *((fence, line) if draw(st.booleans()) else (line, fence)))
 
 
-@quick(35)
+@examples(35)
 @given(pair=widened())
 def test_widening_a_scope_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(35)
+@examples(35)
 @given(pair=strengthened())
 def test_strengthening_a_semantics_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
 
 
-@quick(35)
+@examples(35)
 @given(pair=fenced())
 def test_adding_a_fence_only_removes_outcomes(pair: tuple[Program, Program]) -> None:
     only_removes(*pair, load_model("ptx-9.3"))
@@ -143,7 +144,7 @@ def renamed(text: str) -> str:
     return "\n".join([title, *others, second, first, "thread " + rest])
 
 
-@quick(25)
+@examples(25)
 @given(program=plain_programs)
 def test_names_mean_nothing(program: Program) -> None:
     model = load_model("ptx-9.3")
@@ -156,7 +157,7 @@ def test_names_mean_nothing(program: Program) -> None:
     assert states(renamed(program.text), model, original) == states(program.text, model), program.text
 
 
-@quick(25)
+@examples(25)
 @given(program=whole_programs, data=st.data())
 def test_the_order_of_threads_means_nothing(program: Program, data: st.DataObject) -> None:
     model = load_model("ptx-9.3")

@@ -2,7 +2,7 @@
 
 What is spelled otherwise is one line. `SAME`: every final state stays. `FEWER`: the new line promises more, so that no
 final state is new ("Release and Acquire Patterns": a fence in front of a relaxed write heads every pattern that a
-release write heads; "Vector Data Types": the elements have no order). More examples: MEMMODEL_EXAMPLES=20.
+release write heads; "Vector Data Types": the elements have no order).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 
 import pytest
 from helpers.agreement import BOUND, agree, lowered
+from helpers.examples import examples
 from helpers.strategies.kinds import KINDS, kinds
-from helpers.strategies.programs import judged, quick
+from helpers.strategies.programs import judged
 from helpers.strategies.wide import THEMES, Program, fillings, programs
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from memmodel.answer import Budget
 from memmodel.cat import load_model
 from memmodel.engine import Options
 
-LITTLE = Options("z3", Budget(effort=8_000_000, seconds=5), bound=BOUND)
+LITTLE = Options("z3", Budget(effort=8_000_000), bound=BOUND)
 ADDRESS = re.compile(r":(da|db|gg|x|yy|t0|unused)$")
 """Registers that hold addresses or states, or that only one of two spellings has."""
 
@@ -57,14 +58,14 @@ FEWER = (
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@quick(3)
+@examples(3)
 @given(data=st.data())
 def test_engines_agree(theme: str, data: st.DataObject) -> None:
     agree(data.draw(programs([theme])).text, load_model("ptx-9.3"))
 
 
 @pytest.mark.parametrize("theme", KINDS)
-@quick(2)
+@examples(2)
 @given(data=st.data())
 def test_engines_agree_on_more_kinds(theme: str, data: st.DataObject) -> None:
     agree(data.draw(kinds([theme])).text, load_model("ptx-9.3"))
@@ -91,14 +92,14 @@ def respelled(draw: st.DrawFn, table: tuple[tuple[str, str], ...]) -> tuple[Prog
     return program, program.changed(*draw(st.sampled_from(found)))
 
 
-@quick(6)
+@examples(6)
 @given(pair=respelled(SAME))
 def test_another_spelling_means_the_same(pair: tuple[Program, Program]) -> None:
     program, changed = pair
     assert states(changed) == states(program), changed.text
 
 
-@quick(6)
+@examples(6)
 @given(pair=respelled(FEWER))
 def test_a_spelling_that_promises_more_adds_no_outcome(pair: tuple[Program, Program]) -> None:
     program, changed = pair

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers.examples import examples
 from helpers.places import ROOT
 from helpers.strategies.litmus import litmus_tests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from memmodel.litmus import parse_litmus, print_litmus
 from memmodel.litmus.syntax import Layout, LitmusTest
@@ -22,7 +23,7 @@ def read(text: str) -> LitmusTest:
 
 
 @pytest.mark.parametrize("layout", Layout)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(150)
 @given(test=litmus_tests())
 def test_what_is_printed_reads_back_as_the_same_test(layout: Layout, test: LitmusTest) -> None:
     text = print_litmus(replace(test, layout=layout))

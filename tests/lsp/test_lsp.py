@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.lsp_client import ROOT, Client, covered, place
+from helpers.patience import PATIENCE, alive, children, eventually
 
 from memmodel import api
 from memmodel.answer import Observation
@@ -336,9 +337,7 @@ def test_rapid_edits_end_the_check_and_the_last_text_counts(editor: Client) -> N
     for number in range(60):
         editor.edit(uri, HOSTILE["slow"].replace("P0:r == 7", f"P0:r == {number}"))
     editor.edit(uri, BLOCKS)
-    started = time.monotonic()
     assert any(one["code"] == "sometimes" for one in editor.diagnostics(uri, checked=True))
-    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize(
@@ -360,25 +359,13 @@ def test_processes_end_with_the_server() -> None:
     with Client() as client:
         uri = client.open(HOSTILE["slow"], "ends.litmus")
         client.diagnostics(uri)
-        time.sleep(0.5)
-        parent = client.process.pid
-        children = Path(f"/proc/{parent}/task/{parent}/children")
-        mine = [int(one) for one in children.read_text().split()] if children.exists() else []
+        linux = Path("/proc/self/task").exists()
+        assert not linux or eventually(lambda: len(children(client.process.pid)) == 2)
+        mine = children(client.process.pid)
         client.ask("shutdown", None)
         client.tell("exit", None)
-        client.process.wait(timeout=30)
-    assert len(mine) == 2 or not children.parent.exists()
-    deadline = time.monotonic() + 10
-    while any(running(one) for one in mine) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(running(one) for one in mine)
-
-
-def running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        client.process.wait(timeout=PATIENCE)
+    assert eventually(lambda: not any(map(alive, mine)))
 
 
 def test_without_pygls_there_is_a_plain_message() -> None:
@@ -387,7 +374,7 @@ def test_without_pygls_there_is_a_plain_message() -> None:
         "u.find_spec = lambda name, *rest: None if name == 'pygls' else find(name, *rest)\n"
         "from memmodel.cli import main; main(['lsp'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60,
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.returncode == 2 and "pip install 'memmodel[lsp]'" in done.stderr
     assert "Traceback" not in done.stderr

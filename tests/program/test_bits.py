@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.base.logic import FALSE, TRUE, Logic
@@ -43,7 +44,7 @@ def is_true(formula: int) -> bool:
         "ge",
     ],
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(left=NUMBERS, right=NUMBERS, type=TYPES)
 def test_two_operands(op: str, left: int, right: int, type: DataType) -> None:
     found = bits.apply(Logic(), op, [bits.of_number(left), bits.of_number(right)], type)
@@ -52,7 +53,7 @@ def test_two_operands(op: str, left: int, right: int, type: DataType) -> None:
 
 
 @pytest.mark.parametrize("op", ["not", "neg", "abs", "cvt", "cnot"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(operand=NUMBERS, type=TYPES)
 def test_one_operand(op: str, operand: int, type: DataType) -> None:
     found = bits.apply(Logic(), op, [bits.of_number(operand)], type)
@@ -60,7 +61,7 @@ def test_one_operand(op: str, operand: int, type: DataType) -> None:
     assert bits.number(found, is_true) == arith.apply(op, (operand,), type)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(left=NUMBERS, right=NUMBERS, when=st.integers(0, 2), type=TYPES)
 def test_selp(left: int, right: int, when: int, type: DataType) -> None:
     found = bits.apply(Logic(), "selp", [bits.of_number(n) for n in (left, right, when)], type)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from helpers.examples import examples
 from helpers.places import ROOT
 from helpers.report_samples import early_witness, finding, hanging, mp_witness, never, report, sometimes
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.answer import Answer, Observation, ShownEvent, Witness
@@ -146,7 +147,7 @@ def witnesses(draw_from: st.DrawFn) -> Witness:
     return Witness(tuple(events), edges, {}, {})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(witnesses())
 def test_no_arrow_crosses_a_box_and_no_label_covers_one(witness):
     edges = shown_edges(witness)
@@ -166,7 +167,7 @@ def test_no_arrow_crosses_a_box_and_no_label_covers_one(witness):
             ), route
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(witnesses())
 def test_every_picture_is_xml_inside_its_own_frame(witness):
     text = draw(report(replace(sometimes(), witness=witness)))

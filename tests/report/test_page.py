@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from helpers.examples import examples
 from helpers.places import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memmodel.cli import main
@@ -206,7 +207,7 @@ def plain(html: str) -> str:
 TEXT = st.text(st.one_of(st.sampled_from('\n <>&"%@.{}()/*st.weakx1'), st.characters(codec="utf-8")), max_size=120)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(TEXT, st.lists(st.tuples(st.integers(0, 120), st.integers(1, 40)), max_size=3))
 def test_the_source_is_shown_whole(text: str, places: list[tuple[int, int]]) -> None:
     text = text.replace("\r", "")
@@ -216,7 +217,7 @@ def test_the_source_is_shown_whole(text: str, places: list[tuple[int, int]]) -> 
     assert "".join(words) == escaped(text.rstrip("\n").replace("\n", "")) and shown.open == []
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(TEXT, TEXT)
 def test_explanations_and_diffs_are_shown_whole(first: str, second: str) -> None:
     first, second = (one.replace("\x02", "").replace("\r", "") for one in (first, second))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers.kernel.samples import NEIGHBOUR, launch, module
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
@@ -301,7 +302,7 @@ def test_plain_commands_load_no_pydantic() -> None:
         "sys.exit(f'{heavy}' if heavy else 0)"
     )
     process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60,
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (process.returncode, process.stderr) == (0, "")

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from helpers.patience import eventually
 
 from memmodel import api
 from memmodel.engine import Options, outcomes
@@ -273,13 +274,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     arguments = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show", "--scheduler-file", str(file)]
     started = [subprocess.Popen([*base[:2], f"{base[2]}.dask_scheduler", *arguments], **quiet)]  # type: ignore[call-overload]
     try:
-        for _ in range(200):
-            if file.exists() and file.stat().st_size:
-                break
-            started[0].poll()
-            import time
-
-            time.sleep(0.1)
+        assert eventually(lambda: file.exists() and file.stat().st_size)
         address = str(json.loads(file.read_text())["address"])
         worker = [*base[:2], f"{base[2]}.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
         started += [
@@ -293,7 +288,6 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             one.wait()
 
 
-@pytest.mark.timeout(110)
 def test_a_dask_cluster_finds_the_same_though_a_worker_dies(
     cluster: tuple[str, list[subprocess.Popen[bytes]]],
 ) -> None:

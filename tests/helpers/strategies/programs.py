@@ -6,12 +6,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hypothesis import HealthCheck, reject, settings
+from hypothesis import reject
 from hypothesis import strategies as st
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -36,20 +34,6 @@ DECLARATIONS = (
     ".global .u32 t[2] = {0, 0};",
 )
 """Every program declares x, y, the alias a of x and the array t, so that chunks combine freely."""
-
-
-def quick(examples: int) -> Callable[[Any], Any]:
-    """Settings of a test: the same examples every time. MEMMODEL_EXAMPLES=20 runs 20 times as many, at random."""
-    times = int(os.environ.get("MEMMODEL_EXAMPLES", "1"))
-    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    return settings(
-        max_examples=examples * times,
-        deadline=None,
-        derandomize=times == 1,
-        database=None,
-        suppress_health_check=checks,
-        print_blob=False,
-    )
 
 
 def judged(whole: bool) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from helpers.examples import each_seed, examples
 from helpers.kernel.loops import kept, random_copies, random_loop, random_ring, said, step, text
 from helpers.places import ROOT
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memmodel import check_kernel
@@ -217,7 +218,7 @@ def test_too_few_rounds() -> None:
     assert "no state comes back twice in 5 rounds" in said(rounds(), 5)
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMMODEL_KERNEL_LOOPS", "8"))))
+@each_seed(8)
 @pytest.mark.parametrize(("made", "trips"), [(random_loop, 14), (random_ring, 20), (random_copies, 14)])
 def test_random_loops(seed: int, made: Callable[[int], str], trips: int) -> None:
     """Slots in shared memory with barriers; rings of mbarrier objects; copies that run ahead, and tiles that go on."""
@@ -275,7 +276,7 @@ FACTOR = st.integers(0, 40) | st.sampled_from([0xAAAAAAAB, 0xAAAAAAAAAAAAAAAB, 0
 
 
 @given(st.sampled_from(WORDS), st.sampled_from(KINDS), SMALL, st.integers(-30, 30), FACTOR, st.booleans())
-@settings(max_examples=400)
+@examples(400)
 def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: int, swapped: bool) -> None:
     """What is computed in later rounds is what the drift says, as long as no number wraps."""
     if word in ("shl", "shr", "and", "or", "xor", "not"):
@@ -311,7 +312,7 @@ def test_numbers_go_on_evenly(word: str, kind: str, start: int, by: int, other: 
 
 @given(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), st.sampled_from(["u32", "s32"]), SMALL, SMALL,
        st.integers(-9, 9), st.integers(-9, 9))  # fmt: skip
-@settings(max_examples=300)
+@examples(300)
 def test_comparisons_that_say_the_same(how: str, kind: str, one: int, two: int, by: int, grows: int) -> None:
     """A number of a loop against one that the parameter makes larger: in all rounds, for all larger values."""
     drifts, mask = Drifts(), (1 << 32) - 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.kernel.samples import kernel_text, launch
+from helpers.patience import PATIENCE
 from helpers.places import ROOT
 
 from memmodel import fix_kernel
@@ -59,7 +60,7 @@ def test_what_an_example_lacks_is_found(name: str, wanted: str) -> None:
     """Also: each repair, applied to the text, is right when it is judged from the beginning."""
     path = EXAMPLES / f"{name}-broken.ptx"
     given = read_launch(EXAMPLES / f"{name}.launch.json")
-    found = fix_kernel(path, given, seconds=60, most=1 if name == "st_async" else 3)
+    found = fix_kernel(path, given, seconds=PATIENCE, most=1 if name == "st_async" else 3)
     assert found.base.word == "findings"
     assert any([one.what for one in repair.edits] == [wanted] for repair in found.repairs)
     text = path.read_text()
@@ -115,7 +116,7 @@ def mended(tmp_path: Path, body: str) -> list[list[str]]:
     """What each repair changes."""
     path = tmp_path / "k.ptx"
     path.write_text(kernel_text(body))
-    return [[one.what for one in repair.edits] for repair in fix_kernel(path, launch(), seconds=60).repairs]
+    return [[one.what for one in repair.edits] for repair in fix_kernel(path, launch(), seconds=PATIENCE).repairs]
 
 
 def test_a_proxy_fence(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_where_nothing_in_the_vocabulary_helps_what_comes_nearest_is_shown(tmp_p
     """A race of stores to one place has no repair; the missing barrier beside it has one."""
     path = tmp_path / "k.ptx"
     path.write_text(kernel_text(NEIGHBOUR.format(barrier="") + "st.global.u32 [%d0], %r0;"))
-    found = fix_kernel(path, launch(), seconds=60)
+    found = fix_kernel(path, launch(), seconds=PATIENCE)
     assert not found.repairs
     assert found.complete
     assert found.best is not None
@@ -261,7 +262,7 @@ def test_fences_stand_beside_the_step_between_two_blocks(tmp_path: Path) -> None
                         "@!%p3 st.global.u32 [%d0+64], 1;")  # fmt: skip
     path = tmp_path / "k.ptx"
     path.write_text(kernel_text(body))
-    found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=60)
+    found = fix_kernel(path, launch(ctas=2, init="zero"), seconds=PATIENCE)
     both = ["fence.acq_rel.gpu before atom.global.add.u32", "fence.acq_rel.gpu after atom.global.add.u32"]
     assert both in [[one.what for one in repair.edits] for repair in found.repairs]
 
@@ -271,7 +272,7 @@ def test_a_cluster_barrier_that_has_lost_its_wait(tmp_path: Path) -> None:
     text = (EXAMPLES / "st_async.ptx").read_text().replace("barrier.cluster.wait;", "nanosleep.u32 0;", 1)
     path = tmp_path / "k.ptx"
     path.write_text(text)
-    found = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=60, most=1)
+    found = fix_kernel(path, EXAMPLES / "st_async.launch.json", seconds=PATIENCE, most=1)
     assert [[one.text for one in repair.edits] for repair in found.repairs] == [["barrier.cluster.wait;"]]
 
 

@@ -5,13 +5,13 @@ MEMMODEL_KERNEL_MUTATIONS=20000 runs as many; MEMMODEL_KERNEL_SEED chooses other
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import traceback
 from pathlib import Path
 
 import pytest
+from helpers.examples import each_seed
 from helpers.kernel.samples import NEIGHBOUR, copy, launch, module
 
 from memmodel.cat.load import load_model
@@ -20,10 +20,6 @@ from memmodel.kernel.check.conductor import entry_of, judge
 from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.ptx.module.reader import parse_module, read_module
 from memmodel.source import Source
-
-MUTATIONS = int(os.environ.get("MEMMODEL_KERNEL_MUTATIONS", "500"))
-SEED = int(os.environ.get("MEMMODEL_KERNEL_SEED", "1"))
-PARTS = 10
 
 SAMPLES = [
     module(copy()).source.text,
@@ -106,15 +102,15 @@ def survives(text: str, name: str) -> str:
     return verdict.word
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_mutated_ptx(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_seed(10)
+def test_mutated_ptx(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memmodel.kernel.machine.run.MAX_STEPS", 3000)
-    rng = random.Random(SEED * 1000 + part)
+    rng = random.Random(1000 + seed)
     words = set()
-    for number in range(MUTATIONS // PARTS):
+    for number in range(50):
         text = mutated(rng, rng.choice(SAMPLES))
         try:
-            words.add(survives(text, f"mutant-{part}-{number}.ptx"))
+            words.add(survives(text, f"mutant-{seed}-{number}.ptx"))
         except Exception:
             pytest.fail(f"{traceback.format_exc()}\n{text}")
     assert "error" in words and len(words) > 1

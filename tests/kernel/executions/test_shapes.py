@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
-import pytest
+from helpers.examples import each_seed
 from helpers.kernel.samples import judged
+from helpers.patience import PATIENCE
 
 from memmodel import api
 from memmodel.answer import Budget
@@ -82,12 +82,12 @@ def both(seed: int) -> tuple[str, str, int]:
     return "\n".join([*litmus, "exists true", ""]), text, len(bodies)
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("MEMMODEL_KERNEL_SHAPES", "10"))))
+@each_seed(10)
 def test_a_race_is_found_where_some_execution_has_one(seed: int, tmp_path: Path) -> None:
     litmus, kernel, threads = both(seed)
     path = tmp_path / "shape.litmus"
     path.write_text(litmus, encoding="utf-8")
-    (report,) = api.check_all(str(path), ask=["exists race"], budget=Budget(seconds=20))
+    (report,) = api.check_all(str(path), ask=["exists race"], budget=Budget(seconds=PATIENCE))
     verdict = judged(kernel, 1, threads, "zero")
     assert not verdict.open and verdict.word in ("findings", "explored", "clean")
     found = "data-race" in {one.rule for one in verdict.findings}

@@ -1,16 +1,16 @@
 """Litmus tests as kernels: the table of all of them, some of them judged again on both roads, and random ones.
 
-MEMMODEL_KERNEL_ALL=1 judges all that the table calls the same, and 300 random ones.
+MEMMODEL_KERNEL_ALL=1 judges all that the table calls the same.
 """
 
 from __future__ import annotations
 
 import os
-import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers.examples import TIMES, generator, seeds
 from helpers.kernel.random_tests import differing
 from helpers.kernel.random_waits import KINDS
 from helpers.kernel.roundtrip import ROOT, TABLE, compared, litmus_files
@@ -30,7 +30,7 @@ FIXED = [
     "async/instructions/mma-collector-not-filled.litmus",
     "async/pipelines/gemm-wgmma-2x2-loop.litmus",
 ]
-CHOSEN = SAME if ALL else random.Random(3).sample(SAME, 12)
+CHOSEN = SAME if ALL else generator(3).sample(SAME, min(12 * TIMES, len(SAME)))
 
 
 def test_the_table_has_every_test() -> None:
@@ -51,14 +51,16 @@ def test_both_roads_find_the_same(name: str) -> None:
     assert answer == "same", said
 
 
+@pytest.mark.generated
 def test_random_tests_find_the_same_on_both_roads() -> None:
-    counts, found = differing(range(300 if ALL else 10))
+    counts, found = differing(seeds(10))
     assert not found and counts["same"] > 0.9 * sum(counts.values())
 
 
+@pytest.mark.generated
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_waits_find_the_same_on_both_roads(kind: str) -> None:
-    counts, found = differing(range(300 if ALL else 10), KINDS[kind])
+    counts, found = differing(seeds(10), KINDS[kind])
     assert not found and counts["same"] > 0.7 * sum(counts.values())
 
 

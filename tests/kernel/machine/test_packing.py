@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
+from helpers.examples import TIMES, generator
 from helpers.kernel.samples import judged
 
 from memmodel.kernel.arithmetic.alu import comparison, conversion, function, predicate, width_of
@@ -29,15 +29,16 @@ def exactly(words: tuple[str, ...]) -> Callable[..., int] | None:
     return conversion(words) if words[0] == "cvt" else function(words)
 
 
+@pytest.mark.generated
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_what_is_said_of_single_bits_holds_for_every_number(opcode: str) -> None:
     words = tuple(opcode.split("."))
     width = width_of(words[-1]) or 1
-    told, exact, chance = fields(words, width), exactly(words), random.Random(opcode)
+    told, exact, chance = fields(words, width), exactly(words), generator(opcode)
     assert told is not None and exact is not None
     count = {"not": 1, "cvt": 1, "prmt": 3, "bfe": 3}.get(words[0], 2)
     said = 0
-    for _ in range(300):
+    for _ in range(300 * TIMES):
         masks = [chance.choice((0, 0xFF, ~0xFF, chance.getrandbits(64), ~0)) & (1 << width) - 1 for _ in range(count)]
         known = [chance.choice((0, chance.getrandbits(64), chance.getrandbits(4))) & (1 << width) - 1 for _ in masks]
         if words[0] in SMALL:

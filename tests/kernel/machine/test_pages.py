@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from helpers.examples import TIMES, generator
 
 from memmodel.kernel.arithmetic.alu import function, with_carry
 
@@ -152,23 +153,25 @@ def numbers(rng: random.Random, width: int) -> int:
     return rng.choice((rng.getrandbits(width), rng.choice(CORNERS) & (1 << width) - 1))
 
 
+@pytest.mark.generated
 @pytest.mark.parametrize(("opcode", "widths", "page"), PAGES, ids=[one[0] for one in PAGES])
 def test_pages(opcode: str, widths: tuple[int, ...], page: Callable[..., int]) -> None:
     fn = function(tuple(opcode.split(".")))
     assert fn is not None
-    rng = random.Random(opcode)
-    for _ in range(60):
+    rng = generator(opcode)
+    for _ in range(60 * TIMES):
         given = [numbers(rng, width) for width in widths]
         assert fn(*(one & M64 if one < 0 else one for one in given)) == page(*given), given
 
 
+@pytest.mark.generated
 @pytest.mark.parametrize("width", [32, 64])
 def test_carries(width: int) -> None:
     """A sum, a difference and a product of two words, by words."""
-    rng, kind, mask = random.Random(width), f"u{width}", (1 << width) - 1
+    rng, kind, mask = generator(width), f"u{width}", (1 << width) - 1
     low = {head: with_carry((head, "cc", kind)) for head in ("add", "sub")}
     high = {head: with_carry((f"{head}c", kind)) for head in ("add", "sub")}
-    for _ in range(60):
+    for _ in range(60 * TIMES):
         a, b = (rng.choice((rng.getrandbits(2 * width), mask, mask + 1, 0)) for _ in range(2))
         for head, wanted in (("add", a + b), ("sub", a - b)):
             first, last = low[head], high[head]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from helpers.examples import each_seed
 from helpers.kernel.samples import entry, judged, launch, module
 from helpers.kernel.terms import disagreements
 
@@ -81,9 +82,10 @@ TESTS = ("setp.lt.s32", "setp.eq.b32", "setp.hs.u32", "setp.ne.s32", "setp.gt.f3
 NUMBERS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0xBF800000, 0x7FC00000)
 
 
-def test_equal_terms_are_equal_numbers() -> None:
+@each_seed(1)
+def test_equal_terms_are_equal_numbers(seed: int) -> None:
     """Random expressions, as terms and with numbers for what is not known."""
-    shuffle, terms = random.Random(1), Terms()
+    shuffle, terms = random.Random(seed + 1), Terms()
     cases = [[shuffle.choice(NUMBERS) for _ in range(4)] for _ in range(60)]
     values = {terms.fresh(): [case[n] for case in cases] for n in range(4)}
     values |= {terms.number(n): [n] * len(cases) for n in NUMBERS}
@@ -115,9 +117,10 @@ def test_equal_terms_are_equal_numbers() -> None:
     assert met > 400
 
 
-def test_equal_pieces_are_equal_bits() -> None:
+@each_seed(1)
+def test_equal_pieces_are_equal_bits(seed: int) -> None:
     """The same of shifts, masks, vectors and bytes, of words of 64 bits."""
-    shuffle, terms = random.Random(2), Terms()
+    shuffle, terms = random.Random(seed + 2), Terms()
     slices, cases = Slices(terms), range(20)
     values = {slices.has(terms.fresh(), 64): [shuffle.getrandbits(64) for _ in cases] for _ in range(3)}
     masks, met = (0xFF, 0xFFFF0000, 0xFF00FF00FF00FF00, 0xFFFFFFFF), 0
@@ -145,7 +148,7 @@ def test_equal_pieces_are_equal_bits() -> None:
     assert met > 500
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_what_random_programs_store(seed: int) -> None:
     """Where two lanes store one term, they store one number, whatever is loaded."""
     shared, wrong = disagreements(seed, 4)

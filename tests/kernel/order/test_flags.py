@@ -7,13 +7,13 @@ again; other executions of the same events.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import cast
 
 import pytest
+from helpers.examples import each_seed
 
 from memmodel.base.rows import Rows
 from memmodel.cat.load import load_model
@@ -25,7 +25,6 @@ from memmodel.referee.flags import Flags
 
 SETS, RELATIONS = ("R", "W", "F"), ("po", "rf", "co", "loc", "sync_fence")
 COUNT = 420
-ROUNDS = int(os.environ.get("MEMMODEL_KERNEL_FLAGS", "8"))
 
 
 def rows(random: Random) -> Rows:
@@ -89,7 +88,7 @@ def model(random: Random, path: Path) -> Model:
 
 
 @pytest.mark.parametrize("large", [0, 6_000])
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@each_seed(8)
 def test_flags_and_relations_are_the_referees(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +102,7 @@ def test_flags_and_relations_are_the_referees(
 
 
 @pytest.mark.parametrize("large", [0, 6_000])
-@pytest.mark.parametrize("seed", range(ROUNDS))
+@each_seed(8)
 def test_other_executions_of_the_same_events_take_over_what_is_the_same(
     seed: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

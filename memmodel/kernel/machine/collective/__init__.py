@@ -1,1 +1,0 @@
-"""Instructions that threads execute together."""

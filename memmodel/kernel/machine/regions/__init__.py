@@ -1,1 +1,0 @@
-"""Which bytes of a launch the regions of its steps are."""

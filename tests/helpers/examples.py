@@ -1,0 +1,53 @@
+"""How many examples generated tests run, and which.
+
+By default few, and the same every time, so that a failure is no matter of luck. `MEMMODEL_EXAMPLES=20` runs 20 times as
+many, other ones each time; `MEMMODEL_SEED=7` chooses them, and repeats a run whose last line says so.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from secrets import randbelow
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TIMES = int(os.environ.get("MEMMODEL_EXAMPLES", "1"))
+if TIMES != 1:
+    os.environ.setdefault("MEMMODEL_SEED", str(1 + randbelow(10**6)))  # the workers of xdist inherit it
+SEED = int(os.environ.get("MEMMODEL_SEED", "0"))
+"""0: the same examples every time."""
+
+settings.register_profile(
+    "memmodel",
+    max_examples=100 * TIMES,
+    derandomize=SEED == 0,
+    database=None,
+    print_blob=False,
+    # A busy machine is no reason to fail, and examples that an engine finds too large are dropped.
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+settings.load_profile("memmodel")
+
+
+def examples(count: int) -> settings:
+    """Settings of a test of Hypothesis: how many examples it runs by default."""
+    return settings(max_examples=count * TIMES)
+
+
+def seeds(count: int) -> range:
+    """Seeds for a test that makes its examples itself, one from each."""
+    return range(SEED * 1_000_000, SEED * 1_000_000 + count * TIMES)
+
+
+def each_seed(count: int) -> Any:
+    """Run a test once for each of `seeds`, as its parameter `seed`."""
+    return pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.generated) for seed in seeds(count)])
+
+
+def generator(key: int | str) -> random.Random:
+    """Random numbers for one test; the key keeps those of different tests apart."""
+    return random.Random(key if SEED == 0 else f"{SEED}/{key}")
