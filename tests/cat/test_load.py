@@ -39,6 +39,12 @@ def test_every_axiom_says_what_it_forbids(name: str) -> None:
         assert axiom.doc.startswith(f"{axiom.name}: ")
 
 
+@pytest.mark.parametrize("name", shipped_models())
+def test_every_definition_has_a_comment(name: str) -> None:
+    """`memmodel names` and the language server show it."""
+    assert [definition.name for definition in load_model(name).definitions if not definition.doc.strip()] == []
+
+
 @pytest.mark.parametrize("block", re.findall(r"```cat\n(.*?)```", DOCS.read_text(), re.DOTALL))
 def test_models_in_the_documentation_load(block: str) -> None:
     assert model(block).checks
