@@ -6,15 +6,17 @@ generation of each arrive half and the relations that follow; none if some wait 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from memmodel.base.labels import BETWEEN_GRIDS, Barrier, Domain, Half
 from memmodel.base.points import BarrierId
+from memmodel.concrete.execution import bits
 from memmodel.concrete.records import BarrierRecord, Contribution, End, Trace
 from memmodel.concrete.waiting import barrier_at
 from memmodel.errors import InternalError
+from memmodel.program.automata import BarrierCounts
 from memmodel.program.lowered import LoweredTest
 
 Generations = dict[int, int]
@@ -60,20 +62,33 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class ThreadsOf:
-    """The threads in the domain of a barrier, and those of them that have exited."""
+    """The threads in the domain of a barrier, and those of them that have exited, as masks."""
 
-    all: frozenset[int]
-    exited: frozenset[int]
+    all: int
+    exited: int
 
     @staticmethod
     def barrier(lowered: LoweredTest, traces: Sequence[Trace], barrier: BarrierId) -> ThreadsOf:
-        inside = frozenset(
+        inside = [
             number
             for number, thread in enumerate(lowered.test.threads)
             if barrier_at(barrier.domain, barrier.key, thread.place, number) == barrier
             and (barrier.domain not in BETWEEN_GRIDS or thread.place.grid == barrier.key[0])
-        )
-        return ThreadsOf(inside, frozenset(n for n in inside if traces[n].ending.end is End.EXIT))
+        ]
+        return ThreadsOf.of(inside, [number for number in inside if traces[number].ending.end is End.EXIT])
+
+    @staticmethod
+    def of(inside: Iterable[int], exited: Iterable[int]) -> ThreadsOf:
+        """The same by the numbers of the threads."""
+        return ThreadsOf(mask_of(inside), mask_of(exited))
+
+
+def mask_of(numbers: Iterable[int]) -> int:
+    """Numbers as bits of a mask."""
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
 
 
 class OneBarrier:
@@ -87,10 +102,6 @@ class OneBarrier:
         self._awaited = {(one.thread, one.instruction) for one in self.waits}
 
     # ---- generations ---------------------------------------------------------------------------------------
-
-    def needed(self, one: HalfEvent) -> int:
-        """How many arrivals a half asks for."""
-        return len(self.threads.all) if one.record.count is None else one.record.count
 
     def assignments(self) -> Iterator[Generations]:
         """Every choice of generations that the arrivals allow."""
@@ -157,8 +168,8 @@ class OneBarrier:
         """No generation has more arrivals than it asks for, and none begins before the one before it is complete."""
         last = max(assignment.values(), default=-1)
         for number in range(last + 1):
-            members = self.members(assignment, number)
-            if not members or len(members) > max(self.needed(one) for one in members):
+            generation = self.generation(assignment, number)
+            if not generation.who or generation.overfull(self.threads.all):
                 return False
             if number < last and not self.complete(assignment, number):
                 return False
@@ -168,26 +179,20 @@ class OneBarrier:
         """The arrivals of a generation."""
         return [one for one in self.arrives if assignment[one.event] == number]
 
-    def full(self, members: Sequence[HalfEvent]) -> bool:
-        """Are there as many arrivals as any of them asks for?"""
-        return bool(members) and len(members) == max(self.needed(one) for one in members)
+    def generation(self, assignment: Generations, number: int) -> BarrierCounts:
+        """What a generation has counted when all its arrivals are made. Each of them counts once."""
+        counts = BarrierCounts(number)
+        for one in self.members(assignment, number):
+            counts = counts.after(1 << one.thread, 1, one.record.count)
+        return counts
 
-    def gone(self, assignment: Generations, number: int) -> frozenset[int]:
+    def gone(self, assignment: Generations, number: int) -> int:
         """The threads that have exited without arriving: in this generation or, before they exit, in a later one."""
-        return self.threads.exited - {one.thread for one in self.arrives if assignment[one.event] >= number}
+        return self.threads.exited & ~mask_of(one.thread for one in self.arrives if assignment[one.event] >= number)
 
     def complete(self, assignment: Generations, number: int) -> bool:
-        """Is a generation full, or does the barrier wait for all threads of its domain, and every other has exited?"""
-        members = self.members(assignment, number)
-        if not members:
-            return False
-        if self.barrier.domain in (*BETWEEN_GRIDS, Domain.PAIR):
-            return self.full(members)
-        if any(one.record.count is not None and one.record.count < 0 for one in members):
-            return True
-        if any(one.record.count is not None for one in members):
-            return self.full(members)
-        return {one.thread for one in members} | self.gone(assignment, number) >= self.threads.all
+        """True if a generation is full, or if it is for all threads of its domain and every other has exited."""
+        return self.generation(assignment, number).complete(self.threads.all, self.gone(assignment, number))
 
     def awaited(self, assignment: Generations, wait: HalfEvent) -> int | None:
         """The generation that a wait half waits for: that of its instruction, or in a cluster the one of its number."""
@@ -220,11 +225,12 @@ class OneBarrier:
         found = []
         for wait in self.waits:
             number = self.awaited(assignment, wait)
-            members = [] if number is None else self.members(assignment, number)
-            explicit = any(one.record.count is not None for one in members)
-            any_number = any(one.record.count is not None and one.record.count < 0 for one in members)
-            if number is not None and members and not any_number and not (explicit and self.full(members)):
-                found += [(thread, wait.event) for thread in self.gone(assignment, number)]
+            if number is None:
+                continue
+            generation = self.generation(assignment, number)
+            full = generation.needed is not None and generation.full(self.threads.all)
+            if generation.who and not generation.however_many and not full:
+                found += [(thread, wait.event) for thread in bits(self.gone(assignment, number))]
         return found
 
     def text(self, assignment: Generations, waiting: WaitsFor) -> str:
@@ -233,11 +239,10 @@ class OneBarrier:
             grid, cta = self.barrier.key
             return f"{self.barrier.text}: CTA {cta} of grid {grid} neither launches nor ends"
         number = waiting.generation if waiting.arrive is None else assignment[waiting.arrive]
-        members = self.members(assignment, number or 0)
-        needed = max((self.needed(one) for one in members), default=len(self.threads.all))
-        gone = self.gone(assignment, number or 0) if all(one.record.count is None for one in members) else ()
-        came = len(members) + len(gone)
-        return f"{self.barrier.text}: {came} of {needed} arrivals"
+        generation = self.generation(assignment, number or 0)
+        gone = self.gone(assignment, number or 0) if generation.needed is None else 0
+        came = generation.arrived + gone.bit_count()
+        return f"{self.barrier.text}: {came} of {generation.size(self.threads.all)} arrivals"
 
 
 def barriers_of(

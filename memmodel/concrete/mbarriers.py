@@ -7,15 +7,15 @@ what each test may see; the relations and sets that follow. docs/executions.md, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memmodel.base.labels import Action
 from memmodel.base.lives import in_life
 from memmodel.concrete.meter import STEP, Meter
 from memmodel.concrete.records import ObjectRecord
 from memmodel.errors import InternalError
-from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import Cell
+from memmodel.program.automata import MbarrierCounts
 
 START = -1
 """The life of an object that no init has begun."""
@@ -45,58 +45,11 @@ class ObjectUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """An object between two updates. `over`: phases over. `pending`: arrivals that the phase still needs.
-
-    `expected`: those that the next phase needs. `tx`: bytes still to come. `live`: initialised and not invalidated.
-    `life`: the event of its init; `number`: how many lives were before that one.
-    """
-
-    over: int = 0
-    pending: int = 0
-    expected: int = 0
-    tx: int = 0
-    live: bool = False
-    life: int = START
-    number: int = -1
-
-    def after(self, use: ObjectUse) -> tuple[Counts, bool]:
-        """The object after an update, and whether the update broke its rules."""
-        update = use.record
-        if update.action is Action.INIT:
-            return Counts(0, update.count, update.count, 0, True, use.event, self.number + 1), self.live
-        if not self.live:
-            return self, True
-        if update.action is Action.INVAL:
-            return replace(self, live=False), False
-        pending, expected, tx = self.pending, self.expected, self.tx
-        match update.action:
-            case Action.ARRIVE:
-                tx += update.bytes
-                pending -= update.count
-                if update.drop:
-                    expected = max(0, expected - update.count)
-            case Action.PENDING:
-                pending += update.count
-            case Action.EXPECT_TX:
-                tx += update.bytes
-            case _:
-                tx -= update.bytes
-        bad = pending < 0 or pending > MAX_ARRIVALS or abs(tx) > MAX_ARRIVALS
-        pending = max(0, pending)
-        if pending == 0 and tx == 0:
-            return replace(
-                self, over=self.over + 1, pending=expected, expected=expected, tx=0
-            ), bad or update.no_complete
-        return replace(self, pending=pending, expected=expected, tx=tx), bad
-
-
-@dataclass(frozen=True, slots=True)
 class ObjectWalk:
     """One order of the updates of an object, with the counts before each and after all."""
 
     order: tuple[ObjectUse, ...]
-    counts: tuple[Counts, ...]
+    counts: tuple[MbarrierCounts, ...]
     bad: frozenset[int] = frozenset()
 
     def extended(self, use: ObjectUse) -> ObjectWalk | None:
@@ -105,7 +58,14 @@ class ObjectWalk:
         over, pending = (in_life(now.number, now.over), now.pending) if now.live else (0, 0)
         if wanted.result not in (None, over) or wanted.pending not in (None, pending):
             return None
-        after, bad = now.after(use)
+        after, bad = now.after(
+            wanted.action,
+            wanted.count,
+            wanted.bytes,
+            drop=wanted.drop,
+            no_complete=wanted.no_complete,
+            life=use.event,
+        )
         return ObjectWalk((*self.order, use), (*self.counts, after), self.bad | {use.event} if bad else self.bad)
 
     def counted(self, number: int) -> bool:
@@ -130,7 +90,9 @@ class MbarrierUses:
         self.updates = [one for one in uses if one.record.updates]
         self.tests = [one for one in uses if not one.record.updates]
         declared = cell.instance.arrivals
-        start = Counts() if declared is None else Counts(0, declared, declared, 0, True, number=0)
+        start = MbarrierCounts()
+        if declared is not None:
+            start, _ = start.after(Action.INIT, declared, life=START)
         self._start = ObjectWalk((), (start,))
         inits = [one for one in self.updates if one.record.action is Action.INIT]
         self._first = inits[0] if len(inits) == 1 and declared is None else None

@@ -127,6 +127,7 @@ class Row:
     `effect`: what the instruction does beside writing registers. `together`: the threads that execute it together.
     `uniform`: the operands that have to be equal in all of these. `live`: no lane of the warp may have exited.
     `aligned`: all threads that execute it together have to come to the same instruction; None if `.aligned` says so.
+    `elsewhere`: the same words with the same operands count as the same instruction, wherever they stand.
     """
 
     heads: tuple[str, ...]
@@ -153,6 +154,7 @@ class Row:
     uniform: tuple[str, ...] = ()
     live: bool = False
     aligned: bool | None = None
+    elsewhere: bool = False
 
     @property
     def least_operands(self) -> int:

@@ -98,6 +98,13 @@ def _group(word: str) -> dict[str, Row]:
     return {head: row for row in rows for head in row.heads if head.partition(".")[0] == word}
 
 
+@lru_cache(maxsize=512)
+def file_of(head: str) -> str:
+    """The file of the table that has the row of a head."""
+    word = head.partition(".")[0]
+    return next(file for _, file, words in _FILES if word in words.split() for row in _rows(file) if head in row.heads)
+
+
 @cache
 def _all() -> dict[str, Row]:
     return {head: row for _, file, _ in _FILES for row in _rows(file) for head in row.heads}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from math import prod
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -247,6 +248,39 @@ def parse_launch(data: Any, name: str = "<launch>") -> Launch:
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].removeprefix("Value error, ")
         raise InputError(f"{name}: {where + ': ' if where else ''}{what}") from error
+
+
+def check_directives(entry: PtxFunction, launch: Launch) -> None:
+    """Raise InputError where a launch contradicts what the entry declares ("Performance-Tuning Directives: .reqntid,
+    .maxntid", "Cluster Dimension Directives"): such a launch fails.
+    """
+    directives, size = entry.directives, launch.cluster
+    wanted = directives.get("reqntid")
+    if wanted and _extents(wanted) != launch.block:
+        _contradicts(entry, "reqntid", wanted, "block", launch.block)
+    most = directives.get("maxntid")
+    if most and launch.threads > prod(most):
+        _contradicts(entry, "maxntid", most, "block", launch.block)
+    cluster = directives.get("reqnctapercluster")
+    if cluster and _extents(cluster) != size:
+        _contradicts(entry, "reqnctapercluster", cluster, "cluster", size)
+    rank = directives.get("maxclusterrank")
+    if rank and prod(size) > rank[0]:
+        _contradicts(entry, "maxclusterrank", rank, "cluster", size)
+
+
+def _extents(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Three extents; those that are left out are 1."""
+    return (*numbers, 1, 1)[:3]
+
+
+def _contradicts(entry: PtxFunction, word: str, declared: tuple[int, ...], key: str, extents: tuple[int, ...]) -> None:
+    said, launched = ", ".join(map(str, declared)), list(extents)
+    raise InputError(
+        f"{entry.name} declares .{word} {said}, and the {key} of the launch is {launched}",
+        entry.span,
+        f"launch it with a {key} that the directive allows, or change the directive",
+    )
 
 
 def schema() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
 from memmodel.ptx.vocabulary import Window
 
@@ -42,17 +43,36 @@ class Chunk:
     kept: Expr | None = None
 
 
+class BoxMode(WordList):
+    """How the coordinates name elements of a tensor. Litmus tests have boxes only.
+
+    ROWS: the first coordinate is that of a column, the others those of four rows, each a box. IMAGE: pixels of images,
+    moved by offsets ("im2col mode").
+    """
+
+    TILE = "tile"
+    ROWS = "tile::gather4, tile::scatter4"
+    IMAGE = "im2col, im2col_no_offs"
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes of the map are copied."""
+        return 4 if self is BoxMode.ROWS else 1
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """The box of a tensor map (the number `map`) at some coordinates; outside the tensor are zeros, or nothing.
 
-    `scalars`: the access consists of operations on elements of the tensor.
+    `scalars`: the access consists of operations on elements of the tensor. `offsets`: of IMAGE, if it has any.
     """
 
     map: Expr
     coordinates: tuple[Expr, ...]
     reads: bool
     scalars: bool = False
+    mode: BoxMode = BoxMode.TILE
+    offsets: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +82,7 @@ class BoxTile:
     address: Expr
     window: Window
     map: Expr
+    mode: BoxMode = BoxMode.TILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +151,8 @@ def region_exprs(region: Region) -> tuple[Expr, ...]:
     match region:
         case Chunk(address, _, size, _, _, _, left, right, mask, kept):
             return tuple(one for one in (address, size, left, right, mask, kept) if one is not None)
-        case Box(map_, coordinates):
-            return (map_, *coordinates)
+        case Box(map_, coordinates, offsets=offsets):
+            return (map_, *coordinates, *offsets)
         case BoxTile(address, _, map_):
             return (address, map_)
         case Accumulator(address, _, _, shape) if shape is not None:

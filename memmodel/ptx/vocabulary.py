@@ -75,18 +75,44 @@ class Window(WordList):
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A fundamental type such as .u32: `kind` is one of u s b f pred, `width` is in bits."""
+    """A type such as .u32: `kind` is one of u s b f bf pred, `width` is in bits.
+
+    A packed type (.f16x2) has several `lanes`, which share its width.
+    """
 
     kind: str
     width: int
+    lanes: int = 1
 
     def __str__(self) -> str:
+        if self.lanes > 1:
+            return f"{self.element}x{self.lanes}"
         return "pred" if self.kind == "pred" else f"{self.kind}{self.width}"
+
+    @property
+    def element(self) -> DataType:
+        """The type of one lane."""
+        return DataType(self.kind, self.width // self.lanes)
+
+    @property
+    def floating(self) -> bool:
+        """True for floating-point numbers."""
+        return self.kind in ("f", "bf")
+
+    @property
+    def signed(self) -> bool:
+        """True for integers with a sign."""
+        return self.kind == "s" and self.lanes == 1
+
+    @property
+    def mask(self) -> int:
+        """The bits of a register of this type."""
+        return (1 << self.width) - 1
 
     def wrap(self, value: int) -> int:
         """Reduce an integer to the value that a register of this type holds (two's complement for .s types)."""
         masked = value & ((1 << self.width) - 1)
-        return masked - (1 << self.width) if self.kind == "s" and masked >> (self.width - 1) else masked
+        return masked - (1 << self.width) if self.signed and masked >> (self.width - 1) else masked
 
 
 UNTYPED = DataType("s", 64)

@@ -49,7 +49,7 @@ def halves(*threads: str, count: int | None = None, counts: dict[int, int | None
 
 
 def barriers(events: list[HalfEvent], size: int, exited: frozenset[int] = frozenset()) -> dict[BarrierId, OneBarrier]:
-    threads = ThreadsOf(frozenset(range(size)), exited)
+    threads = ThreadsOf.of(range(size), exited)
     return {
         barrier: OneBarrier(barrier, [one for one in events if one.record.barrier == barrier], threads)
         for barrier in (ONE, TWO)

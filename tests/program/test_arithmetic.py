@@ -26,7 +26,8 @@ def number(pattern: list[int], type: DataType) -> int:
 
 OPERANDS = {
     **dict.fromkeys(("not", "neg", "abs", "cvt", "cnot", "popc", "clz", "brev", "bfind", "bfind.shiftamt"), 1),
-    **dict.fromkeys(("sad", "prmt", "bfe", *(op for op in arith.OPERATIONS if op.startswith("shf"))), 3),
+    **dict.fromkeys(("sad", "bfe", "selp", "fns"), 3),
+    **dict.fromkeys((op for op in arith.NAMED if op.startswith(("shf", "prmt", "dp", "add.c", "sub.c"))), 3),
     **dict.fromkeys(("lop3", "bfi"), 4),
 }
 """How many operands an operation has that does not have two."""
@@ -34,10 +35,12 @@ OPERANDS = {
 
 @given(types, values, values)
 def test_results_are_values_of_the_type(type: DataType, a: int, b: int) -> None:
-    for op in [*arith.OPERATIONS, *arith.SHIFTS, *arith.FIELDS, "mul.hi"]:
+    for op in arith.NAMED:
         args = (a, b, a ^ b, a & b)[: OPERANDS.get(op, 2)]
-        result = arith.apply(op, args, type)
-        assert number(bits(result, type), type) == result, op
+        result, kind = arith.apply(op, args, type), arith.result_type(op, type)
+        assert number(bits(result, kind), kind) == result, op
+        unsigned = arith.operation(op, type)(*args)
+        assert unsigned is None or 0 <= unsigned == result & kind.mask, op
 
 
 @given(types, values, values)
@@ -130,6 +133,20 @@ def test_inc_and_dec_count_in_a_circle() -> None:
         ("cnot", (7,), "b32", 0),
         ("sad", (3, 10, 1), "u32", 8),
         ("sad", (-3, 10, 1), "s32", 14),
+        ("add.sat", (2**31 - 1, 1), "s32", 2**31 - 1),
+        ("sub.sat", (1, 2), "u8", 0),
+        ("add.carry", (2**32 - 1, 0, 1), "u32", 1),
+        ("add.carry", (2**32 - 1, 0, 0), "u32", 0),
+        ("sub.carry", (0, 0, 1), "u32", 1),
+        ("sub.carry", (5, 5, 0), "u64", 0),
+        ("szext.wrap", (0xFFFFFFFF, 32), "u32", 0),
+        ("szext.clamp", (0xF0, 8), "s32", -16),
+        ("bmsk.wrap", (1, 2), "b32", 6),
+        ("bmsk.clamp", (32, 1), "b32", 0),
+        ("fns", (0xAAAAAAAA, 2, -1), "b32", 1),
+        ("clmul.hi", (2**63, 2), "u64", 1),
+        ("prmt.f4e", (0x03020100, 0x07060504, 1), "b32", 0x04030201),
+        ("dp4a.u32.s32", (0xFF, 0xFF, 0), "s32", -255),
     ],
 )
 def test_bits_and_fields_by_hand(op: str, args: tuple[int, ...], type: str, result: int) -> None:
@@ -145,3 +162,54 @@ def test_corner_cases() -> None:
     assert arith.apply("shl", (1, 65536), DataType("b", 16)) == 0
     with pytest.raises(InternalError):
         arith.apply("sqrt", (4,), s32)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "type"),
+    [
+        ("div", (1, 0), DataType("u", 32)),
+        ("rem", (1, 0), DataType("s", 64)),
+        ("fns", (1, 32, 0), DataType("b", 32)),
+        ("ex2.approx", (0,), DataType("f", 32)),
+        ("add.rn", (0x7F800000, 0xFF800000), DataType("f", 32)),
+        ("add.rn", (0x3C007C00, 0x3C00FC00), DataType("f", 32, 2)),
+    ],
+)
+def test_what_ptx_leaves_open_is_none(op: str, args: tuple[int, ...], type: DataType) -> None:
+    """Division by zero, a base beyond the word, an approximation, a NaN (infinity - infinity, in one of two halves)."""
+    assert arith.operation(op, type)(*args) is None
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "type", "result"),
+    [
+        ("add.rn", (0x3F800000, 0x33800000), DataType("f", 32), 0x3F800000),  # a tie goes to the even number
+        ("add.rp", (0x3F800000, 0x33800000), DataType("f", 32), 0x3F800001),
+        ("add.rm", (0x3F800000, 0xBF800000), DataType("f", 32), 0x80000000),  # opposites, rounded down
+        ("mul.rn.ftz", (1, 0x3F800000), DataType("f", 32), 0),
+        ("mul.rn.ftz", (1, 0x3C00), DataType("f", 16), 0),
+        ("fma.rn.sat", (0xC0000000, 0x40000000, 0), DataType("f", 32), 0),
+        ("fma.rn.relu", (0xC000, 0x4000, 0), DataType("f", 16), 0),
+        ("max", (0x80000000, 0), DataType("f", 32), 0),
+        ("max", (0x7FC00000, 0x3F800000), DataType("f", 32), 0x3F800000),
+        ("min.xorsign.abs", (0xBF800000, 0x40000000), DataType("f", 32), 0xBF800000),
+        ("max.abs", (0xC0000000, 0x3F800000, 0x40400000), DataType("f", 32), 0x40400000),
+        ("neg", (0x80000000,), DataType("f", 32), 0),
+        ("abs", (0xBC00C000,), DataType("f", 32, 2), 0x3C004000),
+        ("copysign", (0x80000000, 0x3F800000), DataType("f", 32), 0xBF800000),
+        ("lt.ftz", (1, 2), DataType("f", 32), 0),
+        ("leu", (0x7E00, 0), DataType("f", 16), 1),
+        ("testp.subnormal", (1,), DataType("f", 64), 1),
+        ("cvt.f32.rni", (0x40200000,), DataType("s", 32), 2),
+        ("cvt.f32.rzi", (0x4F800000,), DataType("u", 8), 255),
+        ("cvt.f64.rzi", (0x7FF8000000000000,), DataType("s", 32), 0x80000000),
+        ("cvt.f32.rzi", (0x7FC00000,), DataType("s", 32), 0),
+        ("cvt.s32.rn", (-1,), DataType("f", 32), 0xBF800000),
+        ("cvt.f32.rn", (0x3F808000,), DataType("bf", 16), 0x3F80),
+        ("cvt.f16", (0x3C00,), DataType("f", 32), 0x3F800000),
+        ("cvt.f32.rn.satfinite", (0x7F7FFFFF,), DataType("f", 16), 0x7BFF),
+    ],
+)
+def test_floating_point_by_hand(op: str, args: tuple[int, ...], type: DataType, result: int) -> None:
+    """Worked out from the pages and the format."""
+    assert arith.operation(op, type)(*args) == result

@@ -11,7 +11,7 @@ from __future__ import annotations
 from memmodel.base.labels import Side
 from memmodel.isa.call import Call, describe
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Slot, flag
+from memmodel.isa.row import Need, Row, Slot, Together, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.program.expressions import Apply, Const, Expr, Get
 from memmodel.program.ops import Assign, Op, Read, Write
@@ -104,19 +104,27 @@ def _region(call: Call, operand: Operand, matrices: int) -> Chunk:
     return Chunk(address, Window.SHARED_CTA, Const(matrices * MATRIX_BYTES), align=ROW_BYTES, multiple=ROW_BYTES)
 
 
+_SHAPES = {"ldmatrix": ("m16n16", "m8n16"), "stmatrix": ("m16n8",)}
+_UNPACKED: dict[str, tuple[str, ...]] = {"ldmatrix": ("b8x16",), "stmatrix": ()}
+_PACKED: dict[str, tuple[str, ...]] = {"ldmatrix": ("b6x16_p32", "b4x16_p64"), "stmatrix": ()}
+"""Matrices of narrow elements, which litmus tests do not have."""
+
+
 def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ...]) -> Row:
-    reads = head == "ldmatrix"
+    reads, packed = head == "ldmatrix", _PACKED[head]
     why = ("{head} is modelled for 8x8 matrices of 16-bit elements", "write .m8n8 and .b16")
     return Row(
         (head,),
         (
             SYNC,
             flag("aligned"),
-            Slot("shape", ("m8n8",), "shape", Need.ALWAYS, dict.fromkeys(others, why)),
+            Slot("shape", ("m8n8",), "shape", Need.ALWAYS, dict.fromkeys(others, why), modules=_SHAPES[head]),
             Slot("num", ("x1", "x2", "x4"), "number of matrices", Need.ALWAYS),
             flag("trans"),
             Slot("space", ("shared", "shared::cta"), "state space"),
-            Slot("type", ("b16",), "type", Need.ALWAYS),
+            Slot("dst_fmt", (), "format of the destination", refused={"b8x16": why}, modules=_UNPACKED[head]),
+            Slot("src_fmt", (), "format of the source", refused=dict.fromkeys(packed, why), modules=packed),
+            Slot("type", ("b16",), "type", refused={"b8": why}, modules=("b8",)),
         ),
         operands,
         load if reads else store,
@@ -125,6 +133,8 @@ def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ..
         f"Warp Level Matrix Multiply-Accumulate Instructions: {head}",
         rules=BOTH_ALIGNED,
         since=since,
+        together=Together.WARP,
+        live=True,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from memmodel.base.labels import Family, Side
 from memmodel.isa.call import Call
 from memmodel.isa.place import shifted
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.isa.tensor_memory import (
     ALIGNED,
     BOTH_ALIGNED,
@@ -279,6 +279,9 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
+        together=Together.WARP,
+        live=True,
+        uniform=("[taddr]",),
     ),
     Row(
         ("tcgen05.ld.red",),
@@ -296,6 +299,9 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=frozenset({103, 110}),
+        together=Together.WARP,
+        live=True,
+        uniform=("[taddr]",),
     ),
     Row(
         ("tcgen05.st",),
@@ -308,5 +314,8 @@ ROWS = (
         since=100,
         families=TENSOR_CORES,
         written="[taddr]{, immHalfSplitoff}, r",
+        together=Together.WARP,
+        live=True,
+        uniform=("[taddr]",),
     ),
 )

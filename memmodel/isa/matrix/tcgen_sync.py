@@ -23,7 +23,7 @@ from memmodel.base.labels import (
 )
 from memmodel.isa.call import Call
 from memmodel.isa.place import in_cta, mask, mbarrier, memory_base, pair
-from memmodel.isa.row import Need, Row, Rule, Slot, type_slot
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, type_slot
 from memmodel.isa.tensor_memory import ALIGNED, BOTH_ALIGNED, GROUP, PAGE, TENSOR_CORES, group, issue
 from memmodel.litmus.constants import instructions
 from memmodel.litmus.syntax import Variable
@@ -141,6 +141,9 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
+        together=Together.WARP,
+        live=True,
+        uniform=("nCols",),
     ),
     Row(
         ("tcgen05.dealloc",),
@@ -152,6 +155,9 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
+        together=Together.WARP,
+        live=True,
+        uniform=("taddr", "nCols"),
     ),
     Row(
         ("tcgen05.relinquish_alloc_permit",),
@@ -163,6 +169,8 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
+        together=Together.WARP,
+        live=True,
     ),
     Row(
         ("tcgen05.commit",),
@@ -200,6 +208,7 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=100,
         families=TENSOR_CORES,
+        together=Together.WARP,
     ),
     Row(
         ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"),

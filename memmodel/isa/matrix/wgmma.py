@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from memmodel.base.labels import Access, Family, Issue, Mark, Marker, Side
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Need, Row, Rule, Slot, flag
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag
 from memmodel.isa.synchronization.groups import commit as commit_group
 from memmodel.isa.synchronization.groups import wait as wait_group
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC, descriptor
@@ -231,6 +231,8 @@ def _mma_row(depths: Mapping[str, int], head: str = "wgmma.mma_async") -> Row:
         since=90,
         families=HOPPER,
         written=written,
+        together=Together.WARPGROUP,
+        uniform=("a", "b-desc"),
     )
 
 
@@ -259,6 +261,7 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=90,
         families=HOPPER,
+        together=Together.WARP,
     ),
     _mma_row(_K),
     _mma_row({kind: 2 * k for kind, k in _K.items() if kind != "b1"}, SPARSE),
@@ -272,6 +275,7 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=90,
         families=HOPPER,
+        together=Together.WARP,
     ),
     Row(
         ("wgmma.wait_group",),
@@ -283,5 +287,6 @@ ROWS = (
         rules=BOTH_ALIGNED,
         since=90,
         families=HOPPER,
+        together=Together.WARP,
     ),
 )

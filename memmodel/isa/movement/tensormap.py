@@ -9,7 +9,7 @@ from __future__ import annotations
 from memmodel.base.labels import ProxyFence, Side
 from memmodel.isa.call import SPACE_OF, Call
 from memmodel.isa.place import memory_base
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, scope_slot
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, scope_slot
 from memmodel.isa.synchronization.fence_async import size_128
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.litmus.syntax import Variable
@@ -160,5 +160,6 @@ ROWS = (
         "Parallel Synchronization and Communication Instructions: tensormap.cp_fenceproxy",
         rules=BOTH_ALIGNED,
         since=90,
+        together=Together.WARP,
     ),
 )

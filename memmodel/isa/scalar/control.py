@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memmodel.base.labels import Mark, Marker
 from memmodel.isa.call import Call, describe
-from memmodel.isa.row import Need, Row, Rule, Slot, flag, type_slot
+from memmodel.isa.row import Need, Row, Rule, Slot, Together, flag, type_slot
 from memmodel.isa.synchronization.grids import at_end
 from memmodel.isa.tensor_memory import SYNC
 from memmodel.program.expressions import Apply, Const
@@ -109,6 +109,9 @@ ROWS = (
         set_registers,
         "none; the pool of registers always has enough for .inc",
         "Miscellaneous Instructions: setmaxnreg",
+        together=Together.WARPGROUP,
+        # Compilers let each role of a warpgroup give its registers back at a place of its own.
+        elsewhere=True,
         rules=tuple(
             Rule("{head} is .sync.aligned", "write {head}.{action}.sync.aligned.u32", {"action": ()}, (word,))
             for word in ("sync", "aligned")

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from fractions import Fraction
 
-from memmodel.kernel.arithmetic.formats import FORMATS, bits_of, number_of
+from memmodel.program.arith.formats import FORMATS, bits_of, number_of
 
 _CODES = {"f32": ("<I", "<f"), "f64": ("<Q", "<d")}
 _ROUND: dict[str, Callable[[float], int]] = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}

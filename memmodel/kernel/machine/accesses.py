@@ -22,6 +22,7 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
 from memmodel.program.fields import NOTHING
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Mem, Operand, Register, TensorOperand, Vector
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem, Window
@@ -404,7 +405,7 @@ def _copy(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             machine.forget(block, at, size)
             if left < size:
                 block.store(at + left, size - left, 0)
-            warp.copies.add(lane, issue)
+            warp.tracks[Track.CP_ASYNC].add(lane, issue)
         return True
 
     return step

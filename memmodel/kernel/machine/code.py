@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from memmodel.errors import InputError
 from memmodel.isa.module import Surroundings, lower_in_module, row_of
-from memmodel.isa.table import stray
+from memmodel.isa.place import CTAS
+from memmodel.isa.table import file_of, stray
 from memmodel.kernel.flow.detours import Detour
 from memmodel.kernel.flow.packing import packed_registers
 from memmodel.kernel.flow.registers import registers, written
 from memmodel.kernel.machine.accesses import access_step
+from memmodel.kernel.machine.collective.checks import Collective, collective_of
 from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
@@ -48,7 +50,7 @@ STEPS = (
     mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
     stack_step,
 )  # fmt: skip
-INTERPRETED = ("synchronization.fence", "synchronization.fence_async")
+INTERPRETED = ("synchronization.fence", "synchronization.fence_async", "synchronization.groups")
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
 """Functions of the system that are known. The first one touches no memory of the kernel."""
@@ -66,6 +68,7 @@ class Code:
     negated: bool
     pure: Step | None = None
     blocking: Blocking | None = None
+    collective: Collective | None = None
     control: str = ""
     targets: tuple[int, ...] = ()
     index: Get | None = None
@@ -155,6 +158,7 @@ class _Nowhere:
 
     def __init__(self) -> None:
         self.symbols: dict[str, tuple[str, int]] = {}
+        self.cluster_size = CTAS
 
 
 def unknown(functions: Iterable[PtxFunction]) -> Iterator[PtxInstruction]:
@@ -211,6 +215,7 @@ def _compiled(compiler: Compiler, entry: PtxFunction, instruction: PtxInstructio
         code.pure = None
         code.refusal = Refused(f"these operands of {instruction.opcode} are not known", instruction.span)
         return code
+    code.collective = collective_of(compiler, instruction)
     odd = stray(instruction.opcode)
     if code.pure is None and code.blocking is None:
         hint = "it cannot be run, and nothing is skipped"
@@ -225,11 +230,11 @@ def _by_steps(compiler: Compiler, code: Code) -> bool:
     """Fill in an instruction from the steps of its row. False if its family is not run so yet. Raises Refused."""
     instruction = code.instruction
     row = row_of(instruction.opcode)
-    if row is None or row.lower.__module__.removeprefix("memmodel.isa.") not in INTERPRETED:
+    if row is None or file_of(row.heads[0]) not in INTERPRETED:
         return False
     spaces = {name: space for name, (space, _) in compiler.memory.symbols.items()}
     try:
-        ops = lower_in_module(instruction, Surroundings(spaces))
+        ops = lower_in_module(instruction, Surroundings(spaces, compiler.memory.cluster_size))
     except InputError as error:
         raise Refused(error.message, error.span, error.hint) from error
     interpreter = Interpreter(compiler, instruction)

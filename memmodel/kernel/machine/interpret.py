@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatchmethod
 
+from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
@@ -23,7 +24,16 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.program.arith import apply
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.expressions import Get as RegisterValue
-from memmodel.program.ops import Assign, Emit, Op, UndefinedIf, Unmodelled
+from memmodel.program.ops import (
+    Assign,
+    CommitGroup,
+    Emit,
+    IssueAsync,
+    Op,
+    UndefinedIf,
+    Unmodelled,
+    WaitForGroups,
+)
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
 from memmodel.ptx.vocabulary import Window
@@ -45,7 +55,13 @@ class Pointer:
         self, machine: Machine, warp: Warp, lane: int, size: int, instruction: PtxInstruction
     ) -> tuple[Block, int]:
         """The bytes that a lane means. Raises Faulty where nothing or something else lies, Refused if it is unknown."""
-        address, space = self.address(warp)[lane], self.space
+        return self.place(machine, warp, self.address(warp)[lane], size, instruction)
+
+    def place(
+        self, machine: Machine, warp: Warp, address: Value, size: int, instruction: PtxInstruction
+    ) -> tuple[Block, int]:
+        """The bytes at such an address."""
+        space = self.space
         if space == "shared":
             if address is not None and address >= 1 << 32:  # a generic address of shared memory
                 space = "generic"
@@ -190,6 +206,18 @@ class Interpreter:
             return True
 
         return run
+
+    @step.register
+    def _(self, op: CommitGroup) -> Blocking:
+        return commit_group(op)
+
+    @step.register
+    def _(self, op: WaitForGroups) -> Blocking:
+        return wait_for_groups(self, op)
+
+    @step.register
+    def _(self, op: IssueAsync) -> Blocking:
+        return issue(self, op)
 
     def _about(self, op: Emit) -> Blocking:
         """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""

@@ -11,8 +11,8 @@ import struct
 from typing import Protocol
 
 from memmodel.errors import InputError
-from memmodel.kernel.launch import KINDS, Buffer, Launch, Param
-from memmodel.kernel.machine.maps import described
+from memmodel.kernel.launch import KINDS, Buffer, Launch, Param, check_directives
+from memmodel.kernel.machine.regions.maps import described
 from memmodel.kernel.trace.blocks import REMEMBERED, Block
 from memmodel.limits import reserve
 from memmodel.memory.bytes import Instance
@@ -55,9 +55,10 @@ def _block(instance: Instance, address: int, size: int, content: bytes | None = 
 
 
 class Symbols(Protocol):
-    """Where named variables and functions lie, by state space and address."""
+    """Where named variables and functions lie, by state space and address. `cluster_size`: the CTAs of a cluster."""
 
     symbols: dict[str, tuple[str, int]]
+    cluster_size: int
 
 
 class DeviceMemory:
@@ -65,6 +66,7 @@ class DeviceMemory:
 
     def __init__(self, module: PtxModule, entry: PtxFunction, launch: Launch) -> None:
         self.launch = launch
+        self.cluster_size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
         self.symbols: dict[str, tuple[str, int]] = {}
         self.private_size = 0
         self.blocks: list[Block] = []
@@ -211,6 +213,7 @@ class DeviceMemory:
 
     def _parameters(self, entry: PtxFunction) -> Block:
         given = self.launch.params
+        check_directives(entry, self.launch)
         if len(given) != len(entry.params):
             raise InputError(f"{entry.name} has {len(entry.params)} parameters; the launch gives {len(given)}")
         content = bytearray()

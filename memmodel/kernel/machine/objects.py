@@ -12,13 +12,15 @@ from zlib import crc32
 
 from memmodel.base.labels import Action, Family, Issue, Mbarrier, Signal
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address
-from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Mbar, Warp
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.automata import MbarrierCounts
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Blank, Operand, Pair, Register
 from memmodel.ptx.vocabulary import Scope, Sem
@@ -97,7 +99,7 @@ def signalled(
     told = TraceEvent(issue.thread, None, issue.at, label, block, at, 8, issue)
     told.completes = tuple(completes)
     issue.signals += (told,)
-    machine.update(told, label.action, int(label.action is Action.ARRIVE), -tx)
+    machine.update(told, label.action, int(label.action is Action.ARRIVE), tx)
     issue.note = (*issue.note, *told.note)
     return told
 
@@ -121,8 +123,7 @@ def _update(
                 made.block.forget(made.first, 8)
                 machine.update(made, label.action, amount)
             else:
-                tx = {Action.EXPECT_TX: amount, Action.COMPLETE_TX: -amount}.get(label.action, 0)
-                machine.update(made, label.action, 0, tx)
+                machine.update(made, label.action, 0, amount)
         return True
 
     return step
@@ -154,18 +155,18 @@ def _arrive(compiler: Compiler, instruction: PtxInstruction, operands: list[Oper
                 one = machine.object(made.block, made.first)
                 warp.own(slot)[lane] = _state(one, made.block, made.first, queried=queried)
             count, tx = (1, amount) if expects else (amount, 0)
-            machine.update(made, Action.ARRIVE, count, tx, drop=drop, final=not queried)
+            machine.update(made, Action.ARRIVE, count, tx, drop=drop, no_complete=queried)
         return True
 
     return step
 
 
-def _state(one: Mbar, block: Block, first: int, *, queried: bool) -> int:
+def _state(one: MbarrierCounts, block: Block, first: int, *, queried: bool) -> int:
     """The state of an object; it is not 0."""
     return one.over | queried << _QUERIED_AT | _number(one, block, first) << _OBJECT_AT
 
 
-def _number(one: Mbar, block: Block, first: int) -> int:
+def _number(one: MbarrierCounts, block: Block, first: int) -> int:
     """A number of an object in its life; it is not 0, and another one has it by chance at most."""
     return crc32(f"{block.instance.name} {block.instance.owner} {first} {one.life}".encode()) or 1
 
@@ -275,7 +276,7 @@ def _arrive_on(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
             issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.CP_ASYNC))
             block, at = at_object(machine, warp, instruction, places[lane])
             signal = Signal(Action.ARRIVE, Scope.CTA, Family.CP_ASYNC)
-            signalled(machine, issue, signal, block, at, list(warp.copies.issued[lane]))
+            signalled(machine, issue, signal, block, at, list(warp.tracks[Track.CP_ASYNC].issued[lane]))
         return True
 
     return step

@@ -5,7 +5,7 @@ In: nothing. Out: the records that `Machine` and the instructions work on.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent
 from memmodel.kernel.trace.threads import TraceThread
 from memmodel.program.fields import NOTHING, Bits
+from memmodel.program.ops import Track
 
 Lanes = list[int]
 
@@ -73,20 +74,8 @@ class PairTurn(NamedTuple):
     turn: int
 
 
-@dataclass(slots=True, eq=False)
-class Mbar:
-    """An mbarrier object."""
-
-    over: int = 0
-    pending: int = 0
-    expected: int = 0
-    tx: int = 0
-    live: bool = False
-    life: int = 0
-
-
 class IssueGroups:
-    """Asynchronous instructions of each lane: all of them, those since the last commit, and the groups."""
+    """Asynchronous instructions of each lane with one track: all of them, those since the last commit, the groups."""
 
     __slots__ = ("closed", "issued", "open")
 
@@ -206,7 +195,8 @@ class Warp:
     """A warp: registers as lists over the lanes, groups of lanes, special registers.
 
     `slow`: it only goes on where no other warp changes anything. `bits`: what is known of a register and a lane in it,
-    where that is not the whole value. `names`: the term of a register and a lane, in a run that has terms.
+    where that is not the whole value. `names`: the term of a register and a lane, in a run that has terms. `tracks`:
+    the asynchronous instructions that commits, waits and signals find by a name.
     """
 
     cta: Cta
@@ -218,9 +208,7 @@ class Warp:
     limit: int = 0
     slow: bool = False
     syncs: dict[int, BarrierState] = field(default_factory=dict)
-    copies: IssueGroups = field(default_factory=lambda: IssueGroups())
-    bulk: IssueGroups = field(default_factory=lambda: IssueGroups())
-    wgmma: IssueGroups = field(default_factory=lambda: IssueGroups())
+    tracks: defaultdict[Track, IssueGroups] = field(default_factory=lambda: defaultdict(IssueGroups))
     tensor: dict[Family, list[list[TraceEvent]]] = field(default_factory=dict)
     registers_in_use: WgmmaUse = field(default_factory=WgmmaUse)
     arrived: list[int] = field(default_factory=lambda: [-1] * LANES)

@@ -20,6 +20,7 @@ from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import Schedule, last_clusters
 from memmodel.kernel.machine.code import ENDS, Code, Follower, compile_function, may_loop, only_computes
+from memmodel.kernel.machine.collective.checks import RULE
 from memmodel.kernel.machine.engines.calls import back, chosen_callee, enter, system_call
 from memmodel.kernel.machine.engines.multimem import misused
 from memmodel.kernel.machine.engines.wgmma import BUSY
@@ -185,6 +186,8 @@ class Scheduler:
             if not self.machine.schedule.parks:
                 self._hang(waiting)
             break
+        for message, instruction in self.machine.warpgroups.differences(self.ctas, ended=not waiting):
+            self.machine.problem(RULE, message, instruction)
         self.run.proved = self.machine.failing.proved()
         return self.run
 
@@ -309,7 +312,11 @@ class Scheduler:
                     self._check_registers(warp, code)
                 return True
             self.machine.failing.met(warp, lanes, code.instruction)
-            if code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+            collective = code.collective
+            ready = collective is None or collective.gathered(warp, lanes)
+            if ready and code.blocking is not None and code.blocking(self.machine, warp, lanes, group):
+                if collective is not None:
+                    collective.executed(self.machine, warp, lanes)
                 if code.touched:
                     self._check_registers(warp, code)
                 return True

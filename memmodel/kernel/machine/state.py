@@ -16,6 +16,7 @@ from memmodel.kernel.launch import Launch
 from memmodel.kernel.machine.choices.chosen_reads import ChosenReads
 from memmodel.kernel.machine.choices.failing_tests import FailingTests
 from memmodel.kernel.machine.choices.schedule import FIRST, LAST, Schedule
+from memmodel.kernel.machine.collective.warpgroups import Warpgroups
 from memmodel.kernel.machine.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
@@ -24,7 +25,7 @@ from memmodel.kernel.machine.memory import (
     SHARED_WINDOW,
     DeviceMemory,
 )
-from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Mbar, Peek, Warp
+from memmodel.kernel.machine.parts import BarrierState, Cta, Faulty, Lanes, Peek, Warp
 from memmodel.kernel.machine.rows import Row, Value
 from memmodel.kernel.machine.values.cells import MemoryTerms
 from memmodel.kernel.trace.accesses import LaneAccesses, WeakAccess
@@ -37,11 +38,14 @@ from memmodel.kernel.trace.threads import TraceThread
 from memmodel.litmus.objects import MAX_ARRIVALS
 from memmodel.memory.bytes import BadAddress
 from memmodel.program.addresses import WINDOW_SPACES
+from memmodel.program.automata import MbarrierCounts
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.vocabulary import Scope, Sem, Space, Window
 
 WINDOWS = {"global": Window.GLOBAL, "const": Window.CONST}
 """What is reached through an address that names its state space; shared memory is found by its own addresses."""
+
+NEVER_INITIALISED = MbarrierCounts()
 
 WIDEST = 16
 """Bytes of the largest strong access."""
@@ -58,7 +62,7 @@ class Machine:
         self.memory = memory
         self.run = run
         self.ctas = {(one.cluster, one.rank): one for one in ctas}
-        self.objects: dict[tuple[Block, int], Mbar] = {}
+        self.objects: dict[tuple[Block, int], MbarrierCounts] = {}
         self.strong: dict[Block, dict[int, tuple[int, TraceEvent]]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
         self.awaits: Mapping[int, frozenset[int]] = {}
@@ -68,6 +72,7 @@ class Machine:
         self.heir: int | None = None
         self._clusters: dict[int, BarrierState] = {}
         self.elect_last = False
+        self.warpgroups = Warpgroups()
         self.schedule = Schedule()
         self.failing = FailingTests(run, frozenset())
         self.reads = ChosenReads(run, ())
@@ -110,8 +115,12 @@ class Machine:
 
     def takes(self, warp: Warp, window: Window, block: Block) -> bool:
         """Does an address in a window reach this memory?"""
-        own = window is not Window.OWN_DATA or block.instance.owner is None or block is warp.cta.shared
-        return own and block.instance.space in WINDOW_SPACES[window]
+        own = block.instance.owner is None or block is warp.cta.shared
+        if own and window is Window.SHARED_OTHER:
+            return False
+        if not own and window in (Window.OWN_DATA, Window.SHARED_CTA):
+            return False
+        return block.instance.space in WINDOW_SPACES[window]
 
     def _find(self, warp: Warp, space: str, address: int) -> tuple[Block, int] | None:
         if space.startswith("shared"):
@@ -236,40 +245,27 @@ class Machine:
                 if at in known and at < first + size and first < at + known[at][0]:
                     del known[at]
 
-    def object(self, block: Block, at: int) -> Mbar:
-        return self.objects.setdefault((block, at), Mbar())
+    def object(self, block: Block, at: int) -> MbarrierCounts:
+        """The mbarrier object at a place, as it is now."""
+        return self.objects.get((block, at), NEVER_INITIALISED)
 
     def update(
-        self, event: TraceEvent, action: Action, count: int = 0, tx: int = 0, *, drop: bool = False, final: bool = True
-    ) -> None:
-        """An update of an mbarrier object, made now. `final`: it may complete a phase."""
+        self, event: TraceEvent, action: Action, count: int = 0, size: int = 0, *, drop: bool = False,
+        no_complete: bool = False,
+    ) -> None:  # fmt: skip
+        """An update of an mbarrier object by `count` arrivals and `size` bytes, made now."""
         assert event.block is not None
-        one = self.object(event.block, event.first)
-        before, bad = one.over, False
-        if action is Action.INIT:
-            bad = one.live or not 0 < count <= MAX_ARRIVALS
-            one.life += 1
-            one.over, one.pending, one.expected, one.tx, one.live = 0, count, count, 0, True
-            before = 0
-        elif not one.live:
-            bad = True
-        elif action is Action.INVAL:
-            one.live = False
-        else:
-            one.tx += tx
-            one.pending += count if action is Action.PENDING else -count
-            if drop:
-                one.expected = max(0, one.expected - count)
-            bad = one.pending < 0 or one.pending > MAX_ARRIVALS or abs(one.tx) > MAX_ARRIVALS
-            one.pending = max(0, one.pending)
-            if one.pending == 0 and one.tx == 0 and action in (Action.ARRIVE, Action.COMPLETE_TX, Action.EXPECT_TX):
-                one.over, one.pending = one.over + 1, one.expected
-                bad |= not final
+        place = event.block, event.first
+        before = self.object(*place)
+        after, bad = before.after(action, count, size, drop=drop, no_complete=no_complete, life=before.number + 1)
+        self.objects[place] = after
+        phase = 0 if action is Action.INIT else before.over
+        bad |= action is Action.INIT and not 0 < count <= MAX_ARRIVALS
         if bad:
             self.run.bad.append(event)
-        event.note = (*event.note, event.first, before, one.life, *self._elsewhere(event), *(["bad"] if bad else []))
-        log = self.run.objects.setdefault((event.block, event.first), [])
-        log.append(ObjectStep(event, True, before, one.over, one.life, 0))
+        event.note = (*event.note, event.first, phase, after.life, *self._elsewhere(event), *(["bad"] if bad else []))
+        log = self.run.objects.setdefault(place, [])
+        log.append(ObjectStep(event, True, phase, after.over, after.life, 0))
 
     def test(self, event: TraceEvent, seen: int, asked: int | None) -> None:
         """A test that returned true. `asked`: the phase of its state, if it has one."""

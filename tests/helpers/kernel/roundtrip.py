@@ -29,9 +29,9 @@ from memmodel.kernel.check.launch_judge import ExploreOptions
 from memmodel.kernel.launch import Launch, parse_launch
 from memmodel.kernel.machine.engines import copies, mma, tensor, wgmma
 from memmodel.kernel.machine.engines.matrices import MatrixDescriptor
-from memmodel.kernel.machine.maps import Stretch
 from memmodel.kernel.machine.memory import DeviceMemory
 from memmodel.kernel.machine.parts import Cta
+from memmodel.kernel.machine.regions.maps import Stretch
 from memmodel.kernel.order.verdict import KernelVerdict
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.events import TraceEvent

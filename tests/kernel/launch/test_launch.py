@@ -11,8 +11,8 @@ from helpers.kernel.samples import HEAD, entry, launch, module
 
 from memmodel.errors import InputError
 from memmodel.kernel.launch import parse_launch, read_launch, schema, template
-from memmodel.kernel.machine.maps import Tile, read_map
 from memmodel.kernel.machine.memory import DeviceMemory
+from memmodel.kernel.machine.regions.maps import Tile, read_map
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 
@@ -130,3 +130,29 @@ def test_tensor_maps_in_memory(holder: str, name: str) -> None:
     assert isinstance(tile, Tile) and tile.map.sizes == (64,) and tile.size == 128
     with pytest.raises(InputError, match="no variable or buffer"):
         DeviceMemory(read, read.functions["k"], parse_launch(given | {"tensormaps": [spec | {"param": "none"}]}))
+
+
+@pytest.mark.parametrize(
+    ("directive", "block", "cluster", "contradicts"),
+    [
+        (".reqntid 64", [64, 1, 1], [1, 1, 1], False),
+        (".reqntid 64", [32, 1, 1], [1, 1, 1], True),
+        (".reqntid 32, 2", [64, 1, 1], [1, 1, 1], True),
+        (".maxntid 64", [32, 2, 1], [1, 1, 1], False),
+        (".maxntid 64", [96, 1, 1], [1, 1, 1], True),
+        (".reqnctapercluster 2", [32, 1, 1], [2, 1, 1], False),
+        (".reqnctapercluster 2", [32, 1, 1], [1, 1, 1], True),
+        (".maxclusterrank 2", [32, 1, 1], [2, 1, 1], False),
+        (".maxclusterrank 2", [32, 1, 1], [4, 1, 1], True),
+    ],
+)
+def test_a_launch_that_contradicts_its_entry(
+    directive: str, block: list[int], cluster: list[int], contradicts: bool
+) -> None:
+    read = parse_module(Source("k.ptx", HEAD + f".visible .entry e() {directive} {{ ret; }}"))
+    description = parse_launch({"grid": [4, 1, 1], "block": block, "cluster": cluster})
+    if not contradicts:
+        DeviceMemory(read, read.functions["e"], description)
+        return
+    with pytest.raises(InputError, match=directive.split()[0].removeprefix(".")):
+        DeviceMemory(read, read.functions["e"], description)

@@ -10,7 +10,7 @@ from memmodel.cat.load import load_model
 from memmodel.errors import InputError
 from memmodel.kernel.check.conductor import judge
 from memmodel.kernel.launch import TensorMapSpec, parse_launch
-from memmodel.kernel.machine.maps import Tile, described, read_map
+from memmodel.kernel.machine.regions.maps import Tile, described, read_map
 from memmodel.ptx.module.reader import parse_module
 from memmodel.source import Source
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from memmodel.base.labels import Access, Action, Family, GroupWait, Issue, Role, Side, Signal
+from memmodel.base.labels import Access, Action, Family, Issue, Role, Side, Signal
 from memmodel.kernel.arithmetic.alu import width_of
 from memmodel.kernel.machine.accesses import SCOPES, SEMS, address, strong
 from memmodel.kernel.machine.engines.operands import maps_of, multicast_ranks
-from memmodel.kernel.machine.maps import Stretch
 from memmodel.kernel.machine.memory import RANK_SHIFT, SHARED_WINDOW
 from memmodel.kernel.machine.objects import at_object, signalled
-from memmodel.kernel.machine.parts import Faulty, IssueGroups, LaneGroup, Lanes, Warp
+from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.regions.maps import Stretch
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.operands import Imm
 from memmodel.ptx.vocabulary import Proxy, Scope, Sem
 
 CHUNK = 16
@@ -43,51 +43,11 @@ def copy_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | Non
         return None
     bulk = reduces or words[2] == "bulk"
     rest = words[4:] if reduces else words[3:] if bulk else words[2:]
-    if rest[:1] == ("commit_group",):
-        return _commit(bulk=bulk)
-    if rest[:1] in (("wait_group",), ("wait_all",)):
-        return _wait(instruction, bulk=bulk)
     if not bulk or not rest:
         return None
     if rest[0] == "prefetch":
         return lambda machine, warp, lanes, group: True
     return _tensor(compiler, instruction) if rest[0] == "tensor" else _bulk(compiler, instruction)
-
-
-# ---- groups ------------------------------------------------------------------------------------------------------
-
-
-def _groups(warp: Warp, *, bulk: bool) -> IssueGroups:
-    return warp.bulk if bulk else warp.copies
-
-
-def _commit(*, bulk: bool) -> Blocking:
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        for lane in lanes:
-            _groups(warp, bulk=bulk).commit(lane)
-        return True
-
-    return step
-
-
-def _wait(instruction: PtxInstruction, *, bulk: bool) -> Blocking:
-    operand = instruction.operands[0] if instruction.operands else Imm(0)
-    if not isinstance(operand, Imm):
-        raise Refused(f"{instruction.opcode} takes a number of groups", instruction.span)
-    reads_only = "read" in instruction.words
-    label = GroupWait(Family.BULK if bulk else Family.CP_ASYNC)
-    everything = "wait_all" in instruction.words
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        groups = _groups(warp, bulk=bulk)
-        for lane in lanes:
-            made = machine.event(warp.threads[lane], instruction.number, label, reads_only)
-            made.completes = tuple(groups.issued[lane] if everything else groups.over(lane, operand.value))
-            made.reads_only = reads_only
-            made.note = (reads_only, len(made.completes))
-        return True
-
-    return step
 
 
 # ---- what copies have in common ------------------------------------------------------------------------------------
@@ -278,7 +238,7 @@ def _bulk(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 if objects is not None:
                     made.tell(at_object(machine, warp, instruction, bar), size, part)
             if form.grouped:
-                warp.bulk.add(lane, made.issue)
+                warp.tracks[Track.BULK].add(lane, made.issue)
         return True
 
     return step
@@ -358,7 +318,7 @@ def _tensor(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
                 made.write(outside)
                 for block, at, size in outside:
                     block.forget(at, size)
-                warp.bulk.add(lane, made.issue)
+                warp.tracks[Track.BULK].add(lane, made.issue)
                 continue
             made.read(outside)
             assert objects is not None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memmodel.kernel.machine.maps import Stretch, joined, swizzled
+from memmodel.kernel.machine.regions.maps import Stretch, joined, swizzled
 
 HOPPER_SPANS = {0: 0, 1: 128, 2: 64, 3: 32}
 BLACKWELL_SPANS = {0: 0, 1: 128, 2: 128, 4: 64, 6: 32}

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memmodel.kernel.machine.maps import Stretch, Tile, read_map
 from memmodel.kernel.machine.parts import Warp
 from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.regions.maps import Stretch, Tile, read_map
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.trace.blocks import Block
 from memmodel.kernel.trace.problems import Refused

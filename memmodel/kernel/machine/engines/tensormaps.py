@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from memmodel.base.labels import Access, ProxyFence, Side
 from memmodel.kernel.machine.accesses import SCOPES, address, gathered
-from memmodel.kernel.machine.maps import replaced
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.regions.maps import replaced
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.problems import Refused

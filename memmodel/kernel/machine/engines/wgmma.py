@@ -14,6 +14,7 @@ from memmodel.kernel.machine.pure import Compiler, forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.problems import Refused
+from memmodel.program.ops import Track
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Imm, Vector
 from memmodel.ptx.vocabulary import Proxy
@@ -56,7 +57,7 @@ def _commit(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> boo
     if not gathered(warp, lanes):
         return False
     for lane in lanes:
-        warp.wgmma.commit(lane)
+        warp.tracks[Track.WGMMA].commit(lane)
     warp.registers_in_use.committed += 1
     return True
 
@@ -72,7 +73,7 @@ def _wait(instruction: PtxInstruction) -> Blocking:
             return False
         for lane in lanes:
             made = machine.event(warp.threads[lane], instruction.number, label)
-            made.completes = tuple(warp.wgmma.over(lane, left))
+            made.completes = tuple(warp.tracks[Track.WGMMA].over(lane, left))
             made.note = (len(made.completes),)
         warp.registers_in_use.wait(left)
         return True
@@ -108,7 +109,7 @@ def _multiply(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
         issues = []
         for lane in lanes:
             issue = machine.event(warp.threads[lane], instruction.number, Issue(Family.WGMMA))
-            warp.wgmma.add(lane, issue)
+            warp.tracks[Track.WGMMA].add(lane, issue)
             issues.append(issue)
         for get, rows, kind, turns in ((left, ROWS, left_kind, turns_left), (right, columns, right_kind, turns_right)):
             if get is None:

@@ -37,14 +37,14 @@ class Format(NamedTuple):
 
 
 FORMATS = {"f16": Format(5, 10), "bf16": Format(8, 7), "f32": Format(8, 23), "f64": Format(11, 52)}
-_CODES = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}
+CODES = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}
 
 
 def number_of(bits: int, kind: str) -> float:
     """The number that bits stand for."""
     if kind == "bf16":
         bits, kind = (bits & 0xFFFF) << 16, "f32"
-    whole, real = _CODES[kind]
+    whole, real = CODES[kind]
     return float(struct.unpack(real, struct.pack(whole, bits & (1 << FORMATS[kind].width) - 1))[0])
 
 

@@ -7,6 +7,7 @@ global memory, and of shared memory behind the swizzle. Source: PTX ISA "Tensors
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import mul
@@ -174,6 +175,7 @@ class Tile:
                        for row in range(rows) for at in range(0, inner, 16)])  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def read_map(number: int) -> Tile | str:
     """A map from its number, or why it is none that is known. A type that nobody set in zeroed memory is .u8."""
     if not extract(number, ELEMENT_BYTES):

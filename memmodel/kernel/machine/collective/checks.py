@@ -1,0 +1,79 @@
+"""Instructions that threads execute together: a warp, or the four warps of a warpgroup.
+
+In: the row of an instruction. Out: `Collective`, which its lanes pass before and after it. What has to hold stands in
+the row: who executes it together, which operands are equal in all of these, whether lanes may have exited. Settled
+here: how a run finds that it does not hold. The warps of a warpgroup do not wait for one another, so that what each of
+them executed is compared when the run is over (`Warpgroups`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memmodel.isa.module import spelling_of
+from memmodel.isa.row import Spelling, Together
+from memmodel.kernel.machine.collective.warpgroups import Executed
+from memmodel.kernel.machine.parts import Lanes, Warp
+from memmodel.kernel.machine.pure import Compiler
+from memmodel.kernel.machine.rows import LANES
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.machine.values.lanes import Get
+from memmodel.ptx.module.syntax import PtxInstruction
+from memmodel.ptx.operands import Mem, Operand, Vector
+
+RULE = "undefined-instruction"
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What has to hold of the threads that execute an instruction together."""
+
+    instruction: PtxInstruction
+    head: str
+    together: Together
+    live: bool
+    identity: object
+    uniform: tuple[tuple[str, Get], ...]
+
+    def gathered(self, warp: Warp, lanes: Lanes) -> bool:
+        """True if all lanes of the warp that have not exited are there."""
+        return len(lanes) == LANES or sum(1 << lane for lane in lanes) == warp.live
+
+    def executed(self, machine: Machine, warp: Warp, lanes: Lanes) -> None:
+        """Check what the row asks for, as the instruction is executed."""
+        if self.live and len(lanes) < len(warp.threads):
+            message = f"{self.head} is executed by a warp of which lanes have exited"
+            machine.problem(RULE, message, self.instruction)
+        values = []
+        for name, get in self.uniform:
+            row = get(warp)
+            known = {row[lane] for lane in lanes} - {None}
+            if len(known) > 1:
+                machine.problem(RULE, f"{name} of {self.head} is not the same in all lanes", self.instruction)
+            values.append((name, row[lanes[0]]))
+        if self.together is Together.WARPGROUP:
+            machine.warpgroups.add(warp, self.head, Executed(self.instruction, self.identity, tuple(values)))
+
+
+def collective_of(compiler: Compiler, instruction: PtxInstruction) -> Collective | None:
+    """What the row of an instruction says of the threads that execute it together; None if each does for itself."""
+    spelling = spelling_of(instruction.opcode)
+    if not isinstance(spelling, Spelling) or spelling.row.together is Together.THREAD:
+        return None
+    row = spelling.row
+    aligned = "aligned" in spelling.words.values() if row.aligned is None else row.aligned
+    if not aligned:
+        return None
+    uniform = tuple(
+        (name.strip("[]"), _values(compiler, instruction, operand))
+        for name, operand in zip(row.operands, instruction.operands, strict=False)
+        if name in row.uniform and not isinstance(operand, Vector)
+    )
+    identity = (instruction.opcode, instruction.operands) if row.elsewhere else instruction.number
+    return Collective(instruction, spelling.head, row.together, row.live, identity, uniform)
+
+
+def _values(compiler: Compiler, instruction: PtxInstruction, operand: Operand) -> Get:
+    if isinstance(operand, Mem):
+        return compiler.get(operand.base, instruction)
+    return compiler.get(operand, instruction)

@@ -1,0 +1,1 @@
+"""Which bytes of a launch the regions of its steps are."""

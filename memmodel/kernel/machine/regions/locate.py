@@ -1,0 +1,254 @@
+"""Which bytes of a launch's memory a region is, for a lane that executes the instruction.
+
+In: a Region of a step. Out: `Locate`: in a warp, for a lane, its `Located` bytes. Settled here: the sizes and the
+alignment of every kind of access, as `program.resolve` has them for litmus tests, and which bytes they are in a layout
+that litmus tests do not have (`maps`). Bytes that cannot be accessed raise Faulty, unknown ones Refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from memmodel.kernel.machine.accesses import aligned
+from memmodel.kernel.machine.parts import Faulty, Warp
+from memmodel.kernel.machine.regions.maps import Stretch, Tile, read_map
+from memmodel.kernel.machine.rows import Value
+from memmodel.kernel.machine.state import Machine
+from memmodel.kernel.trace.blocks import Block
+from memmodel.kernel.trace.problems import Refused
+from memmodel.memory.bytes import Filler
+from memmodel.memory.tensormap import TENSORMAP_BYTES
+from memmodel.program.regions import Box, BoxMode, BoxTile, Chunk, Elements, Object, Region, TensorMapAt
+from memmodel.ptx.module.syntax import PtxInstruction
+
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
+
+MASK_BYTES, OBJECT_BYTES, MAP_ALIGN = 16, 8, 64
+TILE_ALIGN = 128
+"""What the shared memory of a tensor copy is aligned to by hardware; litmus tests declare smaller tiles."""
+
+
+class PlacedBytes(NamedTuple):
+    """Bytes of memory; `at`: where they stand in the data of the access."""
+
+    block: Block
+    first: int
+    size: int
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The bytes of a region. `size`: of its data, with what is not in memory, for which `filler` stands.
+
+    `scalar`: bytes of the operations that an access consists of; None if it names none. `ordered`: the spans say where
+    they stand in the data, which is not followed through a tensor map.
+    """
+
+    spans: tuple[PlacedBytes, ...]
+    size: int
+    scalar: int | None = None
+    filler: Filler | None = None
+    ordered: bool = True
+
+
+Locate = Callable[[Machine, Warp], Callable[[int], Located]]
+"""The bytes of a region in a warp, lane by lane."""
+
+
+def locator(interpreter: Interpreter, region: Region) -> Locate:
+    """How the bytes of a region are found. Raises Refused if it is of a kind that has no bytes here."""
+    match region:
+        case Elements(_, _, size, count) if size is not None:
+            return _whole(interpreter, region, size * count, size * count, size)
+        case Chunk():
+            return _chunk(interpreter, region)
+        case Object():
+            return _whole(interpreter, region, OBJECT_BYTES, OBJECT_BYTES)
+        case TensorMapAt():
+            return _whole(interpreter, region, TENSORMAP_BYTES, MAP_ALIGN)
+        case Box():
+            return _box(interpreter, region)
+        case BoxTile():
+            return _box_tile(interpreter, region)
+        case _:
+            raise Refused(f"{interpreter.instruction.opcode} cannot be run", interpreter.instruction.span)
+
+
+def _whole(
+    interpreter: Interpreter, region: Elements | Object | TensorMapAt, size: int, align: int, scalar: int | None = None
+) -> Locate:
+    """Bytes that lie together."""
+    pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
+
+    def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
+        addresses = pointer.address(warp)
+
+        def at(lane: int) -> Located:
+            block, first = pointer.place(machine, warp, addresses[lane], size, instruction)
+            aligned(block, first, align, addresses[lane])
+            return Located((PlacedBytes(block, first, size),), size, scalar)
+
+        return at
+
+    return locate
+
+
+def _chunk(interpreter: Interpreter, region: Chunk) -> Locate:
+    """As many bytes as the instruction says, or those of them that it accesses."""
+    pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
+    sizes = interpreter.value(region.size)
+    exprs = (region.skip_left, region.skip_right, region.mask, region.kept)
+    options = [None if expr is None else interpreter.value(expr) for expr in exprs]
+    filler = _filler(region)
+
+    def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
+        addresses, counts = pointer.address(warp), sizes(warp)
+        rows = [None if get is None else get(warp) for get in options]
+
+        def at(lane: int) -> Located:
+            address, size = addresses[lane], counts[lane]
+            values = [0 if row is None else row[lane] for row in rows]
+            if address is None or size is None or None in values:
+                machine.unknown("what the copy touches", instruction)
+            if address % region.align:
+                raise Faulty("undefined-address", f"address {address:#x} is misaligned for {region.align} bytes")
+            pieces = _accessed(region, size, *(value or 0 for value in values))
+            if not pieces:
+                return Located((), size, region.scalar, filler)
+            begin, end = pieces[0][0], pieces[-1][1]
+            block, first = pointer.place(machine, warp, address + begin, end - begin, instruction)
+            spans = tuple(PlacedBytes(block, first + low - begin, high - low, low) for low, high in pieces)
+            return Located(spans, size, region.scalar, filler)
+
+        return at
+
+    return locate
+
+
+def _filler(region: Chunk) -> Filler | None:
+    """What stands for the bytes that are not accessed; None if all are."""
+    if region.mask is not None:
+        return Filler.DROPPED
+    if region.kept is not None:
+        return Filler.ZERO
+    return None if region.skip_left is None else Filler.INDETERMINATE
+
+
+def _accessed(region: Chunk, size: int, left: int, right: int, mask: int, kept: int) -> list[tuple[int, int]]:
+    """Which of so many bytes are accessed: first, end."""
+    if region.mask is not None:
+        return masked(mask, size)
+    end = size - right if region.kept is None else min(kept, size)
+    return [(left, end)] if end > left else []
+
+
+def masked(mask: int, size: int) -> list[tuple[int, int]]:
+    """The bytes that a byte mask names: bit i is about byte i of each 16."""
+    ends = [bit for bit in range(MASK_BYTES + 1) if (mask << 1 >> bit & 1) != (mask << 1 >> bit + 1 & 1)]
+    runs = list(zip(ends[::2], ends[1::2], strict=True))
+    return [(chunk + low, chunk + high) for chunk in range(0, size, MASK_BYTES) for low, high in runs]
+
+
+# ---- through a tensor map ----------------------------------------------------------------------------------------
+
+
+def _box(interpreter: Interpreter, region: Box) -> Locate:
+    """The bytes of a box that lie in its tensor. Where a copy reads it, the padding counts as transferred."""
+    instruction = interpreter.instruction
+    numbers = interpreter.value(region.map)
+    values = [interpreter.value(one) for one in region.coordinates]
+    moved = [interpreter.value(one) for one in region.offsets]
+
+    def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
+        def at(lane: int) -> Located:
+            tile = _tile(numbers(warp)[lane], region.mode, instruction)
+            coordinates = [_signed(machine, get(warp)[lane], instruction) for get in values]
+            offsets = [get(warp)[lane] for get in moved]
+            stretches = _outside(machine, tile, region, coordinates, offsets, instruction)
+            if region.reads and "_p" in tile.packed:
+                note = f"line {instruction.line}: the transaction was taken to count the padding of .{tile.packed}"
+                machine.run.assumed.setdefault(note)
+            spans = [
+                PlacedBytes(*machine.place(warp, "global", first, size, instruction), size) for first, size in stretches
+            ]
+            scalar = tile.map.element if region.scalars else None
+            return Located(tuple(spans), tile.size * region.mode.boxes, scalar, Filler.ZERO, ordered=False)
+
+        return at
+
+    return locate
+
+
+def _outside(
+    machine: Machine,
+    tile: Tile,
+    region: Box,
+    coordinates: list[int],
+    offsets: list[Value],
+    instruction: PtxInstruction,
+) -> list[Stretch]:
+    """The bytes of a box in global memory."""
+    if region.mode is BoxMode.ROWS:
+        column, *rows = coordinates
+        return [stretch for row in rows for stretch in tile.outside((column, row)) or ()]
+    if len(coordinates) != len(tile.map.sizes):
+        message = f"the tensor map has {len(tile.map.sizes)} dimensions, and {len(coordinates)} coordinates are given"
+        raise Refused(message, instruction.span)
+    known = [one for one in offsets if one is not None]
+    if len(known) < len(offsets):
+        machine.unknown("an offset of im2col", instruction)
+    distances = known or [0] * (len(coordinates) - 2)
+    stretches = tile.outside(tuple(coordinates), tuple(distances))
+    if stretches is None:
+        raise Refused("the coordinates lie outside the bounding box of im2col", instruction.span)
+    return stretches
+
+
+def _box_tile(interpreter: Interpreter, region: BoxTile) -> Locate:
+    """The bytes of a box in shared memory, behind the swizzle."""
+    pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
+    numbers = interpreter.value(region.map)
+
+    def locate(machine: Machine, warp: Warp) -> Callable[[int], Located]:
+        def at(lane: int) -> Located:
+            address = pointer.address(warp)[lane]
+            if address is None:
+                machine.unknown("the address of the copy", instruction)
+            if address % TILE_ALIGN:
+                message = f"the shared memory of a tensor copy is aligned to {TILE_ALIGN} bytes"
+                raise Faulty("undefined-address", message)
+            tile = _tile(numbers(warp)[lane], region.mode, instruction)
+            stretches = tile.inside(address)
+            if region.mode is BoxMode.ROWS:
+                stretches = [(address, max(tile.inner, tile.span) * region.mode.boxes)]
+            spans = [
+                PlacedBytes(*pointer.place(machine, warp, first, size, instruction), size) for first, size in stretches
+            ]
+            return Located(tuple(spans), tile.size * region.mode.boxes, ordered=False)
+
+        return at
+
+    return locate
+
+
+def _tile(number: Value, mode: BoxMode, instruction: PtxInstruction) -> Tile:
+    """The map that a number stands for, which is one for this mode. Raises Refused."""
+    tile = "what the tensor map holds is not known" if number is None else read_map(number)
+    if isinstance(tile, str):
+        raise Refused(tile, instruction.span)
+    image = mode is BoxMode.IMAGE
+    if image is not (tile.corners is not None):
+        raise Refused(f"the tensor map is {'not ' if image else ''}for im2col", instruction.span)
+    return tile
+
+
+def _signed(machine: Machine, value: Value, instruction: PtxInstruction) -> int:
+    """A coordinate, which has 32 bits and a sign."""
+    if value is None:
+        machine.unknown("a coordinate of the box", instruction)
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value

@@ -1,0 +1,128 @@
+"""The automata of mbarrier objects and of barriers, on plain numbers.
+
+In: nothing. Out: `MbarrierCounts`, `BarrierCounts`: what an object or a barrier counts, and what it is after an
+operation. Both engines of litmus tests and the machine of kernels take their steps from here; the formulas of `encode`
+say the same, and tests compare them. Source: PTX ISA "Phase Completion of the mbarrier object", "bar, barrier".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from memmodel.base.labels import Action
+from memmodel.litmus.objects import MAX_ARRIVALS
+
+
+@dataclass(frozen=True, slots=True)
+class MbarrierCounts:
+    """An mbarrier object between two operations.
+
+    `over`: phases that are over. `pending`: arrivals that the phase still needs. `expected`: those that the next phase
+    needs. `tx`: bytes still to come. `live`: initialised and not invalidated. `life`: a name of its life, which the
+    init gave; `number`: how many lives were before that one.
+    """
+
+    over: int = 0
+    pending: int = 0
+    expected: int = 0
+    tx: int = 0
+    live: bool = False
+    life: int = -1
+    number: int = -1
+
+    def after(
+        self,
+        action: Action,
+        count: int = 0,
+        size: int = 0,
+        *,
+        drop: bool = False,
+        no_complete: bool = False,
+        life: int = 0,
+    ) -> tuple[MbarrierCounts, bool]:
+        """The object after an operation of `count` arrivals and `size` bytes, and True if that broke its rules."""
+        if action is Action.INIT:
+            return MbarrierCounts(0, count, count, 0, True, life, self.number + 1), self.live
+        if not self.live:
+            return self, True
+        if action is Action.INVAL:
+            return replace(self, live=False), False
+        pending, expected, tx = self.pending, self.expected, self.tx
+        match action:
+            case Action.ARRIVE:
+                tx += size
+                pending -= count
+                if drop:
+                    expected = max(0, expected - count)
+            case Action.PENDING:
+                pending += count
+            case Action.EXPECT_TX:
+                tx += size
+            case _:
+                tx -= size
+        bad = pending < 0 or pending > MAX_ARRIVALS or abs(tx) > MAX_ARRIVALS
+        pending = max(0, pending)
+        if pending == 0 and tx == 0:
+            over = MbarrierCounts(self.over + 1, expected, expected, 0, True, self.life, self.number)
+            return over, bad or no_complete
+        return MbarrierCounts(self.over, pending, expected, tx, True, self.life, self.number), bad
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierCounts:
+    """A generation of a barrier so far. Threads are bits of masks.
+
+    `arrived`: arrivals, in the unit of the counts. `needed`: the largest count that an arrival asks for, None if none
+    asks for one. `everyone`: an arrival asks for all threads that have not exited; `however_many`: one asks for
+    nothing. `who`: the threads that arrived.
+    """
+
+    generation: int = 0
+    arrived: int = 0
+    needed: int | None = None
+    everyone: bool = False
+    however_many: bool = False
+    who: int = 0
+
+    def after(self, who: int, units: int, count: int | None) -> BarrierCounts:
+        """The generation after threads arrived, which count as so many units.
+
+        `count`: how many arrivals they ask for; None: those of all threads; negative: however many.
+        """
+        needed = self.needed
+        if count is not None:
+            needed = count if needed is None else max(needed, count)
+        return BarrierCounts(
+            self.generation,
+            self.arrived + units,
+            needed,
+            self.everyone or count is None,
+            self.however_many or (count is not None and count < 0),
+            self.who | who,
+        )
+
+    def size(self, threads: int) -> int:
+        """How many arrivals it takes. `threads`: the mask of those that the barrier is for."""
+        if self.needed is None:
+            return threads.bit_count()
+        return max(self.needed, threads.bit_count()) if self.everyone else self.needed
+
+    def overfull(self, threads: int) -> bool:
+        """True if more arrived than it takes."""
+        return self.arrived > self.size(threads)
+
+    def full(self, threads: int) -> bool:
+        """True if as many arrived as it takes."""
+        return self.who != 0 and self.arrived == self.size(threads)
+
+    def complete(self, threads: int, exited: int) -> bool:
+        """True if its waits may end. The exits of other threads complete only a generation without a count."""
+        if not self.who:
+            return False
+        if self.needed is None:
+            return not threads & ~(self.who | exited)
+        return self.however_many or self.full(threads)
+
+    def next(self) -> BarrierCounts:
+        """The generation that begins when this one is complete."""
+        return BarrierCounts(self.generation + 1)

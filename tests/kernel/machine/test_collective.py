@@ -1,0 +1,99 @@
+"""What threads execute together: a warp all of whose lanes are there, four warps with the same descriptors.
+
+Each case breaks one sentence of the ISA: "all threads in the warpgroup must execute the same wgmma.mma_async
+instruction", "the contents of a matrix descriptor must be same across all the warps in the warpgroup", "undefined if
+all threads do not use the same values of" an operand, "or if any thread in the warp has exited".
+"""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import rules, verdict_of
+
+REGISTERS = ", ".join(f"%f{n}" for n in range(4))
+MULTIPLY = f"""mov.b64 %d11, 0x4000004000010000;
+cvt.u64.u32 %d10, %r2;
+shr.u64 %d10, %d10, 4;
+or.b64 %d10, %d10, %d11;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{REGISTERS}}}, %d10, %d10, 1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+"""
+
+
+def only(condition: str, body: str) -> str:
+    """A body for the threads of which a comparison of the thread number holds."""
+    return f"setp.{condition};\n@!%p5 bra OVER;\n{body}OVER:\n"
+
+
+def found(body: str, threads: int = 128) -> set[str]:
+    return {message for message in messages(body, threads)}
+
+
+def messages(body: str, threads: int) -> list[str]:
+    return [one.message for one in verdict_of(body, threads=threads).findings]
+
+
+def test_a_warpgroup_multiplies() -> None:
+    assert verdict_of(MULTIPLY, threads=128).word == "clean"
+    assert verdict_of(MULTIPLY, threads=256).word == "clean"
+
+
+@pytest.mark.parametrize(
+    ("condition", "threads"),
+    [
+        ("lt.u32 %p5, %r0, 64", 128),  # two warps
+        ("lt.u32 %p5, %r0, 96", 128),  # three warps
+        ("ge.u32 %p5, %r0, 64", 192),  # warps 2 to 5
+        ("lt.u32 %p5, %r0, 256", 96),  # a block of 96 threads
+    ],
+)
+def test_a_part_of_a_warpgroup_does_not(condition: str, threads: int) -> None:
+    verdict = verdict_of(only(condition, MULTIPLY), threads=threads)
+    assert "undefined-instruction" in rules(verdict)
+
+
+def test_the_warps_execute_the_same_instruction() -> None:
+    body = f"setp.lt.u32 %p5, %r0, 64;\n@%p5 bra FIRST;\n{MULTIPLY}bra.uni OVER;\nFIRST:\n{MULTIPLY}OVER:\n"
+    assert any("different instructions" in message for message in found(body))
+
+
+def test_descriptors_are_the_same_in_all_warps() -> None:
+    apart = MULTIPLY.replace("wgmma.fence", "shr.u32 %r10, %r0, 5;\nadd.u64 %d10, %d10, %d12;\nwgmma.fence", 1)
+    apart = apart.replace("add.u64", "cvt.u64.u32 %d12, %r10;\nadd.u64")
+    assert any("not the same in all warps" in message for message in found(apart))
+
+
+EXITED = "setp.ge.u32 %p5, %r0, 20;\n@%p5 exit;\n"
+WARP = {
+    "ldmatrix": "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r2];",
+    "stmatrix": "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r10};",
+    "alloc": "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 32;",
+}
+
+
+@pytest.mark.parametrize("body", WARP.values(), ids=WARP)
+def test_no_lane_of_the_warp_has_exited(body: str) -> None:
+    text = "lanes have exited"
+    assert not any(text in message for message in found(body, 32))
+    assert any(text in message for message in found(EXITED + body, 32))
+
+
+def test_operands_are_the_same_in_all_lanes() -> None:
+    alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], %r10;"
+    body = f"mov.u32 %r10, 32;\nsetp.lt.u32 %p5, %r0, 16;\n@%p5 mov.u32 %r10, 64;\n{alloc}"
+    assert any("nCols of tcgen05.alloc is not the same" in message for message in found(body, 32))
+
+
+@pytest.mark.parametrize(("lanes", "undefined"), [(128, False), (64, True)])
+def test_registers_are_given_back_by_a_whole_warpgroup(lanes: int, undefined: bool) -> None:
+    body = only(f"lt.u32 %p5, %r0, {lanes}", "setmaxnreg.dec.sync.aligned.u32 40;\n")
+    assert ("undefined-instruction" in rules(verdict_of(body, threads=128))) is undefined
+
+
+@pytest.mark.parametrize(("other", "undefined"), [("40", False), ("48", True)])
+def test_roles_give_registers_back_at_places_of_their_own(other: str, undefined: bool) -> None:
+    first, second = (f"setmaxnreg.dec.sync.aligned.u32 {count};\n" for count in ("40", other))
+    body = f"setp.lt.u32 %p5, %r0, 64;\n@%p5 bra FIRST;\n{first}bra.uni OVER;\nFIRST:\n{second}OVER:\n"
+    assert ("undefined-instruction" in rules(verdict_of(body, threads=128))) is undefined

@@ -1,0 +1,170 @@
+"""The automata of mbarrier objects and barriers, and that both doors count as they do."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.kernel.engines import rules, verdict_of, wait
+
+from memmodel import api
+from memmodel.base.labels import Action
+from memmodel.litmus.objects import MAX_ARRIVALS
+from memmodel.program.automata import BarrierCounts, MbarrierCounts
+
+
+def started(count: int) -> MbarrierCounts:
+    counts, bad = MbarrierCounts().after(Action.INIT, count)
+    assert not bad
+    return counts
+
+
+# ---- mbarrier objects --------------------------------------------------------------------------------------------
+
+
+def test_a_phase_is_over_when_arrivals_and_bytes_have_come() -> None:
+    counts = started(2)
+    for action, count, size in ((Action.ARRIVE, 1, 16), (Action.COMPLETE_TX, 0, 16), (Action.ARRIVE, 1, 0)):
+        assert counts.over == 0
+        counts, bad = counts.after(action, count, size)
+        assert not bad
+    assert (counts.over, counts.pending, counts.expected, counts.tx) == (1, 2, 2, 0)
+
+
+def test_a_drop_lowers_the_expected_count_by_its_count() -> None:
+    """ "Decrements the expected arrival count of the mbarrier object by the value specified by" count."""
+    counts, _ = started(5).after(Action.ARRIVE, 3, drop=True)
+    assert (counts.pending, counts.expected) == (2, 2)
+    counts, _ = counts.after(Action.ARRIVE, 2)
+    assert (counts.over, counts.pending) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "action", "arrivals", "size"),
+    [
+        (1, Action.ARRIVE, 2, 0),
+        (MAX_ARRIVALS, Action.PENDING, 1, 0),
+        (1, Action.EXPECT_TX, 0, MAX_ARRIVALS + 1),
+        (1, Action.COMPLETE_TX, 0, MAX_ARRIVALS + 1),
+    ],
+)
+def test_counts_out_of_range_are_bad(count: int, action: Action, arrivals: int, size: int) -> None:
+    assert not started(count).after(action, max(0, arrivals - 1), max(0, size - 1))[1]
+    assert started(count).after(action, arrivals, size)[1]
+
+
+def test_lives() -> None:
+    never = MbarrierCounts()
+    assert never.after(Action.ARRIVE, 1) == (never, True)
+    first, bad = never.after(Action.INIT, 1, life=7)
+    assert (first.life, first.number, bad) == (7, 0, False)
+    assert first.after(Action.INIT, 1)[1]
+    ended, bad = first.after(Action.INVAL)
+    assert not ended.live and not bad
+    again, bad = ended.after(Action.INIT, 2, life=9)
+    assert (again.life, again.number, again.over, again.expected, bad) == (9, 1, 0, 2, False)
+
+
+def test_no_complete_is_bad_if_it_completes() -> None:
+    assert not started(2).after(Action.ARRIVE, 1, no_complete=True)[1]
+    assert started(1).after(Action.ARRIVE, 1, no_complete=True)[1]
+
+
+DROPS = """PTX drops
+.shared .align 8 .b64 bar = mbarrier(3);
+thread P0 @ cta 0, gpu 0 {
+  mbarrier.arrive_drop.shared::cta.b64 _, [bar], 2;
+  mbarrier.arrive.shared::cta.b64 _, [bar];
+  mbarrier.test_wait.parity.shared::cta.b64 %q, [bar], 0;
+  mbarrier.arrive.shared::cta.b64 _, [bar];
+  mbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 1;
+  selp.u32 %r0, 1, 0, %p;
+}
+forall (P0:r0 == 1)
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+def test_a_drop_with_a_count_in_a_litmus_test(engine: str) -> None:
+    answer = api.check(DROPS, engine=engine).answer
+    assert (str(answer.observation.value), answer.flags) == ("always", ())
+
+
+@pytest.mark.parametrize(("count", "hangs"), [(2, False), (1, True)])
+def test_a_drop_with_a_count_in_a_kernel(count: int, hangs: bool) -> None:
+    body = f"""@!%p0 bra OVER;
+mbarrier.init.shared::cta.b64 [bar], 3;
+mbarrier.arrive_drop.shared::cta.b64 _, [bar], {count};
+mbarrier.arrive.shared::cta.b64 _, [bar], {3 - count};
+{wait("bar", 0)}
+mbarrier.arrive.shared::cta.b64 _, [bar];
+{wait("bar", 1)}
+OVER:
+"""
+    verdict = verdict_of(body)
+    assert (verdict.word == "clean", "hang" in rules(verdict)) == (not hangs, hangs)
+
+
+PENDING = """PTX pending
+.shared .align 8 .b64 bar = mbarrier({count});
+thread P0 @ cta 0, gpu 0 {{
+  cp.async.mbarrier.arrive.shared::cta.b64 [bar];
+}}
+exists (true)
+"""
+
+
+@pytest.mark.parametrize("engine", ["z3", "enumerate"])
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_pending_count_has_a_limit_in_a_litmus_test(over: int, engine: str) -> None:
+    """ "The pending count of the mbarrier object after the increment should not exceed the limit"."""
+    answer = api.check(PENDING.format(count=MAX_ARRIVALS - 1 + over), engine=engine).answer
+    assert ("undefined-mbarrier" in answer.flags) is bool(over)
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_pending_count_has_a_limit_in_a_kernel(over: int) -> None:
+    body = f"""@!%p0 bra OVER;
+mbarrier.init.shared::cta.b64 [bar], {MAX_ARRIVALS - 1 + over};
+cp.async.mbarrier.arrive.shared::cta.b64 [bar];
+OVER:
+"""
+    assert ("undefined-mbarrier" in rules(verdict_of(body))) is bool(over)
+
+
+# ---- barriers ----------------------------------------------------------------------------------------------------
+
+ALL = 0b1111
+
+
+def arrivals(*threads: int, count: int | None = None, units: int = 1) -> BarrierCounts:
+    counts = BarrierCounts()
+    for thread in threads:
+        counts = counts.after(1 << thread, units, count)
+    return counts
+
+
+def test_without_a_count_all_threads_arrive_or_exit() -> None:
+    assert not BarrierCounts().complete(ALL, ALL)
+    assert not arrivals(0, 1, 2).complete(ALL, 0)
+    assert arrivals(0, 1, 2, 3).complete(ALL, 0)
+    assert arrivals(0, 1, 2).complete(ALL, 1 << 3)
+
+
+def test_a_count_is_met_by_arrivals_and_not_by_exits() -> None:
+    assert not arrivals(0, count=2).complete(ALL, ALL)
+    assert arrivals(0, 1, count=2).complete(ALL, 0)
+    assert arrivals(0, 0, count=2).complete(ALL, 0)
+    assert arrivals(0, 1, count=64, units=32).complete(ALL, 0)
+
+
+def test_more_than_a_generation_takes() -> None:
+    assert not arrivals(0, 1, count=2).overfull(ALL)
+    assert arrivals(0, 1, 2, count=2).overfull(ALL)
+    assert not arrivals(0, 1, 2, count=2).full(ALL)
+
+
+def test_a_negative_count_takes_however_many_come() -> None:
+    assert arrivals(0, count=-1).complete(ALL, 0)
+
+
+def test_generations() -> None:
+    assert arrivals(0, 1).next() == BarrierCounts(1)
