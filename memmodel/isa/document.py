@@ -94,7 +94,7 @@ def entry(row: Row) -> str:
     heads = ", ".join(f"`{head}`" for head in row.heads)
     lines = [f"### {heads}\n", "```", *(_syntax(row, head) for head in row.heads)]
     lines += [
-        f"  .{slot.name} = {{ {', '.join(_word(slot, word) for word in slot.words)} }}"
+        f"  .{slot.name} = {{ {', '.join(_word(slot, word) for word in _words(slot))} }}"
         for slot in row.slots
         if _set(slot)
     ]
@@ -113,6 +113,8 @@ def entry(row: Row) -> str:
 def _since(row: Row) -> str:
     if row.columns:
         return "Column layout only"
+    if row.modules:
+        return f"Compiled modules only; since sm_{row.since}"
     known = [word for slot in row.slots for word in slot.words]
     later: dict[int, list[str]] = {}
     for head, since in row.head_needs.items():
@@ -138,16 +140,24 @@ def _targets(numbers: frozenset[int]) -> str:
 def _syntax(row: Row, head: str) -> str:
     words = []
     for slot in row.slots:
-        text = f".{slot.name}" if _set(slot) else f".{slot.words[0]}"
+        if not _words(slot):
+            continue
+        text = f".{slot.name}" if _set(slot) else f".{_words(slot)[0]}"
         words.append("{" + text + "}" if slot.need is Need.OPTIONAL else text)
     return f"{head}{''.join(words)} {row.operand_text}".rstrip() + ";"
 
 
+def _words(slot: Slot) -> tuple[str, ...]:
+    return (*slot.words, *slot.modules)
+
+
 def _set(slot: Slot) -> bool:
-    return len(slot.words) > 1
+    return len(_words(slot)) > 1
 
 
 def _word(slot: Slot, word: str) -> str:
+    if word in slot.modules:
+        return f".{word} (modules)"
     return f".{word} (columns)" if word in slot.columns else f".{word}"
 
 

@@ -20,7 +20,7 @@ from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Guard, Layout
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
-from memmodel.program.ops import Op
+from memmodel.program.ops import Op, WarpOp
 from memmodel.ptx.operands import Blank, Imm, JumpTarget, Mem, Negated, Operand, Part, Real, Reg, Register, Special, Sym
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 from memmodel.source import Span
@@ -76,7 +76,7 @@ def row_of(opcode: str) -> Row | None:
     return spelling.row if isinstance(spelling, Spelling) else None
 
 
-def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op, ...]:
+def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) -> tuple[Op | WarpOp, ...]:
     """The steps of an instruction of a module. Raises InputError where it is illegal."""
     spelling = spelling_of(instruction.opcode)
     whole = instruction.span
@@ -89,7 +89,9 @@ def lower_in_module(instruction: ModuleInstruction, surroundings: Surroundings) 
         takes = f"takes {row.operand_text}" if row.operands else "takes no operands"
         raise InputError(f"{spelling.head} {takes}; {len(instruction.operands)} are given", whole)
     call = ModuleCall(spelling, Spelled(instruction.opcode, operands, whole, mnemonic), surroundings)  # type: ignore[arg-type]
-    return (row.lower_module or row.lower)(call)
+    lower = row.lower_module or row.lower
+    assert lower is not None, "a row lowers for litmus tests or for modules"
+    return lower(call)
 
 
 class ModuleCall(Call):

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.base.words import WordList
-from memmodel.program.ops import Op
+from memmodel.program.ops import Op, WarpOp
 from memmodel.ptx.operands import Operand
 from memmodel.ptx.vocabulary import DataType, Scope
 
@@ -120,7 +120,8 @@ class Row:
     people; `source` is a section title of the PTX ISA. `since`: the least sm number; `needs`: qualifiers that need a
     later one, `head_needs` heads that do, `later` combinations. `families`: sm numbers whose architecture-specific
     targets (sm_90a) alone have the instruction, or, by word, the qualifier; empty: every target from `since` on.
-    `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so.
+    `columns`: the row exists in the column layout only. `modules`: in compiled modules only; litmus tests are told so,
+    and it has no `lower`.
     `lower_module`: the lowering for modules, where a litmus thread is an abstraction that a warp of a module is not.
     `module_operands`: brings the operands of a module into the order in which the litmus reader gives them.
 
@@ -133,7 +134,7 @@ class Row:
     heads: tuple[str, ...]
     slots: tuple[Slot, ...]
     operands: tuple[str, ...]
-    lower: Callable[[Call], tuple[Op, ...]]
+    lower: Callable[[Call], tuple[Op, ...]] | None
     events: str
     source: str
     rules: tuple[Rule, ...] = ()
@@ -147,7 +148,7 @@ class Row:
     columns: bool = False
     written: str | None = None
     modules: bool = False
-    lower_module: Callable[[Call], tuple[Op, ...]] | None = None
+    lower_module: Callable[[Call], tuple[Op | WarpOp, ...]] | None = None
     module_operands: Callable[[tuple[Operand, ...]], tuple[Operand, ...]] | None = None
     effect: Effect = Effect.MEMORY
     together: Together = Together.THREAD

@@ -37,6 +37,7 @@ _FILES: tuple[tuple[str, str, str], ...] = (
     ("Groups of asynchronous operations", "synchronization.groups", "cp"),
     ("Asynchronous stores and reductions", "movement.stasync", "red st"),
     ("Matrices of a warp", "matrix.fragments", "ldmatrix stmatrix"),
+    ("Matrices of a warp", "matrix.warp_mma", "mma movmatrix wmma"),
     ("wgmma", "matrix.wgmma", "wgmma"),
     ("tcgen05", "matrix.tcgen_mma", "tcgen05"),
     ("tcgen05", "matrix.tcgen_move", "tcgen05"),
@@ -74,9 +75,6 @@ _OF_NUMBERS = (
 )  # fmt: skip
 """Qualifiers that say how numbers are computed, and nothing of what is touched."""
 
-
-_OF_SHAPES = ("m16n16", "m8n16", "m16n8", "b8x16", "b6x16_p32", "b4x16_p64")
-"""Matrices of ldmatrix and stmatrix that litmus tests do not have."""
 
 _SURFACES = ("suld", "sust")
 """The model does not apply to what these touch."""
@@ -129,7 +127,7 @@ HEADS: Mapping[str, Row] = _Heads()
 @cache
 def _words() -> frozenset[str]:
     """Every word of every mnemonic of the table."""
-    slots = (word for row in _all().values() for slot in row.slots for word in slot.words)
+    slots = (word for row in _all().values() for slot in row.slots for word in (*slot.words, *slot.modules))
     return frozenset(slots).union(word for head in _all() for word in head.split("."))
 
 
@@ -144,7 +142,7 @@ def stray(mnemonic: str) -> Refusal | None:
         return None
     for position, word in enumerate(qualifiers, start=1):
         shaped = first == "wgmma" and "sp" in qualifiers and _SPARSE.fullmatch(word)
-        if word not in _words() and word not in (*_OF_NUMBERS, *_OF_SHAPES) and not shaped:
+        if word not in _words() and word not in _OF_NUMBERS and not shaped:
             close = nearest(word, _words())
             hint = f"did you mean '.{close}'?" if close else None
             return Refusal(f"unknown qualifier '.{word[:40]}' of {first}", hint, position)

@@ -143,6 +143,35 @@ class Multimem:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class LaneRows:
+    """Rows of matrices that the first `rows` lanes of a warp name, one each: `size` bytes, aligned to as many.
+
+    Of a row the first `moved` bytes are accessed, in pieces of 4 by four neighbouring lanes.
+    """
+
+    address: Expr
+    window: Window
+    rows: int
+    size: int
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLines:
+    """A matrix of a warp: `lines` lines of `length` elements of so many `bits`, `stride` elements apart.
+
+    `stride` None: they lie one after the other.
+    """
+
+    address: Expr
+    window: Window
+    stride: Expr | None
+    lines: int
+    length: int
+    bits: int
+
+
 Region = Elements | Chunk | Box | BoxTile | Matrix | Columns | Accumulator | Object | TensorMapAt | Multimem
 
 

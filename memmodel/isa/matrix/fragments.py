@@ -3,7 +3,8 @@
 In: a Call. Out: one Read or Write of all rows, weak, in pieces of no particular size. Settled here: which bytes belong
 to which lane. A litmus thread stands for its warp and has one address: that of the first row. The other rows follow, 16
 bytes each, matrix by matrix. A register is that of lane 0; those of the other lanes are kept beside it, in notes, where
-an stmatrix needs them. All lanes hold the same number in a register that no ldmatrix assigns.
+an stmatrix needs them. All lanes hold the same number in a register that no ldmatrix assigns. In a compiled module
+each lane names a row of its own, and what the registers hold is not known (`load_in_warp`, `store_in_warp`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, Together, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, Op, Read, Write
-from memmodel.program.regions import Chunk
+from memmodel.program.ops import Assign, MoveMatrix, Op, Read, WarpOp, Write
+from memmodel.program.regions import Chunk, LaneRows
 from memmodel.ptx.operands import Operand, Reg, Vector
 from memmodel.ptx.vocabulary import DataType, Space, Window
 
 LANES = 32
 ROWS_OF_MATRIX, ROW_BYTES = 8, 16
+PACKED_BYTES = {"b6x16_p32": 12, "b4x16_p64": 8}
+"""Bytes of a row of 16 that hold elements; the others are padding."""
 MATRIX_BYTES = ROWS_OF_MATRIX * ROW_BYTES
 B16, B32 = DataType("b", 16), DataType("b", 32)
 
@@ -58,6 +61,29 @@ def store(call: Call) -> tuple[Op, ...]:
     return (Write(tuple(values), _region(call, call.operands[0], len(items)), call.access(Side.WRITE)),)
 
 
+def load_in_warp(call: Call) -> tuple[WarpOp, ...]:
+    """ldmatrix in a module: lane 8k + r names row r of matrix k."""
+    registers = tuple(call.register(item) for item in _registers(call, call.operands[0]))
+    return (MoveMatrix(call.access(Side.READ), _rows_of_lanes(call, call.operands[1]), registers),)
+
+
+def store_in_warp(call: Call) -> tuple[WarpOp, ...]:
+    """stmatrix in a module: lane 8k + r names row r of matrix k."""
+    for item in _registers(call, call.operands[1]):
+        call.value(item)
+    return (MoveMatrix(call.access(Side.WRITE), _rows_of_lanes(call, call.operands[0])),)
+
+
+def _rows_of_lanes(call: Call, operand: Operand) -> LaneRows:
+    """The rows that a warp moves. Elements of 16 bits with .trans, and those of 8 bits, go to other lanes: the rows
+    stay the same. A matrix of .m16n16 has 16 rows, and one of .m16n8 is stored by its 8 columns.
+    """
+    count = int((call.word("num") or "x1")[1:])
+    rows = min(LANES, count * (16 if call.word("shape") == "m16n16" else ROWS_OF_MATRIX))
+    moved = PACKED_BYTES.get(call.word("src_fmt") or "", ROW_BYTES)
+    return LaneRows(memory_base(call, operand, Space.SHARED)[0], Window.SHARED_CTA, rows, ROW_BYTES, moved)
+
+
 def _elements(lane: int, *, transposed: bool) -> tuple[int, int]:
     """Where in a matrix the two elements of a lane are: neighbours in a row, or, transposed, in a column."""
     line, pair = divmod(lane, 4)
@@ -86,7 +112,7 @@ def _lanes(call: Call, item: Operand) -> list[Expr]:
 
 def _registers(call: Call, operand: Operand) -> tuple[Operand, ...]:
     """A register for each matrix."""
-    wanted = int((call.word("num") or "x1")[1:])
+    wanted = int((call.word("num") or "x1")[1:]) * (2 if call.word("shape") == "m16n16" else 1)
     if not isinstance(operand, Vector):
         call.fail(f"{call.head} has its registers in braces, even one, and this is {describe(operand)}", operand)
     if len(operand.items) != wanted:
@@ -133,6 +159,7 @@ def _row(head: str, operands: tuple[str, str], since: int, others: tuple[str, ..
         f"Warp Level Matrix Multiply-Accumulate Instructions: {head}",
         rules=BOTH_ALIGNED,
         since=since,
+        lower_module=load_in_warp if reads else store_in_warp,
         together=Together.WARP,
         live=True,
     )

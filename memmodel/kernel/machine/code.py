@@ -21,7 +21,6 @@ from memmodel.kernel.machine.engines.atomics import atomic_step
 from memmodel.kernel.machine.engines.calls import HEAP, CallPlan, stack_step
 from memmodel.kernel.machine.engines.clusters import cluster_step
 from memmodel.kernel.machine.engines.copies import copy_step
-from memmodel.kernel.machine.engines.fragments import fragment_step
 from memmodel.kernel.machine.engines.mma import mma_step
 from memmodel.kernel.machine.engines.multimem import multimem_step
 from memmodel.kernel.machine.engines.packing import cleared_first, with_bits
@@ -46,11 +45,17 @@ from memmodel.ptx.operands import Arguments, JumpTarget, Operand, Register, Sym,
 ENDS = ("ret", "exit")
 CONTROL = (*ENDS, "bra", "brx", "trap", "brkpt", "call")
 STEPS = (
-    warp_step, access_step, atomic_step, fragment_step, sync_step, object_step, copy_step, map_step, wgmma_step,
+    warp_step, access_step, atomic_step, sync_step, object_step, copy_step, map_step, wgmma_step,
     mma_step, tensor_step, cluster_step, async_step, multimem_step, texture_step,
     stack_step,
 )  # fmt: skip
-INTERPRETED = ("synchronization.fence", "synchronization.fence_async", "synchronization.groups")
+INTERPRETED = (
+    "synchronization.fence",
+    "synchronization.fence_async",
+    "synchronization.groups",
+    "matrix.fragments",
+    "matrix.warp_mma",
+)
 """Files of the instruction table whose rows are run by their steps."""
 SYSTEM_CALLS = ("vprintf", *HEAP, "__assertfail")
 """Functions of the system that are known. The first one touches no memory of the kernel."""

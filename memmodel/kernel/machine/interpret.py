@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from memmodel.kernel.machine.asynchronous import commit_group, issue, wait_for_groups
+from memmodel.kernel.machine.engines.fragments import forget, move_matrix
 from memmodel.kernel.machine.parts import LaneGroup, Lanes, Warp
 from memmodel.kernel.machine.pure import Compiler
 from memmodel.kernel.machine.rows import UNKNOWN, Row, Uniform, Value, uniform
@@ -28,11 +29,14 @@ from memmodel.program.ops import (
     Assign,
     CommitGroup,
     Emit,
+    Forget,
     IssueAsync,
+    MoveMatrix,
     Op,
     UndefinedIf,
     Unmodelled,
     WaitForGroups,
+    WarpOp,
 )
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
@@ -109,7 +113,7 @@ class Interpreter:
 
     # ---- steps -----------------------------------------------------------------------------------------------
 
-    def pure(self, ops: tuple[Op, ...]) -> Step | None:
+    def pure(self, ops: tuple[Op | WarpOp, ...]) -> Step | None:
         """The step of an instruction that only computes; None if one of its steps does more."""
         assigns = [op for op in ops if isinstance(op, Assign)]
         if len(assigns) < len(ops):
@@ -136,7 +140,7 @@ class Interpreter:
     def _mask(self, slot: int) -> int:
         return (1 << next((one.width for one in _registers(self.instruction) if one.slot == slot), 64)) - 1
 
-    def blocking(self, ops: tuple[Op, ...]) -> Blocking:
+    def blocking(self, ops: tuple[Op | WarpOp, ...]) -> Blocking:
         """All steps, one after the other."""
         steps = [self.step(op) for op in ops]
         if len(steps) == 1:
@@ -153,7 +157,7 @@ class Interpreter:
         return run
 
     @singledispatchmethod
-    def step(self, op: Op) -> Blocking:
+    def step(self, op: Op | WarpOp) -> Blocking:
         """What the machine does at one step. False: the lanes wait, and the step is made again."""
         raise Refused(f"{self.instruction.opcode} cannot be run", self.instruction.span)
 
@@ -218,6 +222,14 @@ class Interpreter:
     @step.register
     def _(self, op: IssueAsync) -> Blocking:
         return issue(self, op)
+
+    @step.register
+    def _(self, op: Forget) -> Blocking:
+        return forget(self, op)
+
+    @step.register
+    def _(self, op: MoveMatrix) -> Blocking:
+        return move_matrix(self, op)
 
     def _about(self, op: Emit) -> Blocking:
         """An event that names a range. It accesses nothing: where nothing is, it orders nothing."""

@@ -1,133 +1,103 @@
-"""Matrices that a warp moves and multiplies together: ldmatrix, stmatrix, movmatrix, mma, wmma.
+"""Matrices that a warp moves: the steps MoveMatrix and Forget.
 
-In: an Instruction. Out: a step. The values are unknown afterwards; what is settled here is which bytes are touched.
+In: a step. Out: what the warp does at it. What is loaded or stored is unknown afterwards; what is settled here is
+which lane moves which bytes: of a row four neighbouring lanes four bytes each, of a whole matrix all lanes in turn.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from memmodel.base.labels import Access, Side
-from memmodel.kernel.machine.accesses import address, gathered, registers_of, space_of
+from memmodel.base.labels import Side
 from memmodel.kernel.machine.parts import Faulty, LaneGroup, Lanes, Warp
-from memmodel.kernel.machine.pure import Compiler, forgetting
-from memmodel.kernel.machine.rows import LANES
+from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
-from memmodel.kernel.trace.problems import Refused
-from memmodel.ptx.module.syntax import PtxInstruction
-from memmodel.ptx.vocabulary import Window
+from memmodel.kernel.trace.blocks import Block
+from memmodel.program.ops import Forget, MoveMatrix
+from memmodel.program.regions import LaneRows, MatrixLines
 
-BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "u8": 8, "s8": 8, "s32": 32, "u4": 4, "s4": 4, "b1": 1}
+if TYPE_CHECKING:
+    from memmodel.kernel.machine.interpret import Interpreter
 
+PIECE, LANES_OF_ROW, MATRICES = 4, 4, 8
+"""Bytes that a lane moves at once, the lanes that share a row, and the rows after which the lanes begin again."""
 
-def fragment_step(compiler: Compiler, instruction: PtxInstruction) -> Blocking | None:
-    """The step of an instruction of this family."""
-    words = instruction.words
-    if words[0] in ("ldmatrix", "stmatrix"):
-        return _matrix(compiler, instruction)
-    if words[0] in ("mma", "movmatrix") or words[:2] == ("wmma", "mma"):
-        return _mma(compiler, instruction)
-    if words[:2] in (("wmma", "load"), ("wmma", "store")):
-        return _tile(compiler, instruction)
-    return None
+Pieces = tuple[Block, int, list[int], Lanes]
+"""A block, how many bytes a piece has, where each begins, and the lane that moves it."""
 
 
-def _tile(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """wmma.load and wmma.store: a whole matrix, its rows or columns `stride` elements apart.
+def forget(interpreter: Interpreter, op: Forget) -> Blocking:
+    """The registers receive values that nobody knows."""
+    clear = forgetting([interpreter.slot(register) for register in op.registers])
 
-    Which lane touches which element is not specified ("wmma.load"); here they take turns.
-    """
-    words, operands = instruction.words, instruction.operands
-    load, which = words[1] == "load", words[2]
-    shape = next((re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word) for word in words if word.startswith("m")), None)
-    bits = BITS.get(words[-1])
-    if shape is None or bits is None:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    m, n, k = (int(one) for one in shape.groups())
-    rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
-    lines, length = (rows, columns) if "row" in words else (columns, rows)
-    place = operands[1 if load else 0]
-    get = address(compiler, instruction, place)
-    strides = compiler.get(operands[2], instruction) if len(operands) > 2 else None
-    slots = registers_of(compiler, operands[0]) if load else []
-    label, forget, size = Access(Side.READ if load else Side.WRITE), forgetting(slots), length * bits // 8
-    space = space_of(words)
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        clear(warp, lanes)
+        return True
 
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        start, stride = get(warp)[lanes[0]], length if strides is None else strides(warp)[lanes[0]]
+    return run
+
+
+def move_matrix(interpreter: Interpreter, op: MoveMatrix) -> Blocking:
+    """The accesses of a warp to its matrices."""
+    number, clear = interpreter.instruction.number, forgetting([interpreter.slot(name) for name in op.registers])
+    region = op.region
+    if isinstance(region, LaneRows):
+        locate, element = _rows(interpreter, region), PIECE
+    else:
+        locate, element = _lines(interpreter, region), max(1, region.bits // 8)
+
+    def run(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
+        block, size, offsets, movers = locate(machine, warp, lanes)
+        machine.weak_lanes(warp, movers, block, offsets, size, op.label, number, element)
+        if op.label.side is Side.WRITE:
+            machine.forget_all(block, offsets, size)
+            for offset in offsets:
+                block.forget(offset, size)
+        clear(warp, lanes)
+        return True
+
+    return run
+
+
+def _rows(interpreter: Interpreter, region: LaneRows) -> Callable[[Machine, Warp, Lanes], Pieces]:
+    """The rows that the first lanes name."""
+    pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
+    columns = region.moved // PIECE
+
+    def locate(machine: Machine, warp: Warp, lanes: Lanes) -> Pieces:
+        addresses = pointer.address(warp)
+        places = [
+            pointer.place(machine, warp, addresses[lane], region.size, instruction) for lane in lanes[: region.rows]
+        ]
+        block = places[0][0]
+        if any(other is not block for other, _ in places):
+            raise Faulty("undefined-address", "the rows of a matrix lie in different objects")
+        if any(first % region.size for _, first in places):
+            raise Faulty("undefined-address", f"a row of a matrix is misaligned for {region.size} bytes")
+        offsets = [first + PIECE * column for _, first in places for column in range(columns)]
+        movers = [row % MATRICES * LANES_OF_ROW + column for row in range(len(places)) for column in range(columns)]
+        return block, PIECE, offsets, movers
+
+    return locate
+
+
+def _lines(interpreter: Interpreter, region: MatrixLines) -> Callable[[Machine, Warp, Lanes], Pieces]:
+    """The lines of a whole matrix, from the address that all lanes name."""
+    pointer, instruction = interpreter.location(region.address, region.window), interpreter.instruction
+    strides = None if region.stride is None else interpreter.value(region.stride)
+    size = region.length * region.bits // 8
+    piece = min(PIECE, size)
+
+    def locate(machine: Machine, warp: Warp, lanes: Lanes) -> Pieces:
+        stride = region.length if strides is None else strides(warp)[lanes[0]]
         if stride is None:
             machine.unknown("the stride", instruction)
-        apart = stride * bits // 8
-        block, at = machine.place(warp, space, start, apart * (lines - 1) + size, instruction)
-        unit = min(4, size)
-        offsets = [at + line * apart + byte for line in range(lines) for byte in range(0, size, unit)]
-        movers = [lanes[number % len(lanes)] for number in range(len(offsets))]
-        machine.weak_lanes(warp, movers, block, offsets, unit, label, instruction.number, max(1, bits // 8))
-        if not load:
-            machine.forget_all(block, offsets, unit)
-            for one in offsets:
-                block.forget(one, unit)
-        forget(warp, lanes)
-        return True
+        apart = stride * region.bits // 8
+        whole = apart * (region.lines - 1) + size
+        block, first = pointer.find(machine, warp, lanes[0], whole, instruction)
+        offsets = [first + line * apart + byte for line in range(region.lines) for byte in range(0, size, piece)]
+        return block, piece, offsets, [lanes[number % len(lanes)] for number in range(len(offsets))]
 
-    return step
-
-
-def _matrix(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    """ldmatrix and stmatrix: lane 8k + r names row r of matrix k, 16 bytes; lanes 4r to 4r + 3 move it.
-
-    16-bit elements with .trans, and .m16n8 and .m16n16 of 8 bits, give the bytes to other lanes of the warp: the rows
-    that are touched stay the same. A matrix of .m16n16 has 16 rows, and one of .m16n8 is stored by its 8 columns.
-    """
-    words = instruction.words
-    load = words[0] == "ldmatrix"
-    count = next((int(word[1:]) for word in words if word in ("x1", "x2", "x4")), 0)
-    shape = next((word for word in words if word in ("m8n8", "m16n8", "m16n16", "m8n16")), None)
-    if not count or shape is None:
-        raise Refused(f"{instruction.opcode} is not known", instruction.span)
-    rows = min(LANES, count * (16 if shape == "m16n16" else 8))
-    get = address(compiler, instruction, instruction.operands[1 if load else 0])
-    slots = registers_of(compiler, instruction.operands[0]) if load else []
-    label = Access(Side.READ if load else Side.WRITE)
-    forget = forgetting(slots)
-    packed = "b4x16_p64" in words or "b6x16_p32" in words
-    whole = 8 if "b4x16_p64" in words else 12 if packed else 16
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        addresses = list(get(warp))
-        found = machine.places(warp, "shared", addresses, lanes[:rows], 16, Window.GENERIC)
-        if found is None:
-            for lane in lanes[:rows]:
-                machine.place(warp, "shared", addresses[lane], 16, instruction)
-            raise Faulty("undefined-address", "the rows of a matrix lie in different objects")
-        block, offsets = found
-        if any(one % 16 for one in offsets):
-            raise Faulty("undefined-address", "a row of a matrix is misaligned for 16 bytes")
-        pieces = [at + 4 * column for at in offsets for column in range(whole // 4)]
-        movers = [number % 8 * 4 + column for number in range(len(offsets)) for column in range(whole // 4)]
-        machine.weak_lanes(warp, movers, block, pieces, 4, label, instruction.number, 4)
-        if not load:
-            machine.forget_all(block, offsets, 16)
-            for at in offsets:
-                block.forget(at, 16)
-        forget(warp, lanes)
-        return True
-
-    return step
-
-
-def _mma(compiler: Compiler, instruction: PtxInstruction) -> Blocking:
-    forget = forgetting(registers_of(compiler, instruction.operands[0]))
-
-    def step(machine: Machine, warp: Warp, lanes: Lanes, group: LaneGroup) -> bool:
-        if not gathered(warp, lanes):
-            return False
-        forget(warp, lanes)
-        return True
-
-    return step
+    return locate

@@ -1,0 +1,86 @@
+"""The steps of instructions that only compiled modules have, each worked out by hand from its page."""
+
+from __future__ import annotations
+
+import pytest
+
+from memmodel.base.labels import Access, Side
+from memmodel.isa.module import Surroundings, lower_in_module
+from memmodel.program.expressions import AddressOf, Apply, Const, Get
+from memmodel.program.ops import Forget, MoveMatrix, Op, WarpOp
+from memmodel.program.regions import LaneRows, MatrixLines
+from memmodel.ptx.module.reader import parse_module
+from memmodel.ptx.vocabulary import DataType, Window
+from memmodel.source import Source
+
+U64 = DataType("u", 64)
+READ, WRITE = Access(Side.READ), Access(Side.WRITE)
+FOUR = ("0", "1", "2", "3")
+
+
+def steps_of(line: str) -> tuple[Op | WarpOp, ...]:
+    """The steps of one instruction. %r0 is register 0, and so on; `s` is a variable in shared memory."""
+    text = f""".version 9.3
+.target sm_100a
+.address_size 64
+.visible .entry k()
+{{
+.reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p<4>;
+.shared .align 1024 .b8 s[65536];
+{{ mov.b32 %r0, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b32 %r3, 0; mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b64 %d0, 0; }}
+{line}
+}}
+"""
+    body = parse_module(Source("k.ptx", text)).functions["k"].body
+    assert body is not None
+    return lower_in_module(body[-1], Surroundings({"s": "shared"}))
+
+
+def shared(address: AddressOf | Get) -> Apply:
+    return Apply("in shared", (address,), U64)
+
+
+WORKED_OUT_IN_MODULES: dict[str, list[Op | WarpOp]] = {
+    "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [s];": [
+        MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"))
+    ],
+    "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0, %r1}, [s];": [
+        MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 16, 16, 16), ("0", "1"))
+    ],
+    "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r0}, [s];": [
+        MoveMatrix(READ, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 8, 16, 8), ("0",))
+    ],
+    "stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {%r0, %r1, %r2, %r3};": [
+        MoveMatrix(WRITE, LaneRows(shared(AddressOf("s")), Window.SHARED_CTA, 32, 16, 16))
+    ],
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3};": [Forget(FOUR)],
+    "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+    "{%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r0, %r1, %r2, %r3}, %r4, 0;": [Forget(FOUR)],
+    "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;": [Forget(("0",))],
+    "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};": [Forget(("0", "1"))],
+    # A has m rows of k elements: stored by columns these are k lines of m elements.
+    "wmma.load.a.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1}, [s], %r4;": [
+        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, Get("4"), 8, 16, 8), ("0", "1"))
+    ],
+    "wmma.load.b.sync.aligned.row.m8n32k16.shared.u8 {%r0, %r1}, [s];": [
+        MoveMatrix(READ, MatrixLines(shared(AddressOf("s")), Window.SHARED_CTA, None, 16, 32, 8), ("0", "1"))
+    ],
+    "wmma.load.c.sync.aligned.col.m8n32k16.global.s32 {%r0, %r1}, [%d0], 32;": [
+        MoveMatrix(
+            READ,
+            MatrixLines(Apply("in global", (Get("6"),), U64), Window.GLOBAL, Const(32), 32, 8, 32),
+            ("0", "1"),
+        )
+    ],
+    "wmma.store.d.sync.aligned.row.m8n32k16.s32 [%d0], {%r0, %r1};": [
+        MoveMatrix(WRITE, MatrixLines(Get("6"), Window.GENERIC, None, 8, 32, 32))
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WORKED_OUT_IN_MODULES)
+def test_the_steps_are_those_worked_out(line: str) -> None:
+    assert list(steps_of(line)) == WORKED_OUT_IN_MODULES[line]
