@@ -20,7 +20,8 @@ from memmodel.isa.row import Refusal, Row, Spelling
 from memmodel.isa.table import HEADS
 from memmodel.litmus.syntax import Guard, Layout
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr, Get
-from memmodel.program.ops import Op, WarpOp
+from memmodel.program.ops import Op
+from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import Blank, Imm, JumpTarget, Mem, Negated, Operand, Part, Real, Reg, Register, Special, Sym
 from memmodel.ptx.vocabulary import UNTYPED, DataType, Proxy
 from memmodel.source import Span

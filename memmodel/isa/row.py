@@ -12,7 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from memmodel.base.words import WordList
-from memmodel.program.ops import Op, WarpOp
+from memmodel.program.ops import Op
+from memmodel.program.warp_ops import WarpOp
 from memmodel.ptx.operands import Operand
 from memmodel.ptx.vocabulary import DataType, Scope
 

@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from memmodel.base.labels import Access, Allocates, Barrier, Fence, GroupWait, Issue, Mark, Mbarrier, ProxyFence, Signal
 from memmodel.base.words import WordList
 from memmodel.program.expressions import Expr
-from memmodel.program.regions import (
-    Chunk,
-    Elements,
-    LaneRows,
-    MatrixLines,
-    Multimem,
-    Object,
-    Region,
-    TensorMapAt,
-)
+from memmodel.program.regions import Chunk, Elements, Multimem, Object, Region, TensorMapAt
 from memmodel.ptx.vocabulary import DataType
 
 
@@ -299,30 +290,3 @@ Op = (
     | OnObject
     | IssueAsync
 )
-
-
-# ---- what a warp of a compiled module does -----------------------------------------------------------------------
-# A litmus thread stands for its warp, and these rows lower to other steps there; no engine of litmus tests sees these.
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """The registers receive values that nobody knows: of floating point, or of matrices."""
-
-    registers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MoveMatrix:
-    """A warp moves matrices between its registers and memory; what it loads or leaves, nobody knows.
-
-    `registers`: those that receive elements. Each byte is moved by one lane.
-    """
-
-    label: Access
-    region: LaneRows | MatrixLines
-    registers: tuple[str, ...] = ()
-
-
-WarpOp = Forget | MoveMatrix
-"""Steps that only the warps of compiled modules make."""

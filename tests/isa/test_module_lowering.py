@@ -7,8 +7,9 @@ import pytest
 from memmodel.base.labels import Access, Side
 from memmodel.isa.module import Surroundings, lower_in_module
 from memmodel.program.expressions import AddressOf, Apply, Const, Get
-from memmodel.program.ops import Forget, MoveMatrix, Op, WarpOp
+from memmodel.program.ops import Op
 from memmodel.program.regions import LaneRows, MatrixLines
+from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.module.reader import parse_module
 from memmodel.ptx.vocabulary import DataType, Window
 from memmodel.source import Source

@@ -15,8 +15,9 @@ from memmodel.isa.place import memory_base
 from memmodel.isa.row import Need, Row, Slot, Together, flag
 from memmodel.isa.tensor_memory import BOTH_ALIGNED, SYNC
 from memmodel.program.expressions import Apply, Const, Expr, Get
-from memmodel.program.ops import Assign, MoveMatrix, Op, Read, WarpOp, Write
+from memmodel.program.ops import Assign, Op, Read, Write
 from memmodel.program.regions import Chunk, LaneRows
+from memmodel.program.warp_ops import MoveMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Reg, Vector
 from memmodel.ptx.vocabulary import DataType, Space, Window
 

@@ -12,8 +12,8 @@ from memmodel.base.labels import Side
 from memmodel.isa.call import ADDRESS, Call
 from memmodel.isa.place import memory_base
 from memmodel.isa.row import Effect, Need, Row, Slot, Together, flag
-from memmodel.program.ops import Forget, MoveMatrix, WarpOp
 from memmodel.program.regions import MatrixLines
+from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.operands import Operand, Vector
 
 BITS = {

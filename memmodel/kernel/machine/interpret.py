@@ -25,19 +25,8 @@ from memmodel.kernel.trace.problems import Refused
 from memmodel.program.arith import apply
 from memmodel.program.expressions import AddressOf, Apply, Const, Expr
 from memmodel.program.expressions import Get as RegisterValue
-from memmodel.program.ops import (
-    Assign,
-    CommitGroup,
-    Emit,
-    Forget,
-    IssueAsync,
-    MoveMatrix,
-    Op,
-    UndefinedIf,
-    Unmodelled,
-    WaitForGroups,
-    WarpOp,
-)
+from memmodel.program.ops import Assign, CommitGroup, Emit, IssueAsync, Op, UndefinedIf, Unmodelled, WaitForGroups
+from memmodel.program.warp_ops import Forget, MoveMatrix, WarpOp
 from memmodel.ptx.module.syntax import PtxInstruction
 from memmodel.ptx.operands import Register
 from memmodel.ptx.vocabulary import Window

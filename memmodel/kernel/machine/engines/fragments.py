@@ -15,8 +15,8 @@ from memmodel.kernel.machine.pure import forgetting
 from memmodel.kernel.machine.state import Machine
 from memmodel.kernel.machine.warpops import Blocking
 from memmodel.kernel.trace.blocks import Block
-from memmodel.program.ops import Forget, MoveMatrix
 from memmodel.program.regions import LaneRows, MatrixLines
+from memmodel.program.warp_ops import Forget, MoveMatrix
 
 if TYPE_CHECKING:
     from memmodel.kernel.machine.interpret import Interpreter
